@@ -1,7 +1,7 @@
-//! From a checked program to binaries: [`compile()`] makes text of tile IR, [`assemble`] makes a binary of the text,
+//! Compiles a checked program to binaries: [`compile()`] compiles tile IR to text, [`assemble`] text to a binary, and
 //! [`build_cached`] does both or finds the result in the [`Cache`].
 //!
-//! The only crate that starts an assembler or keeps a cache of compiled kernels.
+//! The only crate that starts an assembler or has a cache of compiled kernels.
 
 mod compile;
 mod device;
@@ -33,7 +33,7 @@ pub use self::tools::nvdisasm::disassemble;
 pub use self::tools::ptxas::Ptxas;
 pub use self::tools::tool::ToolError;
 
-/// The version of the LLVM that makes the code.
+/// The version of the LLVM that generates code.
 pub fn llvm_version() -> String {
     let (major, minor, patch) = tk_llvm::version();
     format!("{major}.{minor}.{patch}")

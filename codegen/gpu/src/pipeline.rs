@@ -1,6 +1,6 @@
-//! The order of the passes from tile IR to a scheduled kernel.
+//! Runs the passes from tile IR to a scheduled kernel.
 //!
-//! May assume a verified tile module. Guarantees a verified scheduled kernel, for which everything that LLVM emission
+//! Requires a verified tile module. Guarantees a verified scheduled kernel, in which everything that LLVM emission
 //! needs is an instruction, a layout or a buffer; or the name of the pass that failed.
 
 use std::fmt;
@@ -17,7 +17,7 @@ use crate::passes::{
 };
 use crate::verify::{LaidOutModule, ScheduledModule, VerifyError};
 
-/// The passes, in order. What a pass needs and leaves says why it stands where it does.
+/// The passes, in order. Their required and established properties determine their positions.
 pub const PASSES: &[Pass] = &[
     inline_functions::PASS,
     decompose_dot_scaled::PASS,
@@ -39,7 +39,7 @@ pub const PASSES: &[Pass] = &[
     select_instructions::PASS,
 ];
 
-/// What a compilation goes through.
+/// The stages of a compilation.
 #[derive(Clone, Debug)]
 pub struct Stages {
     /// Layouts assigned, conversions explicit.
@@ -48,7 +48,7 @@ pub struct Stages {
     pub scheduled: ScheduledModule,
 }
 
-/// Why there is no scheduled kernel: a mistake of the compiler.
+/// The failure to produce a scheduled kernel: a bug of the compiler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PipelineError {
     /// The module has no kernel of this name.
@@ -57,21 +57,21 @@ pub enum PipelineError {
     Tile {
         /// The name of the pass.
         pass: &'static str,
-        /// What does not hold.
+        /// The violation.
         error: tk_tile::verify::VerifyError,
     },
     /// A pass broke the kernel.
     Kernel {
         /// The name of the pass.
         pass: &'static str,
-        /// What does not hold.
+        /// The violation.
         error: VerifyError,
     },
     /// A pass panicked.
     Panic {
         /// The name of the pass.
         pass: &'static str,
-        /// What it said.
+        /// The message of the panic.
         message: String,
     },
 }
@@ -110,11 +110,11 @@ impl fmt::Display for Snapshot<'_> {
 /// Called after each pass.
 pub type Observer<'a> = &'a mut dyn FnMut(&'static Pass, Snapshot<'_>);
 
-/// Lays out and schedules the kernel with this name. Debug builds verify after each pass. Release builds verify laid-out and
-/// scheduled kernels, and look for the pass only if one of these is wrong.
+/// Lays out and schedules the kernel with this name. Debug builds verify after each pass. Release builds verify
+/// laid-out and scheduled kernels, and look for the pass only if one of these is wrong.
 ///
 /// # Errors
-/// That there is no such kernel, or which pass failed and what does not hold.
+/// The module has no such kernel, or a pass failed: which one, and the violation.
 pub fn run(
     module: &TileModule,
     kernel: &str,
@@ -178,7 +178,7 @@ fn run_passes(
     Ok(Stages { laid_out, scheduled })
 }
 
-/// One pass. A pass that is for the other half of the pipeline changes nothing.
+/// Runs one pass. A pass for the other half of the pipeline changes nothing.
 fn step(pass: &Pass, mut state: State) -> State {
     match (pass.run, &mut state) {
         (Run::Tile { run, cleanup }, State::Tile(tile)) => {
@@ -198,7 +198,7 @@ fn step(pass: &Pass, mut state: State) -> State {
     state
 }
 
-/// What a pass gives; if it panics, the error that names it.
+/// The result of a pass; if it panics, the error that names it.
 fn caught<T>(pass: &'static str, work: impl FnOnce() -> T) -> Result<T, PipelineError> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);

@@ -1,9 +1,9 @@
-//! Keeps the process alive where LLVM gives up.
+//! Keeps the process alive when LLVM reports a fatal error.
 //!
-//! LLVM reports what it cannot do (`Cannot select`, out of registers) to a fatal-error handler that must not return, and
-//! aborts the process without one. Here LLVM works on a thread of its own, and the handler hands the message to whoever
-//! waits for that thread and then blocks it for good: LLVM has no other way back, and its frames are never unwound. A
-//! failure costs the memory of one module and one blocked thread; a success costs starting a thread (about 30 us).
+//! LLVM reports fatal errors (`Cannot select`, out of registers) to a handler that must not return, and aborts the
+//! process without one. Here LLVM runs on a thread of its own, and the handler sends the message to the thread that
+//! waits for it and then blocks forever: LLVM cannot be resumed, and its frames are never unwound. A failure costs the
+//! memory of one module and one blocked thread; a success costs starting a thread (about 30 us).
 
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char};
@@ -11,15 +11,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Once;
 use std::sync::mpsc::{Sender, channel};
 
-/// Selection of instructions recurses over the expressions of a block, which are as long as an unrolled tile is large.
+/// Instruction selection recurses over the expressions of a block, which are as long as an unrolled tile is large.
 const STACK: usize = 64 << 20;
 
 thread_local! {
-    /// Where this thread reports that LLVM gave up.
+    /// Where this thread reports LLVM's fatal error.
     static WAITING: RefCell<Option<Sender<String>>> = const { RefCell::new(None) };
 }
 
-/// What `work` returns, or the message with which LLVM gave up in it.
+/// The result of `work`, or the message of LLVM's fatal error in it.
 ///
 /// `work` runs on another thread while this one waits. Panics in it continue here.
 pub(crate) fn contained<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, String> {
@@ -34,14 +34,14 @@ pub(crate) fn contained<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, S
         let slot = slot;
         WAITING.with(|w| *w.borrow_mut() = Some(report));
         let value = catch_unwind(AssertUnwindSafe(work));
-        // SAFETY: the waiting thread keeps `result` until it has heard from this one, which happens below.
+        // SAFETY: the waiting thread keeps `result` until it has received from this one, which happens below.
         unsafe { *slot.0 = Some(value) };
         WAITING.with(|w| w.borrow_mut().take());
         let _ = done.send(String::new());
     };
     let body: Box<dyn FnOnce() + Send> = Box::new(body);
-    // SAFETY: what the closure borrows outlives its use: this function returns after the thread has finished with it, or
-    // after the thread was blocked for good and touches nothing any more.
+    // SAFETY: the closure's borrows outlive their use: this function returns after the thread has finished with it, or
+    // after the thread has blocked forever and accesses nothing any more.
     let body: Box<dyn FnOnce() + Send + 'static> = unsafe { std::mem::transmute(body) };
     let thread = std::thread::Builder::new().name("llvm".into()).stack_size(STACK).spawn(body);
     let thread = thread.map_err(|e| format!("no thread for LLVM: {e}"))?;
@@ -62,12 +62,12 @@ struct SendPointer<T>(*mut T);
 unsafe impl<T: Send> Send for SendPointer<T> {}
 
 extern "C" fn give_up(reason: *const c_char) {
-    // SAFETY: LLVM passes a text that ends in a zero.
+    // SAFETY: LLVM passes a zero-terminated string.
     let reason = unsafe { CStr::from_ptr(reason) }.to_string_lossy();
     let first = reason.lines().next().unwrap_or_default().trim().to_string();
     let heard = WAITING.with(|w| w.borrow_mut().take().map(|s| s.send(first.clone())));
     if heard.is_none() {
-        // Not called through `contained`: nobody waits, and LLVM must not go on.
+        // Not called through `contained`: no thread waits, and LLVM must not continue.
         eprintln!("tk: LLVM: {first}");
         std::process::abort();
     }

@@ -1,7 +1,7 @@
-//! Owns kernels for GPUs: what their functions look like to LLVM, and the text or the object that it makes of them.
-//!
-//! May assume a scheduled kernel whose shared memory fits the target, since LLVM ends the process otherwise. Guarantees the same
-//! text and bytes for the same kernel.
+//! Compiles kernels for GPUs: the signatures of their functions in LLVM, and the text or the object that LLVM
+//! generates.
+//! Requires a scheduled kernel whose shared memory fits the target, since LLVM aborts the process otherwise. Guarantees
+//! the same text and bytes for the same kernel.
 
 use inkwell::context::Context;
 use inkwell::module::Module;
@@ -32,30 +32,30 @@ pub struct Text {
     /// The symbol.
     pub symbol: String,
     /// The parameters in order, without the three numbers of programs that follow them, and without the address of
-    /// control memory that comes last if the kernel has some.
+    /// control memory that comes last if the kernel has one.
     pub params: Vec<Slot>,
-    /// What the launch describes to TMA; the descriptions are the last parameters.
+    /// The tensor maps of the launch, which are the last parameters.
     pub maps: Vec<TensorMap>,
-    /// What the kernel may say.
+    /// The messages of the kernel.
     pub messages: Vec<Message>,
-    /// Whether all programs of a launch meet.
+    /// The kernel has barriers of all programs of a launch.
     pub meets: bool,
     /// LLVM IR, optimised.
     pub llvm: String,
-    /// What the assembler reads, or what the object holds.
+    /// The input of the assembler, or the assembly of the object.
     pub asm: String,
-    /// What the linker reads, where LLVM assembles.
+    /// The input of the linker, if LLVM assembles.
     pub object: Option<Vec<u8>>,
 }
 
-/// How far a kernel is compiled.
+/// The last stage of a compilation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
     /// LLVM IR; no machine code.
     Ir,
     /// The text of the assembly: PTX or GCN.
     Text,
-    /// What the assembler or the linker reads: PTX, or an object for AMD.
+    /// The input of the assembler or the linker: PTX, or an object for AMD.
     Binary,
     /// The same, and the text of an object, for which LLVM generates code twice.
     BinaryAndText,
@@ -88,10 +88,10 @@ fn passed<'c>(context: &'c Context, d: DType) -> BasicMetadataTypeEnum<'c> {
 
 /// Options of LLVM that are not those of a module: they are set once for the process.
 ///
-/// `CodeGenPrepare` goes through a whole function again after each change, and takes a fixed number of rounds only where a
-/// function has at least this many blocks (10,000 unless it is told otherwise). Measured on `gfx942`, 1,000 tiles that are
-/// loaded and stored under a mask: 6.3 s of code generation with 10,000, 2.1 s with 500. Kernels of the library have up to
-/// 300 blocks, so their code stays as it is.
+/// `CodeGenPrepare` goes through a whole function again after each change, and is limited to a fixed number of
+/// iterations only if a function has at least this many blocks (10,000 by default). Measured on `gfx942`, 1,000 tiles
+/// that are loaded and stored under a mask: 6.3 s of code generation with 10,000, 2.1 s with 500. Kernels of the
+/// library have up to 300 blocks, so their code is unchanged.
 fn set_options() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| parse_options(&[c"-cgpp-huge-func=500"]));
@@ -101,18 +101,18 @@ fn parse_options(options: &[&std::ffi::CStr]) {
     let arguments: Vec<_> =
         std::iter::once(c"tk").chain(options.iter().copied()).map(|o| o.as_ptr()).collect();
     let count = i32::try_from(arguments.len()).unwrap_or(1);
-    // SAFETY: as many texts that end in a zero, and no description.
+    // SAFETY: as many zero-terminated strings, and no description.
     unsafe { llvm_sys::support::LLVMParseCommandLineOptions(count, arguments.as_ptr(), std::ptr::null()) }
 }
 
-/// From here on LLVM verifies the machine code of this process behind each of its passes, and ends the process where it finds
-/// a mistake. For tests: it takes as long again.
+/// Makes LLVM verify machine code after each of its passes from now on in this process, and abort on an error. For
+/// tests: it doubles the time.
 pub fn verify_machine_code() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| parse_options(&[c"-verify-machineinstrs"]));
 }
 
-/// A kernel for a GPU, with the lines of its source.
+/// Compiles a kernel for a GPU, with the lines of its source.
 pub fn text(kernel: &Kernel, lines: &Lines, until: Until) -> Res<Text> {
     let generate = if kernel.options.spec.has_gcn { generate_amd } else { generate_nvidia };
     contained(|| generate(kernel, lines, until)).unwrap_or_else(|gave_up| Err(Stop::Refused(gave_up)))
@@ -161,10 +161,10 @@ fn generate<'c, T: GpuModule<'c>>(
     optimise(&module, &machine, &format!("{PASSES}{}", T::LAST_PASSES))?;
     let llvm = module.print_to_string().to_string();
     if needs.any() && messages.is_empty() && !needs.meets {
-        // What stands in a function that no element goes through is never said, but the parameter for it is there.
+        // Messages of a function that is applied to no element are never sent, but the parameter for them exists.
         messages.push(Message { text: String::new(), kind: Kind::Assert(vec![]), loc: None });
     }
-    // Generating code changes a module.
+    // Code generation changes a module.
     let copy = (T::ASSEMBLES && until == Until::BinaryAndText).then(|| module.clone());
     let made = |module: &Module<'_>, form| {
         machine.write_to_memory_buffer(module, form).map_err(|e| Stop::Bug(e.to_string()))
@@ -187,8 +187,8 @@ fn generate<'c, T: GpuModule<'c>>(
     Ok(Text { symbol, params, maps, messages, meets: needs.meets, llvm, asm, object })
 }
 
-/// Gives each `.file` a time and a size: without them the assembler looks for a file of that name, and writes when it was
-/// changed into the binary. Any numbers but 0 do; nobody reads them.
+/// Gives each `.file` a time and a size: without them the assembler looks for a file of that name, and writes its
+/// modification time into the binary. Any numbers but 0 do; nothing reads them.
 fn timeless(asm: &str) -> String {
     let line = |line: &str| {
         let stamp = if line.starts_with("\t.file\t") { ", 1, 1" } else { "" };

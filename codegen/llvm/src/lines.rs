@@ -1,7 +1,7 @@
-//! Owns line tables: which line of the source each instruction of a kernel comes from, for profilers and debuggers.
+//! Emits line tables: the source line of each instruction of a kernel, for profilers and debuggers.
 //!
-//! May assume that places lie in the files of [`Lines`]; one that does not has no line. Guarantees that the code is the
-//! same with and without them, and that a table holds the names of files as they were given, never a folder of the machine.
+//! Requires positions in the files of [`Lines`]; other positions have no line. Guarantees that the code is the same
+//! with and without them, and that a table contains the names of files as given, never a folder of the host.
 
 use std::cell::RefCell;
 use std::ffi::{c_char, c_uint};
@@ -17,24 +17,24 @@ use llvm_sys::debuginfo::LLVMDWARFSourceLanguage;
 use llvm_sys::prelude::{LLVMBool, LLVMDIBuilderRef, LLVMMetadataRef};
 use tk_tile::Loc;
 
-/// The files of a program, in the order in which a [`Loc`] counts them.
+/// The files of a program, in the order in which a [`Loc`] numbers them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lines {
     /// Each with its lines.
     pub files: Vec<FileLines>,
 }
 
-/// A file and where its lines begin.
+/// A file and the starts of its lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileLines {
     /// The name as it was given.
     pub name: String,
-    /// The byte at which each line begins, in order.
+    /// The offset in bytes of each line, in order.
     pub starts: Vec<u32>,
 }
 
 impl Lines {
-    /// File, line and column of a place, both from 1, the column in bytes.
+    /// File, line and column of a position, both from 1, the column in bytes.
     fn position(&self, loc: Loc) -> Option<(&FileLines, u32, u32)> {
         let file = self.files.get(loc.file as usize)?;
         let line = file.starts.partition_point(|start| *start <= loc.start);
@@ -78,12 +78,13 @@ pub struct LineTable<'a, 'c> {
     builder: LLVMDIBuilderRef,
     lines: &'a Lines,
     subprogram: LLVMMetadataRef,
-    /// The scope that stands for each file.
+    /// The scope for each file.
     scopes: RefCell<Vec<Option<LLVMMetadataRef>>>,
 }
 
 impl<'a, 'c> LineTable<'a, 'c> {
-    /// Begins the table of a function; `first` is where its first instruction comes from. `None` if nobody knows.
+    /// Begins the table of a function; `first` is the source position of its first instruction. `None` if that is
+    /// unknown.
     pub fn new(
         context: &'c Context,
         module: &Module<'c>,
@@ -93,11 +94,11 @@ impl<'a, 'c> LineTable<'a, 'c> {
     ) -> Option<LineTable<'a, 'c>> {
         let (file, line, _) = lines.position(first?)?;
         let number = |n: u32| context.i32_type().const_int(n.into(), false);
-        // Without its version LLVM drops debug information. That of DWARF is what NVIDIA's assembler reads.
+        // Without a version LLVM drops debug information. The DWARF version is the one that NVIDIA's assembler reads.
         module.add_basic_value_flag("Debug Info Version", FlagBehavior::Warning, number(3));
         module.add_basic_value_flag("Dwarf Version", FlagBehavior::Warning, number(2));
         let name = function.get_name().to_bytes();
-        // SAFETY: the module lives; every text is given with its length, and none is kept.
+        // SAFETY: the module is alive; every string is passed with its length, and none is kept.
         let (builder, subprogram) = unsafe {
             let builder = di::LLVMCreateDIBuilder(module.as_mut_ptr());
             let file = file_of(builder, &file.name);
@@ -136,7 +137,7 @@ impl<'a, 'c> LineTable<'a, 'c> {
         Some(LineTable { context, builder, lines, subprogram, scopes })
     }
 
-    /// What the builder makes next comes from here.
+    /// Sets the source position of the next instructions of the builder.
     pub fn at(&self, builder: &Builder<'c>, loc: Option<Loc>) {
         let Some((loc, (file, line, column))) = loc.and_then(|l| Some((l, self.lines.position(l)?))) else {
             return;
@@ -158,7 +159,7 @@ impl<'a, 'c> LineTable<'a, 'c> {
 
 impl Drop for LineTable<'_, '_> {
     fn drop(&mut self) {
-        // SAFETY: it was made by `new` and is not used any more; what it made belongs to the module.
+        // SAFETY: `new` created it and this is its last use; the metadata belongs to the module.
         unsafe {
             di::LLVMDIBuilderFinalize(self.builder);
             di::LLVMDisposeDIBuilder(self.builder);
@@ -167,9 +168,9 @@ impl Drop for LineTable<'_, '_> {
 }
 
 /// # Safety
-/// The builder must live.
+/// The builder must be alive.
 unsafe fn file_of(builder: LLVMDIBuilderRef, name: &str) -> LLVMMetadataRef {
-    // SAFETY: the text is given with its length, and copied.
+    // SAFETY: the string is passed with its length, and copied.
     unsafe { di::LLVMDIBuilderCreateFile(builder, name.as_ptr().cast(), name.len(), "".as_ptr().cast(), 0) }
 }
 

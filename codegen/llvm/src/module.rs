@@ -1,7 +1,7 @@
-//! Owns LLVM modules: what generates code from one, what LLVM does to it before, and code of the host for the simulated target.
-//! Those for GPUs are [`crate::gpu`]'s.
+//! LLVM modules: their code generators, the passes that LLVM runs on them, and code of the host for the simulated
+//! target. Those for GPUs are in [`crate::gpu`].
 //!
-//! May assume a scheduled kernel. LLVM ends the process on some mistakes, so a module is verified before anything runs on
+//! Requires a scheduled kernel. LLVM aborts the process on some errors, so a module is verified before any pass runs on
 //! it; code is generated once from each module.
 
 use std::ffi::CStr;
@@ -22,7 +22,7 @@ use crate::processor::Processor;
 use crate::sim::names::names;
 use crate::target::sim::{Sim, Tables};
 
-/// The symbol of a kernel: what an assembler takes.
+/// The symbol of a kernel, in a form that assemblers accept.
 pub fn symbol(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     let mut out: String = name.chars().map(plain).collect();
@@ -37,27 +37,28 @@ pub fn symbol(name: &str) -> String {
     }
 }
 
-/// Keeps LLVM from unrolling a loop: its body is as long as the tile is large.
+/// Prevents LLVM from unrolling a loop: its body is as long as the tile is large.
 pub fn keep_rolled(context: &Context, back: InstructionValue<'_>) {
     let name = context.metadata_string("llvm.loop.unroll.disable");
     let option = context.metadata_node(&[name.into()]);
-    // The first entry of the node of a loop is the node itself; LLVM also takes one that stands for nothing else.
+    // The first operand of the node of a loop is the node itself; LLVM also accepts a placeholder.
     let own = context.metadata_node(&[context.metadata_string("loop").into(), option.into()]);
     let _ = back.set_metadata(own, context.get_kind_id("llvm.loop"));
 }
 
-/// What LLVM does to a module. Loops, common subexpressions and dead code of tiles are done already, so that few passes
-/// are left; a full `O2` takes twice as long for the same registers.
+/// The passes that LLVM runs on a module. Loops, common subexpressions and dead code of tiles are done already, so few
+/// passes are left; a full `O2` takes twice as long for the same registers.
 pub const PASSES: &str = "always-inline,function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,gvn,\
     loop-mssa(licm),instcombine<no-verify-fixpoint>,dse,simplifycfg)";
 
-/// What else it does to a module with more instructions than [`LONG`]. Sums get their constants last, as all sums of
-/// addresses should have them for `NaryReassociate`, which NVPTX and AMDGPU run before they select instructions: it goes
-/// through the function once more for each sum that it changes (`findClosestMatchingDominator` drops the expression that
-/// it found), so that 4,000 unrolled stores take 30 s without this.
+/// The additional passes for a module with more instructions than [`LONG`]. Sums get their constants last, as all sums
+/// of addresses should have them for `NaryReassociate`, which NVPTX and AMDGPU run before instruction selection: it
+/// goes through the function once more for each sum that it changes (`findClosestMatchingDominator` drops the
+/// expression that it found), so that 4,000 unrolled stores take 30 s without this.
 const LONG_PASSES: &str = "function(reassociate,gvn,dce)";
 
-/// Instructions of the longest module whose sums stay as they were emitted. The kernels of the library have up to a few thousand.
+/// Instructions of the longest module whose sums remain as emitted. The kernels of the library have up to a few
+/// thousand.
 const LONG: usize = 10_000;
 
 /// The instructions of a module.
@@ -78,13 +79,13 @@ pub(crate) fn optimise(module: &Module<'_>, machine: &TargetMachine, passes: &st
 
 /// A kernel as a function of the host.
 pub struct Hosted {
-    /// What `extern "C"` code gets its context and arguments: see [`crate::sim`].
+    /// The function that receives its context and arguments by `extern "C"`: see [`crate::sim`].
     pub entry: crate::sim::Kernel,
     /// The parameters in order.
     pub params: Vec<Slot>,
-    /// What the launch describes to TMA: addresses of [`crate::sim::TensorMap`] are the last arguments.
+    /// The tensor maps of the launch: addresses of [`crate::sim::TensorMap`] are the last arguments.
     pub maps: Vec<TensorMap>,
-    /// What calls refer to by number.
+    /// The tables that calls index.
     pub tables: Tables,
     /// LLVM IR, optimised.
     pub llvm: String,
@@ -92,12 +93,12 @@ pub struct Hosted {
     _engine: ExecutionEngine<'static>,
 }
 
-// SAFETY: the code is never changed after it was made, and LLVM's engine is only dropped.
+// SAFETY: the code is immutable once generated, and LLVM's engine is only dropped.
 unsafe impl Send for Hosted {}
-// SAFETY: as above; nothing but the entry is reached through a shared reference.
+// SAFETY: as above; only the entry is accessible through a shared reference.
 unsafe impl Sync for Hosted {}
 
-/// Whether everything that the code calls was found; its addresses are zero otherwise.
+/// Checks that every symbol that the code calls was found; its addresses are zero otherwise.
 fn linked(engine: &ExecutionEngine<'_>) -> Res<()> {
     let mut text = std::ptr::null_mut();
     // SAFETY: the engine is alive, and `text` may be written.
@@ -106,7 +107,7 @@ fn linked(engine: &ExecutionEngine<'_>) -> Res<()> {
     if failed == 0 {
         return Ok(());
     }
-    // SAFETY: a text that ends in a zero, or null.
+    // SAFETY: a zero-terminated string, or null.
     let what = if text.is_null() {
         String::new()
     } else {
@@ -115,14 +116,14 @@ fn linked(engine: &ExecutionEngine<'_>) -> Res<()> {
     bug(format!("the code of the host is not complete: {what}"))
 }
 
-/// A kernel for the simulated target.
+/// Compiles a kernel for the simulated target.
 pub fn hosted(kernel: &Kernel) -> Res<Hosted> {
     contained(|| generate(kernel)).unwrap_or_else(|gave_up| Err(Stop::Refused(gave_up)))
 }
 
 fn generate(kernel: &Kernel) -> Res<Hosted> {
     // The engine borrows the context for as long as the code lives: a compiled kernel lives as long as its session, and
-    // the few kilobytes of a context stay behind.
+    // the few kilobytes of a context are leaked.
     let context: &'static Context = Box::leak(Box::new(Context::create()));
     let symbol = symbol(&kernel.func().name);
     let module = context.create_module(&symbol);
@@ -147,7 +148,7 @@ fn generate(kernel: &Kernel) -> Res<Hosted> {
         let unknown = || module.add_function(name, context.void_type().fn_type(&[], false), None);
         engine.add_global_mapping(&module.get_function(name).unwrap_or_else(unknown), address);
     }
-    // Code generation is what adds calls of these, so they are declared here, used or not.
+    // Code generation adds calls of these, so they are declared here, used or not.
     for (name, long, address) in crate::sim::library() {
         let ty = if long { context.f64_type() } else { context.f32_type() };
         let f = module.add_function(name, context.f32_type().fn_type(&[ty.into()], false), None);
@@ -155,7 +156,7 @@ fn generate(kernel: &Kernel) -> Res<Hosted> {
     }
     let address = engine.get_function_address(&symbol).map_err(|e| Stop::Bug(e.to_string()))?;
     linked(&engine)?;
-    // SAFETY: the function was made with the signature of `sim::Kernel`, and the engine keeps its code.
+    // SAFETY: the function has the signature of `sim::Kernel`, and the engine keeps its code alive.
     let entry = unsafe { std::mem::transmute::<usize, crate::sim::Kernel>(address) };
     Ok(Hosted {
         entry,

@@ -1,24 +1,24 @@
-//! What LLVM generates code for: a triple, a processor and its features.
+//! The processor for which LLVM generates code: a triple, a CPU name and its features.
 
 use inkwell::OptimizationLevel;
 use inkwell::targets::{CodeModel, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple};
 
 use crate::emit::{Res, Stop};
 
-/// What code is generated for.
+/// The processor for which code is generated.
 pub(crate) struct Processor {
-    /// LLVM's name of the system.
+    /// LLVM's target triple.
     pub triple: String,
-    /// And of the processor.
+    /// LLVM's name of the processor.
     pub cpu: String,
-    /// What it has beside what its name says.
+    /// Features beside those of the name.
     pub features: String,
-    /// How addresses of functions and constants are reached.
+    /// The relocation model of functions and constants.
     pub reloc: RelocMode,
 }
 
 impl Processor {
-    /// That of this machine.
+    /// The processor of the host.
     pub fn host() -> Res<Processor> {
         Target::initialize_native(&InitializationConfig::default()).map_err(Stop::Bug)?;
         Ok(Processor {
@@ -29,7 +29,7 @@ impl Processor {
         })
     }
 
-    /// What generates code for it.
+    /// The code generator for it.
     pub fn machine(&self) -> Res<TargetMachine> {
         let triple = TargetTriple::create(&self.triple);
         let target = Target::from_triple(&triple).map_err(|e| Stop::Bug(e.to_string()))?;

@@ -1,6 +1,6 @@
-//! Owns what LLVM says about a module while it generates code: errors that would end the process otherwise.
+//! Collects LLVM's diagnostics about a module during code generation: errors that would otherwise abort the process.
 //!
-//! Guarantees that nothing is printed, and that an error is not lost: whoever generates code asks for it afterwards.
+//! Guarantees that nothing is printed and no error is lost: the code generator checks for one afterwards.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, c_void};
@@ -19,11 +19,12 @@ pub struct Said<'c> {
 }
 
 impl<'c> Said<'c> {
-    /// Listens until it is dropped.
+    /// Installs the diagnostic handler until it is dropped.
     pub fn listen(context: &'c Context) -> Said<'c> {
         let errors = Box::new(RefCell::new(vec![]));
         let place = std::ptr::from_ref(&*errors).cast_mut().cast::<c_void>();
-        // SAFETY: the place is in a box that does not move and lives until nobody listens; a context is used by one thread.
+        // SAFETY: the slot is in a box that does not move and lives until the handler is removed; a context is used by
+        // one thread.
         unsafe { LLVMContextSetDiagnosticHandler(context.raw(), Some(hear), place) };
         Said { context, errors }
     }
@@ -42,13 +43,13 @@ impl Drop for Said<'_> {
 }
 
 extern "C" fn hear(info: LLVMDiagnosticInfoRef, place: *mut c_void) {
-    // SAFETY: LLVM calls with what it is about, and with the place that was given, which lives.
+    // SAFETY: LLVM passes the diagnostic, and the slot that was given, which is alive.
     let (severity, errors) =
         unsafe { (LLVMGetDiagInfoSeverity(info), &*place.cast::<RefCell<Vec<String>>>()) };
     if !matches!(severity, LLVMDiagnosticSeverity::LLVMDSError) {
         return;
     }
-    // SAFETY: a text that ends in a zero and that the caller must give back.
+    // SAFETY: a zero-terminated string that the caller must free.
     let text = unsafe {
         let raw = LLVMGetDiagInfoDescription(info);
         let text = CStr::from_ptr(raw).to_string_lossy().into_owned();

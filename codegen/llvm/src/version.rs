@@ -1,4 +1,4 @@
-//! Owns which LLVM this is.
+//! The version of LLVM.
 
 /// Major, minor and patch number of the LLVM that is linked.
 pub fn version() -> (u32, u32, u32) {

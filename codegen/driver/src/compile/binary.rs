@@ -1,7 +1,7 @@
-//! Owns the way from tile IR to a binary with the cache around it.
+//! Compiles tile IR to a binary, through the cache.
 //!
-//! Guarantees that a result of the cache is what compiling would give: the key holds the tile IR with its places in
-//! the source, every option, and the versions of whatever takes part.
+//! Guarantees that a cached result equals the result of compiling: the key contains the tile IR with its source
+//! positions, every option, and the versions of all tools involved.
 
 use std::time::{Duration, Instant};
 
@@ -19,15 +19,15 @@ use crate::tools::assembler::{Assembler, Tools};
 /// A compiled and assembled kernel.
 #[derive(Clone, Debug)]
 pub struct Built {
-    /// The text and what a launcher needs to know.
+    /// The text and the data for a launcher.
     pub kernel: Kernel,
     /// The binary.
     pub cubin: Cubin,
-    /// What it took to get it.
+    /// The work that it took.
     pub work: Work,
 }
 
-/// How a result came about.
+/// The work for a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// It was in the cache.
@@ -51,7 +51,7 @@ impl Work {
     }
 }
 
-/// Compiles a kernel and checks that it fits the machine. `place` is where the kernel stands.
+/// Compiles a kernel and checks that it fits the target. `place` is the position of the kernel.
 pub fn compile_for(
     request: &Request<'_>,
     keep_stages: bool,
@@ -61,7 +61,7 @@ pub fn compile_for(
     compile(request, keep_stages, until).map_err(|wrong| placed(wrong, place))
 }
 
-/// Diagnostics of code generation that know no place are about the kernel.
+/// Gives diagnostics of code generation without a position that of the kernel.
 fn placed(mut wrong: Vec<Diagnostic>, place: Span) -> Vec<Diagnostic> {
     for d in wrong.iter_mut().filter(|d| d.primary.span == Span::default()) {
         d.primary.span = place;
@@ -70,7 +70,7 @@ fn placed(mut wrong: Vec<Diagnostic>, place: Span) -> Vec<Diagnostic> {
 }
 
 /// Compiles and assembles a kernel, or finds it in the cache. With `keep_stages` it is always compiled, since the cache
-/// does not keep the texts in between. `place` is where the kernel stands.
+/// does not keep the intermediate texts. `place` is the position of the kernel.
 pub fn build_cached(
     request: &Request<'_>,
     keep_stages: bool,
@@ -93,22 +93,22 @@ pub fn build_cached(
     Ok(Built { kernel, cubin, work: Work::Done { compile, assemble: begin.elapsed() - compile } })
 }
 
-/// Everything that the result depends on. `TK_SOURCE` is a hash of the sources of this compiler.
+/// The key of everything on which the result depends. `TK_SOURCE` is a hash of the sources of this compiler.
 fn key(request: &Request<'_>, assembler: &Assembler) -> Key {
     let ir = text::print(request.module, text::Options { locs: true });
     let fact = |f: &ArgFacts| {
-        // All of them, so that a new one is not forgotten.
+        // All fields, so that a new one is not forgotten.
         let ArgFacts { divisible, one, positive } = *f;
         (divisible << 2 | u32::from(positive) << 1 | u32::from(one)).to_le_bytes()
     };
     let facts: Vec<u8> = request.facts.iter().flat_map(fact).collect();
-    // All of it, so that something new is not forgotten.
+    // All of it, so that an addition is not forgotten.
     let Shape { warps, blocks, stages, registers } = request.shape;
     let shape: Vec<u8> = [warps, blocks, stages.unwrap_or(0), registers.unwrap_or(0)]
         .iter()
         .flat_map(|n| n.to_le_bytes())
         .collect();
-    // Line tables hold names and lines, which follow from the places in the IR and these texts.
+    // Line tables contain names and lines, which follow from the positions in the IR and these texts.
     let texts: Vec<Vec<u8>> = request
         .sources
         .iter()
@@ -116,7 +116,7 @@ fn key(request: &Request<'_>, assembler: &Assembler) -> Key {
         .collect();
     let texts: Vec<&[u8]> = texts.iter().map(Vec::as_slice).collect();
     Key::of(&[
-        // The number of the form in which a kernel is kept.
+        // The version of the cached form of a kernel.
         b"kernel 4",
         Key::of(&texts).bytes(),
         ir.as_bytes(),

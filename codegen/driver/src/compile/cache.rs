@@ -1,10 +1,9 @@
-//! Owns the compile cache: files in one folder, each named by the hash of everything that it depends on.
+//! The compile cache: files in one folder, each named by the hash of everything on which it depends.
 //!
-//! May assume nothing about the folder: it may be missing, read-only, full, shared by processes that run now, and hold
-//! damaged or foreign files. Whoever can write there decides what runs, so a folder that others can write is not used.
-//! Guarantees that [`Cache::get`] gives back exactly what [`Cache::put`] was given for the
-//! key or nothing, that nobody sees half an entry, that only entries of its own are removed, and that nothing fails
-//! because there is no cache.
+//! Requires nothing of the folder: it may be missing, read-only, full, shared by running processes, and contain damaged
+//! or foreign files. Anyone who can write there decides what runs, so a folder that others can write is not used.
+//! Guarantees that [`Cache::get`] returns exactly what [`Cache::put`] stored for the key or nothing, that no process
+//! sees a partial entry, that only the cache's own entries are removed, and that nothing fails for lack of a cache.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -16,37 +15,37 @@ use tk_bundle::regular;
 
 use crate::tools::tool::reason;
 
-/// What the files begin with. Nothing else may, so that a foreign file is not taken for an entry.
+/// The magic number of entries, which no foreign file begins with.
 const MAGIC: [u8; 8] = *b"tk-cache";
 
 /// The version of the format of an entry; an entry of another one is a miss.
 const FORMAT: u32 = 1;
 
-/// Bytes in front of the payload: magic, format, key, length and hash of the payload.
+/// Bytes before the payload: magic, format, key, length and hash of the payload.
 const HEADER: usize = 8 + 4 + 32 + 8 + 32;
 
-/// How the names of entries end.
+/// The extension of entries.
 const ENDING: &str = ".tkc";
 
-/// How the names of entries begin that are not complete yet.
+/// The prefix of the names of unfinished entries.
 const UNFINISHED: &str = ".tk-unfinished-";
 
-/// Where every entry since the last removal notes its size, eight bytes each.
+/// The file with the sizes of all entries since the last removal, eight bytes each.
 const GROWN: &str = "grown";
 
-/// The most bytes that are kept unless `TK_CACHE_SIZE` says otherwise: some ten thousand kernels.
+/// The most bytes that are kept unless `TK_CACHE_SIZE` is set: some ten thousand kernels.
 const LIMIT: u64 = 1 << 30;
 
-/// After how long an unfinished entry is taken for the remains of a process that was killed. Writing takes
+/// The age from which an unfinished entry is assumed to be left by a process that was killed. Writing takes
 /// milliseconds.
 const ABANDONED: Duration = Duration::from_secs(3600);
 
-/// What an entry is found by.
+/// The key of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key([u8; 32]);
 
 impl Key {
-    /// The key of everything that a result depends on. The parts are told apart: `["ab", "c"]` is not `["a", "bc"]`.
+    /// The key of everything on which a result depends. The parts are delimited: `["ab", "c"]` is not `["a", "bc"]`.
     pub fn of(parts: &[&[u8]]) -> Key {
         let mut hasher = blake3::Hasher::new();
         for part in parts {
@@ -66,28 +65,28 @@ impl Key {
     }
 }
 
-/// A cache on disk, or the reason why there is none.
+/// A cache on disk, or the reason that it is disabled.
 #[derive(Clone, Debug)]
 pub struct Cache {
-    /// The folder, which need not exist yet.
+    /// The folder, which may not exist yet.
     folder: Result<PathBuf, String>,
     limit: u64,
-    /// What is wrong with the settings.
+    /// The error in the settings.
     remark: Option<String>,
 }
 
-/// How much is in a cache.
+/// The size of a cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Size {
-    /// How many entries.
+    /// The number of entries.
     pub entries: u64,
     /// Their bytes.
     pub bytes: u64,
 }
 
 impl Cache {
-    /// The cache that the environment asks for: in `TK_CACHE_DIR`, else in `tk/kernels` below the folder that the system
-    /// has for caches. `TK_CACHE=off` means none, `TK_CACHE_SIZE` is the most bytes that it may take.
+    /// The cache of the environment: in `TK_CACHE_DIR`, else in `tk/kernels` in the system's folder for caches.
+    /// `TK_CACHE=off` disables it, `TK_CACHE_SIZE` is its size limit in bytes.
     pub fn of_process() -> Cache {
         let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty());
         let (limit, remark) = match set("TK_CACHE_SIZE").map(|v| v.to_string_lossy().into_owned()) {
@@ -115,22 +114,22 @@ impl Cache {
         Cache { folder: Ok(folder.to_path_buf()), limit, remark: None }
     }
 
-    /// The folder, or why there is no cache.
+    /// The folder, or the reason that the cache is disabled.
     pub fn folder(&self) -> Result<&Path, &str> {
         self.folder.as_deref().map_err(String::as_str)
     }
 
-    /// The most bytes that it may take.
+    /// The size limit in bytes.
     pub fn limit(&self) -> u64 {
         self.limit
     }
 
-    /// What is wrong with the settings, as a sentence.
+    /// The error in the settings, as a sentence.
     pub fn remark(&self) -> Option<&str> {
         self.remark.as_deref()
     }
 
-    /// What was put under this key. An entry that is not exactly as it was written is a miss.
+    /// The value of this key. An entry that is not exactly as written is a miss.
     pub fn get(&self, key: &Key) -> Option<Vec<u8>> {
         let folder = trusted(self.folder.as_ref().ok()?).ok()?;
         let mut file = regular::open(&folder.join(key.file_name())).ok()?;
@@ -140,28 +139,28 @@ impl Cache {
         if header != self::header(key, payload) {
             return None;
         }
-        // The entry that was used last is the last to be removed. Where it cannot be noted, the order is another.
+        // The entry that was used last is the last to be removed. If its time cannot be updated, the order differs.
         let _ = file.set_modified(SystemTime::now());
         bytes.drain(..HEADER);
         Some(bytes)
     }
 
-    /// Keeps a result. Where that is not possible, it will be computed again.
+    /// Stores a result. If that is impossible, it will be computed again.
     pub fn put(&self, key: &Key, payload: &[u8]) {
         let Ok(folder) = &self.folder else { return };
         let size = (HEADER + payload.len()) as u64;
-        // Room for something that will not fit is not worth making.
+        // A payload that exceeds the limit is not worth the removal of others.
         if size > self.limit / 2 || make(folder).is_err() {
             return;
         }
         let Ok(folder) = trusted(folder) else { return };
         if write(&folder, key, payload).is_ok() {
-            // What cannot be removed now will be removed by another process.
+            // Another process will remove what cannot be removed now.
             let _ = self.trim(&folder, size);
         }
     }
 
-    /// Why the folder is not used, a part of a sentence: others could have put there what is in it.
+    /// The reason that the folder is not trusted, a part of a sentence: others could have written its contents.
     pub fn distrusted(&self) -> Option<String> {
         let folder = self.folder.as_ref().ok()?;
         trusted(folder).err().and_then(|distrust| match distrust {
@@ -170,7 +169,7 @@ impl Cache {
         })
     }
 
-    /// Whether something can be written, by trying.
+    /// Tests by trying whether the folder can be written.
     pub fn writable(&self) -> Result<(), String> {
         let folder = self.folder.as_ref().map_err(String::clone)?;
         make(folder).map_err(|e| reason(&e))?;
@@ -183,7 +182,7 @@ impl Cache {
         fs::remove_file(&path).map_err(|e| reason(&e))
     }
 
-    /// How much there is.
+    /// The current size.
     pub fn size(&self) -> Size {
         let folder = self.folder.as_ref().ok().and_then(|folder| trusted(folder).ok());
         let entries = folder.as_deref().map(entries).unwrap_or_default();
@@ -203,13 +202,13 @@ impl Cache {
             removed.entries += 1;
             removed.bytes += entry.bytes;
         }
-        // Neither the note when to look again nor what was left unfinished is worth an error.
+        // Failing to remove the sizes or unfinished entries is not worth an error.
         let _ = remove(&folder.join(GROWN)).and_then(|()| abandoned(folder));
         Ok(removed)
     }
 
-    /// Removes what was not used for longest when there may be too much. Listing a full cache takes tens of
-    /// milliseconds, so that is only done when what was added since then is an eighth of the limit.
+    /// Removes the least recently used entries when the limit may be exceeded. Listing a full cache takes tens of
+    /// milliseconds, so that is only done when an eighth of the limit has been added since.
     fn trim(&self, folder: &Path, added: u64) -> io::Result<()> {
         let path = folder.join(GROWN);
         if fs::metadata(&path).is_ok_and(|m| !m.is_file()) {
@@ -245,7 +244,7 @@ struct Entry {
     used: SystemTime,
 }
 
-/// The entries of a folder, told by their names.
+/// The entries of a folder, identified by their names.
 fn entries(folder: &Path) -> Vec<Entry> {
     let Ok(listing) = fs::read_dir(folder) else { return vec![] };
     let is_entry = |name: &str| {
@@ -260,7 +259,7 @@ fn entries(folder: &Path) -> Vec<Entry> {
     listing.flatten().filter_map(entry).collect()
 }
 
-/// Removes what processes left that were killed while they wrote.
+/// Removes unfinished entries of processes that were killed.
 fn abandoned(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)?.flatten() {
         let unfinished = entry.file_name().to_string_lossy().starts_with(UNFINISHED);
@@ -272,7 +271,7 @@ fn abandoned(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes a file that may be gone already.
+/// Removes a file that may not exist any more.
 fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
@@ -280,7 +279,7 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Everything in front of a payload.
+/// The header of an entry.
 fn header(key: &Key, payload: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(HEADER);
     out.extend(MAGIC);
@@ -291,15 +290,15 @@ fn header(key: &Key, payload: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Why a folder is not used.
+/// The reason that a folder is not used.
 enum Distrust {
-    /// It cannot be looked at; mostly it does not exist.
+    /// Its metadata cannot be read; usually it does not exist.
     Missing(io::Error),
     /// Others can write there: a part of a sentence.
     Others(String),
 }
 
-/// The folder without links, if nobody but its user and the administrator can change what is in it.
+/// The canonical folder, if only its user and the administrator can change its contents.
 fn trusted(folder: &Path) -> Result<PathBuf, Distrust> {
     let real = folder.canonicalize().map_err(Distrust::Missing)?;
     match others(&real).map_err(Distrust::Missing)? {
@@ -323,7 +322,7 @@ fn others(folder: &Path) -> io::Result<Option<String>> {
     if metadata.mode() & (OTHERS_WRITE | GROUP_WRITES) != 0 {
         return Ok(Some(format!("others can write to it; run `chmod go-w {shown}`")));
     }
-    // Who can rename a folder above can put another one in its place. In a sticky one such as /tmp only owners can.
+    // A user who can rename a parent folder can replace this one. In a sticky one such as /tmp only owners can.
     for above in folder.ancestors().skip(1) {
         if fs::metadata(above)?.mode() & (OTHERS_WRITE | STICKY) == OTHERS_WRITE {
             return Ok(Some(format!("everybody can write to {} above it", above.display())));
@@ -332,13 +331,13 @@ fn others(folder: &Path) -> io::Result<Option<String>> {
     Ok(None)
 }
 
-/// Folders for caches are those of one user here.
+/// Cache folders belong to one user on this system.
 #[cfg(not(unix))]
 fn others(_folder: &Path) -> io::Result<Option<String>> {
     Ok(None)
 }
 
-/// Writes an entry under another name and moves it to its own, which replaces what was there.
+/// Writes an entry under another name and moves it to its own, replacing an earlier one.
 fn write(folder: &Path, key: &Key, payload: &[u8]) -> io::Result<()> {
     let unfinished = folder.join(format!("{UNFINISHED}{}", unique()));
     let written = File::create_new(&unfinished).and_then(|mut file| {
@@ -362,15 +361,15 @@ fn make(folder: &Path) -> io::Result<()> {
     builder.create(folder)
 }
 
-/// A name that no other process and no other thread uses.
+/// A name that no other process or thread uses.
 fn unique() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    // Containers that share a folder may have processes of one number.
+    // Containers that share a folder may have processes with the same id.
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos();
     format!("{}-{}-{now}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// Reads a number of bytes: `1000`, `64K`, `500M`, `2G`.
+/// Parses a number of bytes: `1000`, `64K`, `500M`, `2G`.
 fn size(text: &str) -> Option<u64> {
     let text = text.trim();
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());

@@ -1,6 +1,6 @@
-//! Owns the form of a kernel in the cache.
+//! Encodes and decodes kernels in the cache.
 //!
-//! Guarantees that what is read is what was written, and that anything else is no kernel.
+//! Guarantees that decoding gives back what was encoded, and that other input is rejected.
 
 use serde::{Deserialize, Serialize};
 use tk_bundle::{MessageKind, TensorMap};
@@ -13,7 +13,7 @@ use tk_tile::message::Message;
 use crate::compile::kernel::{Cubin, Kernel, Param, ParamKind, Resources};
 use crate::ship::artifact::message_kind;
 
-/// What stands in front of the text and the binary of a kernel in the cache.
+/// The header before the text and the binary of a kernel in the cache.
 #[derive(Serialize, Deserialize)]
 struct Head {
     name: String,
@@ -25,14 +25,14 @@ struct Head {
     maps: Vec<TensorMap>,
     messages: Vec<Said>,
     meets: bool,
-    /// Place, and the numbers of the remedy.
+    /// Position, and the numbers of the remedy.
     shortages: Vec<(Option<[u32; 3]>, Numbers)>,
     report: Resources,
     /// The bytes of the text.
     asm: usize,
 }
 
-/// A [`Message`]; its place is a file, a start and an end.
+/// A [`Message`]; its position is a file, a start and an end.
 #[derive(Serialize, Deserialize)]
 struct Said {
     text: String,
@@ -75,7 +75,7 @@ fn shortage((place, numbers): (Option<[u32; 3]>, Numbers)) -> Shortage {
     Shortage { loc: place.map(|[file, start, end]| Loc { file, start, end }), remedy }
 }
 
-/// The length of the head, the head as JSON, the text, the binary.
+/// The length of the header, the header as JSON, the text, the binary.
 pub(crate) fn encode(kernel: &Kernel, cubin: &Cubin) -> Option<Vec<u8>> {
     let param = |p: &Param| (p.name.clone(), p.kind, p.dtype.name().to_string());
     let head = Head {
@@ -101,7 +101,7 @@ pub(crate) fn encode(kernel: &Kernel, cubin: &Cubin) -> Option<Vec<u8>> {
     Some([&length.to_le_bytes(), head.as_slice(), kernel.asm.as_bytes(), &cubin.bytes].concat())
 }
 
-/// Reads what [`encode`] wrote. What is something else is no kernel.
+/// Decodes the output of [`encode`]. Other input is `None`.
 pub(crate) fn decode(bytes: &[u8]) -> Option<(Kernel, Cubin)> {
     let (length, rest) = bytes.split_first_chunk::<4>()?;
     let (head, rest) = rest.split_at_checked(usize::try_from(u32::from_le_bytes(*length)).ok()?)?;

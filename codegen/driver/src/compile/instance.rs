@@ -1,7 +1,7 @@
-//! Owns which specializations of a file are compiled ahead of time: kernels, values of their compile-time parameters,
-//! warps.
+//! Determines the specializations of a file that are compiled ahead of time: kernels, values of their compile-time
+//! parameters, warps.
 //!
-//! Guarantees an order that follows the source, and that no two specializations have files of one name.
+//! Guarantees an order that follows the source, and different file names for all specializations.
 
 use tk_gpu::TargetSpec;
 use tk_runtime::Session;
@@ -15,15 +15,15 @@ use crate::compile::kernel::Asked;
 use crate::compile::variant::Variant;
 use crate::device::facts::facts_about;
 
-/// Values that are given by name.
+/// Values by name.
 type Sets = Vec<(String, SetValue)>;
 
-/// Why nothing can be compiled.
+/// The reason that nothing can be compiled.
 #[derive(Clone, Debug)]
 pub enum Refused {
-    /// What the program says.
+    /// Diagnostics of the program.
     Wrong(Vec<Diagnostic>),
-    /// What was asked for.
+    /// An error in the request.
     Sentence(String),
 }
 
@@ -40,19 +40,19 @@ pub struct Specialization {
     pub kernel: FnId,
     /// The name of the kernel.
     pub name: String,
-    /// Where it stands.
+    /// Its position.
     pub place: Span,
-    /// What for.
+    /// The target.
     pub target: &'static TargetSpec,
-    /// The values of its compile-time parameters; optional arguments are there.
+    /// The values of its compile-time parameters; optional arguments are present.
     pub bindings: Bindings,
-    /// What was asked for.
+    /// The requested launch options.
     pub asked: Asked,
-    /// Whether all programs of a launch run at the same time.
+    /// All programs of a launch run at the same time.
     pub cooperative: bool,
     /// The compile-time parameters in order, then the options of a launch that were given, with their values.
     pub values: Vec<(String, String)>,
-    /// What the number is that tells it from others of the same values, such as two lambdas.
+    /// The number that distinguishes it from others with the same values, such as two lambdas.
     pub number: usize,
 }
 
@@ -63,7 +63,7 @@ impl Specialization {
         if values.is_empty() { self.name.clone() } else { format!("{}[{}]", self.name, values.join(", ")) }
     }
 
-    /// The same with the variant, where it is not that for all arguments.
+    /// The same with the variant, unless it is the general one.
     pub fn variant_label(&self, variant: Variant) -> String {
         match variant {
             Variant::Aligned => format!("{} ({})", self.label(), variant.name()),
@@ -71,7 +71,7 @@ impl Specialization {
         }
     }
 
-    /// `add.T=f16.BLOCK=1024.aligned`; what cannot stand in the name of a file becomes `_`.
+    /// `add.T=f16.BLOCK=1024.aligned`; characters that file names cannot contain become `_`.
     pub fn file_stem(&self, variant: Variant) -> String {
         let plain =
             |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '=') { c } else { '_' };
@@ -90,8 +90,8 @@ impl Specialization {
     }
 }
 
-/// The specializations of a file, or of one kernel of it, for each target; and a sentence for each kernel that is left out
-/// because nobody gives its values. It is a failure when nothing is left.
+/// The specializations of a file, or of one kernel of it, for each target; and a sentence for each kernel that is left
+/// out because its values are not given. Fails if none is left.
 pub fn specializations(
     session: &Session,
     path: &str,
@@ -107,7 +107,7 @@ pub fn specializations(
         let missing = session.open_parameters(*kernel, &own);
         let mut of_kernel = vec![];
         for target in targets {
-            // What `export` says, unless everything is said by name.
+            // The values of `export`, unless all are given by name.
             let all = if missing.is_empty() && !own.is_empty() {
                 vec![own.clone()]
             } else {
@@ -133,7 +133,7 @@ pub fn specializations(
     }
 }
 
-/// The first of each list, then the second of each, and so on: a specialization for all targets stands together.
+/// The first of each list, then the second of each, and so on: the targets of a specialization are adjacent.
 fn alternating<T>(lists: Vec<Vec<T>>) -> Vec<T> {
     let longest = lists.iter().map(Vec::len).max().unwrap_or(0);
     let mut lists: Vec<_> = lists.into_iter().map(Vec::into_iter).collect();
@@ -168,7 +168,7 @@ fn specialization(
     Ok(Specialization { kernel, name, place, target, bindings, asked, cooperative, values, number: 1 })
 }
 
-/// What `--set NAME=` says of an option of a launch, else the launch clause, if either does.
+/// The value of `--set NAME=` for a launch option, else that of the launch clause, if either is given.
 fn launch_option(
     session: &Session,
     kernel: FnId,
@@ -206,7 +206,7 @@ fn launch_option(
     }
 }
 
-/// The kernels of the file, or the one that is named.
+/// The kernels of the file, or the named one.
 fn chosen(session: &Session, path: &str, name: Option<&str>) -> Result<Vec<FnId>, Refused> {
     let all: Vec<(FnId, &str)> = session.kernels().map(|(id, f)| (id, f.name.as_str())).collect();
     if all.is_empty() {
@@ -222,7 +222,7 @@ fn chosen(session: &Session, path: &str, name: Option<&str>) -> Result<Vec<FnId>
     }
 }
 
-/// Fails when a value belongs to none of several kernels. With one kernel, specializing says so.
+/// Fails if a value belongs to none of several kernels. With one kernel, specialization reports it.
 fn used(session: &Session, kernels: &[FnId], sets: &[(String, SetValue)]) -> Result<(), Refused> {
     let hir = &session.checked().hir;
     let names: Vec<String> = kernels

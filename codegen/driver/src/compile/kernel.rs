@@ -1,6 +1,6 @@
-//! Owns what goes into code generation and what comes out: [`Request`], [`Kernel`], [`Cubin`] as plain data.
+//! The input and output of code generation as plain data: [`Request`], [`Kernel`], [`Cubin`].
 //!
-//! Guarantees that everything here depends on the request alone: no times, no paths of the machine that compiled.
+//! Guarantees that everything here depends only on the request: no times, no paths of the host.
 
 use serde::{Deserialize, Serialize};
 use tk_bundle::TensorMap;
@@ -13,35 +13,36 @@ use tk_syntax::SourceMap;
 use tk_tile::message::Message;
 use tk_tile::{FuncId, TileModule};
 
-/// What to compile: a tile module behind the passes and its entry, for one target.
+/// The input of a compilation: an optimized tile module and its entry, for one target.
 #[derive(Clone, Debug)]
 pub struct Request<'a> {
-    /// The kernel and what it calls.
+    /// The kernel and the functions that it calls.
     pub module: &'a TileModule,
     /// The kernel.
     pub entry: FuncId,
-    /// The machine.
+    /// The target.
     pub target: &'static TargetSpec,
-    /// How a program is made.
+    /// The shape of a program.
     pub shape: Shape,
-    /// What is known of the parameters, in the order of [`Kernel::params`]; of those behind the end, nothing is.
+    /// The facts about the parameters, in the order of [`Kernel::params`]; nothing is known of parameters beyond the
+    /// end.
     pub facts: Vec<ArgFacts>,
-    /// The files that the places in the module refer to.
+    /// The files to which the positions in the module refer.
     pub sources: &'a SourceMap,
 }
 
-/// What `launch(..)` asks for; hints, all of them.
+/// The options of `launch(..)`; all are hints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Asked {
     /// Warps of a program.
     pub warps: u64,
-    /// Blocks that a program is divided among.
+    /// Blocks over which a program is split.
     pub ctas: u64,
-    /// Loop iterations in flight (pipeline depth), for loops that do not say it.
+    /// Loop iterations in flight (pipeline depth), for loops that do not specify it.
     pub stages: Option<u32>,
     /// The most registers of a lane.
     pub max_regs: Option<u32>,
-    /// Blocks that a multiprocessor should hold at once.
+    /// Minimum resident blocks per multiprocessor.
     pub occupancy: Option<u32>,
 }
 
@@ -52,24 +53,24 @@ impl From<&LaunchOptions> for Asked {
     }
 }
 
-/// How a program is made for a target.
+/// The shape of a program on a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shape {
-    /// Warps of a program, as many lanes each as the target says: a power of two, as layouts need, that the target has.
+    /// Warps of a program, with the lanes of the target: a power of two, as layouts need, that the target supports.
     pub warps: u32,
-    /// Blocks that a program is divided among, where it can be ([`tk_gpu::passes::cluster`]).
+    /// Blocks over which a program is split, if possible ([`tk_gpu::passes::cluster`]).
     pub blocks: u32,
-    /// Loop iterations in flight (pipeline depth), for loops that do not say it.
+    /// Loop iterations in flight (pipeline depth), for loops that do not specify it.
     pub stages: Option<u32>,
-    /// The most registers of a lane, where there is such a limit.
+    /// The most registers of a lane, if limited.
     pub registers: Option<u32>,
 }
 
 impl Shape {
-    /// The fewest registers to which a lane is limited: no kernel does with fewer than `ptxas` takes for addresses alone.
+    /// The smallest register limit of a lane: `ptxas` needs as many for addresses alone.
     const FEWEST: u32 = 24;
 
-    /// What a program gets on a target for what was asked.
+    /// The shape of a program on a target for the requested options.
     pub fn of(target: &TargetSpec, asked: Asked) -> Shape {
         let most = target.max_threads / target.warp_size;
         let warps = u32::try_from(asked.warps).unwrap_or(most).clamp(1, most).next_power_of_two().min(most);
@@ -82,7 +83,7 @@ impl Shape {
     }
 }
 
-/// What the runtime knows of the arguments of a launch, in the words of code generation.
+/// The runtime's facts about the arguments of a launch, in the form of code generation.
 pub(crate) fn facts(of: &[tk_runtime::compile::ArgFacts]) -> Vec<ArgFacts> {
     of.iter().map(|f| ArgFacts { divisible: f.divisible, one: f.one, positive: f.positive }).collect()
 }
@@ -90,51 +91,51 @@ pub(crate) fn facts(of: &[tk_runtime::compile::ArgFacts]) -> Vec<ArgFacts> {
 /// The texts of the stages between tile IR and binary.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stages {
-    /// Who holds which element.
+    /// Laid-out IR.
     pub layout: String,
-    /// Pictures of the layouts in it, as SVG.
+    /// Drawings of its layouts, as SVG.
     pub pictures: String,
-    /// When and where.
+    /// Scheduled IR.
     pub sched: String,
     /// LLVM IR.
     pub llvm: String,
-    /// What the assembler reads.
+    /// The input of the assembler.
     pub asm: String,
     /// The kernel after each pass, by the name of the pass.
     pub after: Vec<(&'static str, String)>,
-    /// `layout` and `sched` with the place in the source behind each instruction.
+    /// `layout` and `sched` with the source position after each instruction.
     pub located: [String; 2],
 }
 
-/// A kernel as text for the assembler, with what a launcher needs to know.
+/// A kernel as text for the assembler, with the data for a launcher.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kernel {
     /// The symbol.
     pub name: String,
-    /// The machine that it is for.
+    /// Its target.
     pub target: &'static TargetSpec,
     /// Lanes of a block.
     pub threads: u32,
     /// Shared memory of a block.
     pub shared_bytes: u32,
-    /// Blocks of a program, next to each other on axis 0.
+    /// Blocks of a program, adjacent on axis 0.
     pub blocks_per_program: u32,
     /// The parameters in order.
     pub params: Vec<Param>,
-    /// What a launch describes to TMA: the very last parameters.
+    /// The tensor maps of a launch: the very last parameters.
     pub maps: Vec<TensorMap>,
-    /// What it may say. If it may, or if its programs meet, the address of control memory is its last parameter, behind
-    /// the three numbers of programs: [`tk_tile::message::control`].
+    /// Its messages. If it has some, or if its programs synchronize, the address of control memory is its last
+    /// parameter, after the three numbers of programs: [`tk_tile::message::control`].
     pub messages: Vec<Message>,
-    /// Whether all programs of a launch meet: they must run at the same time.
+    /// It has barriers of all programs of a launch, which must run at the same time.
     pub meets: bool,
     /// Loops that have fewer iterations in flight than requested.
     pub shortages: Vec<Shortage>,
-    /// What the assembler reads; of an object, only if the texts of all stages were asked for.
+    /// The input of the assembler; for an object, only if the texts of all stages were requested.
     pub asm: String,
-    /// What the linker reads, where LLVM assembles. What comes from the cache has none.
+    /// The input of the linker, if LLVM assembles. A cached kernel has none.
     pub object: Option<Vec<u8>>,
-    /// What it went through, if that was asked for.
+    /// The intermediate stages, if requested.
     pub stages: Option<Stages>,
 }
 
@@ -143,13 +144,13 @@ pub struct Kernel {
 pub struct Param {
     /// Such as `x`, `x.shape[0]`, `x.strides[1]`.
     pub name: String,
-    /// What it holds.
+    /// Its kind.
     pub kind: ParamKind,
-    /// The type of the number, or of the elements behind the address.
+    /// The type of the number, or of the elements at the address.
     pub dtype: DType,
 }
 
-/// What a parameter of a compiled kernel holds.
+/// The kind of a parameter of a compiled kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ParamKind {
@@ -168,22 +169,22 @@ pub enum ParamKind {
 pub struct Cubin {
     /// The file that the driver loads.
     pub bytes: Vec<u8>,
-    /// What the assembler says about it.
+    /// The resource usage, as reported by the assembler.
     pub report: Resources,
 }
 
-/// What a binary needs, in the words of the assembler.
+/// The resource usage of a binary, as reported by the assembler.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resources {
     /// 32-bit registers of a lane.
     pub registers: u32,
-    /// Shared memory of a block that is known when it is assembled. What a launch adds is not in it.
+    /// Shared memory of a block that is known at assembly. Memory that a launch adds is not included.
     pub static_shared_bytes: u32,
-    /// Memory of a lane that its registers do not hold.
+    /// Stack memory of a lane.
     pub stack_bytes: u32,
-    /// Bytes of registers that are written to memory for want of registers.
+    /// Bytes of spill stores.
     pub spill_store_bytes: u32,
-    /// Bytes of registers that are read back.
+    /// Bytes of spill loads.
     pub spill_load_bytes: u32,
     /// Barriers of a block.
     pub barriers: u32,
@@ -194,7 +195,7 @@ pub struct Resources {
 }
 
 impl Resources {
-    /// Whether registers did not suffice.
+    /// Returns true if registers are spilled.
     pub fn spills(&self) -> bool {
         self.spill_store_bytes > 0 || self.spill_load_bytes > 0
     }

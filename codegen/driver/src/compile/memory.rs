@@ -1,4 +1,4 @@
-//! Refuses kernels that need more shared memory than the target has, with the tiles that take it.
+//! Rejects kernels that need more shared memory than the target has, and reports the tiles that use it.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use tk_gpu::ir::op::{AsyncCopy, GpuOp, SharedStore};
 use tk_syntax::{Diagnostic, FileId, Span, codes};
 use tk_tile::{InstId, walk};
 
-/// How many tiles a diagnostic names.
+/// The most tiles in a diagnostic.
 const NAMED: usize = 4;
 
-/// Whether the target has the bytes of shared memory that a scheduled kernel needs.
+/// Checks that the target has the shared memory that a scheduled kernel needs.
 ///
 /// # Errors
 /// `E1004`, with a label for each large tile in shared memory.
@@ -41,8 +41,8 @@ pub(crate) fn fits(kernel: &Kernel, needed: u32) -> Result<(), Vec<Diagnostic>> 
     Err(vec![d.note(format!("make its tiles smaller: it fits if these have 1/{part} of the elements"))])
 }
 
-/// The buffers that are alive where most memory is needed, the largest first: bytes, what they are and where they are
-/// written. Of buffers that share a place only the largest counts.
+/// The buffers that are live where most memory is needed, the largest first: bytes, contents and the position of their
+/// store. Of overlapping buffers only the largest counts.
 fn tiles(kernel: &Kernel) -> Vec<(u32, String, Option<Span>)> {
     let mut order: Vec<usize> = (0..kernel.buffers.len()).collect();
     let range = |b: usize| kernel.buffers.get(b).map_or(0..0, |b| b.offset..b.offset + b.bytes);
@@ -71,7 +71,8 @@ fn tiles(kernel: &Kernel) -> Vec<(u32, String, Option<Span>)> {
     chosen.into_iter().map(described).collect()
 }
 
-/// What writes each buffer, with the number of its stages: of several the last, which is inside the loop that a prefetch is for.
+/// The instruction that writes each buffer, with the number of its stages: of several the last, which is inside of the
+/// loop that is prefetched.
 fn writers(kernel: &Kernel) -> BTreeMap<usize, (InstId, u32)> {
     let func = kernel.func();
     let mut writers = BTreeMap::new();
@@ -92,7 +93,7 @@ fn writers(kernel: &Kernel) -> BTreeMap<usize, (InstId, u32)> {
     writers
 }
 
-/// The type of what an instruction writes: its first tile.
+/// The type of the first tile that an instruction writes.
 fn tile(kernel: &Kernel, inst: InstId) -> Option<String> {
     let func = kernel.func();
     let types = func.insts[inst].operands.iter().map(|v| kernel.module.types.get(func.ty(*v)));

@@ -1,7 +1,7 @@
-//! Owns the pipeline from tile IR to the text that an assembler reads.
+//! Compiles tile IR to the input of an assembler.
 //!
-//! May assume a module behind the target-independent passes. Guarantees that whatever a target cannot do is a diagnostic
-//! with its place.
+//! Requires a module after the target-independent passes. Guarantees that everything a target does not support is a
+//! diagnostic with its position.
 
 use tk_gpu::ir::kernel::{Operands, STAGES};
 use tk_gpu::ir::tensor_map::{Dimension, TensorMap, Word};
@@ -22,11 +22,11 @@ use tk_tile::{Elem, Id, Type, ValueId};
 use crate::compile::kernel::{Kernel, Param, ParamKind, Request, Shape, Stages};
 use crate::compile::memory::fits;
 
-/// Compiles a kernel that far; keeps the texts of the stages in between if asked to.
+/// Compiles a kernel up to a stage; keeps the texts of intermediate stages if requested.
 pub fn compile(request: &Request<'_>, keep_stages: bool, until: Until) -> Result<Kernel, Vec<Diagnostic>> {
     let mut after = vec![];
     let stages = schedule(request, keep_stages.then_some(&mut after))?;
-    // LLVM ends the process where a kernel has more shared memory than the target.
+    // LLVM aborts the process if a kernel has more shared memory than the target.
     let shared_bytes = stages.scheduled.shared_bytes();
     fits(&stages.scheduled, shared_bytes)?;
     let made = gpu::text(&stages.scheduled, &lines(request.sources), until)
@@ -57,7 +57,7 @@ pub fn compile(request: &Request<'_>, keep_stages: bool, until: Until) -> Result
     })
 }
 
-/// Pictures of the layouts of a kernel, each with the first tile that has it.
+/// Drawings of the layouts of a kernel, each with the first tile that has it.
 fn pictures(kernel: &tk_gpu::Kernel) -> String {
     let mut seen: Vec<(String, &Layout, Vec<u32>, u32)> = vec![];
     for (v, id) in kernel.of.iter().enumerate() {
@@ -85,8 +85,8 @@ fn lines(sources: &SourceMap) -> Lines {
     Lines { files: sources.iter().map(|(_, s)| file(s)).collect() }
 }
 
-/// The name of a file in line tables: from the folder of the main file on, or its last part, so that code does not depend on
-/// where the program lies.
+/// The name of a file in line tables: relative to the folder of the main file, or its last component, so that code does
+/// not depend on the location of the program.
 pub(crate) fn name_in_code(sources: &SourceMap, source: &Source) -> String {
     let main = sources.get(FileId(0)).map(|s| s.name.clone()).unwrap_or_default();
     let folder = main.rfind(['/', '\\']).and_then(|end| main.get(..=end)).unwrap_or_default();
@@ -94,11 +94,11 @@ pub(crate) fn name_in_code(sources: &SourceMap, source: &Source) -> String {
     let elsewhere =
         || if name.starts_with("std/") { name } else { name.rsplit(['/', '\\']).next().unwrap_or(name) };
     let name = name.strip_prefix(folder).filter(|_| !folder.is_empty()).unwrap_or_else(elsewhere);
-    // It stands between quotes in PTX, which has no escapes.
+    // It is quoted in PTX, which has no escapes.
     name.chars().map(|c| if c.is_control() || matches!(c, '"' | '\\') { '_' } else { c }).collect()
 }
 
-/// The ways to bring operands, from the fastest to the one that needs the least shared memory.
+/// The ways to load operands, from the fastest to the one that needs the least shared memory.
 const OPERANDS: [Operands; 7] = [
     Operands::SHARED,
     Operands { most_k: 128, invariant_in_registers: false },
@@ -112,9 +112,10 @@ const OPERANDS: [Operands; 7] = [
 /// The kernel after each pass, by the name of the pass.
 type After = Vec<(&'static str, String)>;
 
-/// Lays out and schedules a kernel; `after` is filled with what the passes gave. Stages are a hint: where the shared memory does not suffice for those that the loops
-/// have room for by themselves, since more than their tiles is alive at once, all loops get fewer. Where it does not suffice
-/// for the operands of a single stage, products are computed in chunks, or operands stay in registers.
+/// Lays out and schedules a kernel; `after` receives the results of passes. Stages are a hint: if shared memory does
+/// not suffice for as many as each loop has room for by itself, since more than its tiles is live at once, all loops
+/// get fewer. If it does not suffice for the operands of a single stage, products are computed in chunks, or operands
+/// stay in registers.
 pub fn schedule(
     request: &Request<'_>,
     mut after: Option<&mut After>,
@@ -135,11 +136,11 @@ pub fn schedule(
             }
         }
     }
-    // Nothing fits: what is reported is the first attempt.
+    // Nothing fits: the first attempt is reported.
     attempt(u32::MAX, Operands::SHARED)
 }
 
-/// The same with at most this many stages, and operands brought like this.
+/// The same with at most this many stages, and operands loaded like this.
 fn schedule_with(
     request: &Request<'_>,
     most_stages: u32,
@@ -173,7 +174,7 @@ fn schedule_with(
     })
 }
 
-/// Why there is no code.
+/// The diagnostic for a failed emission.
 pub fn stopped(stop: &Stop, request: &Request<'_>) -> Diagnostic {
     match stop {
         Stop::Bug(what) => {
@@ -222,7 +223,7 @@ fn param(slot: &Slot) -> Param {
         SlotKind::Extent(_) => ParamKind::Extent,
         SlotKind::Stride => ParamKind::Stride,
     };
-    // What a pointer points to; pointers are 64-bit addresses.
+    // The element type of a pointer; pointers are 64-bit addresses.
     let dtype = match slot.kind {
         SlotKind::Pointer(d) => d.unwrap_or(DType::U64),
         SlotKind::Scalar(_) | SlotKind::Extent(_) | SlotKind::Stride => slot.kind.dtype(),

@@ -1,8 +1,9 @@
-//! Owns the variants that `tk build` makes of a kernel: [`Variant::Aligned`] for arguments as most launches have them,
+//! Determines the variants of a kernel for `tk build`: [`Variant::Aligned`] for the arguments of most launches,
 //! [`Variant::General`] for all others.
 //!
-//! Guarantees that a variant's facts are in the order of the kernel's machine parameters, and that the compiler itself asks for
-//! no fact that changes nothing about an access to memory: a launch that lacks only such a one takes the faster code.
+//! Guarantees that a variant's facts are in the order of the kernel's machine parameters, and that the compiler itself
+//! requires no fact that does not affect an access to memory: a launch that lacks only such a fact takes the faster
+//! code.
 
 use tk_gpu::ArgFacts;
 use tk_gpu::analysis::axis::AxisInfo;
@@ -10,28 +11,27 @@ use tk_gpu::ir::params::flattened;
 use tk_sema::contract::{Part, Preferred};
 use tk_tile::{Elem, FuncId, TileModule, Type, ValueId};
 
-/// What an aligned variant takes addresses, numbers and extents to be divisible by: the bytes of the widest access of one
-/// lane, so that such an access is aligned and no row of elements ends inside one. A target with a wider one would want
-/// more.
+/// The divisor of addresses, numbers and extents in an aligned variant: the bytes of the widest access of one lane, so
+/// that such an access is aligned and contained in a row of elements. A target with a wider one would need more.
 const ALIGNED: ArgFacts = ArgFacts { divisible: 16, one: false, positive: false };
-/// The same of a number. That it is positive is asked for where the code describes it to TMA.
+/// The same for a number. It must be positive if it is used in a tensor map.
 const ALIGNED_NUMBER: ArgFacts = ArgFacts { positive: true, ..ALIGNED };
-/// A number of which nothing else is known.
+/// A number without other facts.
 const NUMBER: ArgFacts = ArgFacts { divisible: 1, one: false, positive: true };
 
-/// For which arguments a binary is made.
+/// The arguments for which a binary is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
-    /// Addresses and integers are divisible by 16, and strides by what makes 16 bytes; so is the last extent of a view, whose elements are neighbours along
-    /// it; all of this as far as it helps.
+    /// Addresses and integers are divisible by 16, and strides by 16 bytes; so is the last extent of a view, along
+    /// which its elements are adjacent; each only if it helps.
     Aligned,
-    /// Any.
+    /// All.
     General,
 }
 
 impl Variant {
-    /// The variants of a kernel, in the order in which a launcher tries them. `prefer` is what the clause of that name says:
-    /// then the variant for aligned arguments asks for that and aligned addresses, and for nothing else.
+    /// The variants of a kernel, in the order in which a launcher tries them. `prefer` is the clause of that name: then
+    /// the variant for aligned arguments requires it and aligned addresses, and nothing else.
     pub fn of(
         module: &TileModule,
         entry: FuncId,
@@ -48,7 +48,7 @@ impl Variant {
         vec![(Variant::Aligned, aligned), general]
     }
 
-    /// What people and reports call it.
+    /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Variant::Aligned => "aligned",
@@ -57,7 +57,7 @@ impl Variant {
     }
 }
 
-/// The facts of [`Variant::Aligned`] of a kernel that says what it prefers.
+/// The facts of [`Variant::Aligned`] for a kernel with a `prefer` clause.
 fn as_preferred(module: &TileModule, entry: FuncId, list: &[Preferred]) -> Vec<ArgFacts> {
     let Some(func) = module.funcs.get(entry) else { return vec![] };
     let params = func.blocks.get(func.body).map(|b| b.args.as_slice()).unwrap_or_default();
@@ -110,8 +110,8 @@ fn aligned(module: &TileModule, entry: FuncId) -> Vec<ArgFacts> {
     facts
 }
 
-/// The facts without those that change nothing about an access to memory. Where one of two is enough, it is not the one about a
-/// number: shapes and strides differ less from launch to launch.
+/// The facts without those that affect no access to memory. If one of two suffices, it is not the one about a number:
+/// shapes and strides vary less between launches.
 fn useful(module: &TileModule, entry: FuncId, facts: Vec<ArgFacts>) -> Vec<ArgFacts> {
     let Some(func) = module.funcs.get(entry) else { return facts };
     let accesses =
@@ -126,7 +126,7 @@ fn useful(module: &TileModule, entry: FuncId, facts: Vec<ArgFacts>) -> Vec<ArgFa
     let (first, then): (Vec<_>, Vec<_>) = numbers.enumerate().partition(|(_, is_number)| *is_number);
     for (i, _) in first.into_iter().chain(then) {
         let Some(fact) = kept.get(i).copied().filter(|f| f.divisible > 1 || f.one) else { continue };
-        // The weakest one that is as good.
+        // The weakest one that has the same effect.
         let weaker =
             (0..fact.divisible.ilog2().max(1)).map(|n| ArgFacts { divisible: 1 << n, one: false, ..fact });
         for to in weaker.chain([fact]) {
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn what_changes_no_access_is_not_asked_for() {
         let one = ArgFacts { one: true, ..NUMBER };
-        // A range of rows of one of several matrices. The view of scalars may be anything, and so may the number.
+        // A range of rows of one of several matrices. The view of scalars is arbitrary, and so is the number.
         let found = variants(
             "kernel @k(v0: mut view[f32, 3], v1: view[i32, 1], v2: i32) {
                v3 = view_load v1, v2 : i32

@@ -1,4 +1,4 @@
-//! Owns what programs may ask about a target: a [`TargetSpec`] as the facts of the language.
+//! Converts a [`TargetSpec`] to the facts of the language about a target.
 
 use tk_gpu::TargetSpec;
 use tk_sema::target::Target;

@@ -1,4 +1,4 @@
-//! Owns compiling at run time: the driver as the [`Compile`] of the runtime.
+//! Just-in-time compilation: the driver as the [`Compile`] of the runtime.
 
 use tk_runtime::compile::{Binary, Compile, CompileOptions, ParamKind};
 use tk_sema::target::Target;
@@ -16,7 +16,7 @@ pub struct Jit {
 }
 
 impl Jit {
-    /// For the kernels of a program with these files; the assembler is looked for when it is needed.
+    /// For the kernels of a program with these files; the assembler is located on first use.
     pub fn new(sources: SourceMap, environment: Environment, cache: Cache) -> Jit {
         Jit { sources, tools: Tools::new(environment, cache) }
     }

@@ -1,7 +1,7 @@
-//! Owns the simulated target as a device of the runtime: the shipped lowering, run lane by lane on the host.
+//! The simulated target as a device of the runtime: the shipped lowering, run lane by lane on the host.
 //!
 //! Guarantees the same result and the same fault for the same seed. Addresses of device memory are the virtual ones of
-//! the interpreter's memory, so that a pointer stored there means the same here.
+//! the interpreter's memory, so that a stored pointer has the same meaning here.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
@@ -35,7 +35,7 @@ pub struct Simulator {
     known: Mutex<HashMap<Key, Arc<Ready>>>,
 }
 
-/// A kernel that can be run.
+/// A compiled kernel.
 struct Ready {
     hosted: Hosted,
     threads: u32,
@@ -43,7 +43,7 @@ struct Ready {
 }
 
 impl Simulator {
-    /// Simulates this target; `seed` decides every order that a machine leaves open.
+    /// Simulates this target; `seed` determines every order that a GPU leaves open.
     pub fn new(spec: &'static TargetSpec, seed: u64) -> Simulator {
         Simulator { spec, seed, known: Mutex::new(HashMap::new()) }
     }
@@ -54,7 +54,7 @@ impl Simulator {
             return Ok(Arc::clone(ready));
         }
         let facts = facts_of(&key.2);
-        // Faults name places by themselves; code of the host has no line table.
+        // Faults have positions of their own; host code has no line table.
         let sources = SourceMap::default();
         let request = Request {
             module: &compiled.module,
@@ -74,22 +74,22 @@ impl Simulator {
     }
 }
 
-/// The memory of the interpreter, as lanes see it, and what they print.
+/// The memory of the interpreter, as lanes access it, and their output.
 struct Space {
     buffers: Buffers,
     said: Mutex<Said>,
 }
 
-/// What lanes have printed.
+/// The output of lanes.
 #[derive(Default)]
 struct Said {
-    /// How often each lane of each program has.
+    /// The number of records of each lane of each program.
     came: BTreeMap<([u32; 3], u32), u32>,
     records: Records,
 }
 
 impl Said {
-    /// A lane prints. The record is as the emitter of the target makes it.
+    /// Adds a record of a lane, in the form of the target's emitter.
     fn add(&mut self, program: [u32; 3], lane: u32, record: &[u8]) {
         let line = self.came.entry((program, lane)).or_default();
         let words = record.chunks_exact(8).filter_map(|w| w.try_into().ok().map(u64::from_le_bytes));
@@ -158,10 +158,10 @@ impl Device for Simulator {
             timeout: options.timeout,
             banks: None,
         };
-        // SAFETY: the code was made for this signature and reaches memory by the simulator's calls only; the buffers stay
-        // while `space` holds them, and nobody else runs on them during a launch.
+        // SAFETY: the code has this signature and accesses memory only by the simulator's calls; the buffers live as
+        // long as `space`, and nothing else uses them during a launch.
         let ran = unsafe { sim::run(&launch, &space) };
-        // Whatever a lane may have written counts as written: only checked mode keeps an account of single bytes.
+        // All memory that a lane may have written counts as written: only checked mode tracks single bytes.
         for place in space.buffers.iter() {
             space.buffers.wrote(place.id);
         }
@@ -181,9 +181,9 @@ impl Device for Simulator {
     }
 }
 
-/// What a launch with these values tells TMA.
+/// The tensor map of a launch with these values.
 fn described(map: &TensorMap, values: &[u64]) -> Option<sim::TensorMap> {
-    // They are positive, so that the upper bits of one with 32 are 0.
+    // They are positive, so the upper bits of a 32-bit one are 0.
     let word = |w: Word| match w {
         Word::Passed(i) => values.get(i).copied(),
         Word::Value(v) => Some(v.cast_unsigned()),
@@ -199,7 +199,7 @@ fn described(map: &TensorMap, values: &[u64]) -> Option<sim::TensorMap> {
     Some(sim::TensorMap { address, dimensions, bytes: bytes as u32, lines: map.lines, span: map.span })
 }
 
-/// A fault of a lane as a fault of the launch.
+/// Converts a fault of a lane to a fault of the launch.
 fn fault(f: &sim::Fault, hosted: &Hosted) -> Fault {
     let loc = |n: i32| usize::try_from(n).ok().and_then(|n| hosted.tables.locs.get(n)).copied();
     let message = match f.kind {

@@ -1,7 +1,7 @@
-//! Owns the way from specializations to an artifact: [`ship`] compiles every variant and writes down how it is launched.
+//! Builds an artifact from specializations: [`ship`] compiles every variant and records how it is launched.
 //!
-//! Guarantees that the result depends on the program, the options and the versions of the tools alone, and that whatever
-//! a launcher without a compiler could not decide is a diagnostic here.
+//! Guarantees that the result depends only on the program, the options and the versions of the tools, and that
+//! everything a launcher without a compiler could not decide is a diagnostic here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,18 +29,18 @@ use crate::ship::listing::listing;
 use crate::ship::params::{bytes_of, dtypes, entries, kind, passed, table};
 use crate::tools::assembler::Tools;
 
-/// Optional arguments that a shipped kernel may have: each doubles the number of its binaries.
+/// The most optional arguments of a shipped kernel: each doubles the number of its binaries.
 const MAX_OPTIONAL: usize = 4;
-/// Nesting of expressions that a reader of the manifest takes: it is JSON of three levels for each, and readers of JSON
-/// commonly stop at 128.
+/// The deepest nesting of expressions in a manifest: each level is three levels of JSON, and JSON parsers commonly stop
+/// at 128.
 const MAX_NESTING: usize = 32;
 
 /// One binary.
 #[derive(Clone, Debug)]
 pub struct Unit {
-    /// Which of the specializations it is made of.
+    /// The number of its specialization.
     pub special: usize,
-    /// For which arguments.
+    /// The arguments for which it is compiled.
     pub variant: Variant,
     /// The optional arguments that are absent.
     pub absent: Vec<String>,
@@ -48,21 +48,21 @@ pub struct Unit {
     pub built: Built,
 }
 
-/// What is shipped of a file.
+/// The shipped artifact of a file.
 #[derive(Clone, Debug)]
 pub struct Shipped {
-    /// What there is. Its blobs have no place yet.
+    /// The manifest. Its blobs have no offset yet.
     pub manifest: Manifest,
     /// The contents of its blobs, by hash.
     pub contents: BTreeMap<String, Vec<u8>>,
     /// The binaries in the order of the manifest's variants.
     pub units: Vec<Unit>,
-    /// What the program and the compiler said.
+    /// Diagnostics of the program and the compiler.
     pub notes: Vec<Diagnostic>,
 }
 
-/// Compiles specializations of the kernels of one file, all variants of each. With `listings` the artifact also has the source
-/// and every form that a kernel went through, for people to read.
+/// Compiles specializations of the kernels of one file, all variants of each. With `listings` the artifact also
+/// contains the source and every intermediate form of a kernel, for display.
 pub fn ship(
     session: &Session,
     specials: &[Specialization],
@@ -103,7 +103,7 @@ pub fn ship(
 }
 
 impl Shipped {
-    /// As one file.
+    /// The artifact as one file.
     pub fn bundle(&self) -> Vec<u8> {
         let (mut manifest, mut writer) = (self.manifest.clone(), Writer::default());
         for variant in manifest.kernels.iter_mut().flat_map(|k| &mut k.variants) {
@@ -115,7 +115,7 @@ impl Shipped {
     }
 }
 
-/// A kernel on its way.
+/// The state of shipping a kernel.
 struct Shipping<'a> {
     session: &'a Session,
     specials: &'a [Specialization],
@@ -126,7 +126,7 @@ struct Shipping<'a> {
     made: Vec<Made>,
 }
 
-/// A variant, and what decides it.
+/// A variant, and the choices that select it.
 struct Made {
     variant: tk_bundle::Variant,
     params: Vec<Param>,
@@ -138,14 +138,14 @@ struct Made {
 #[derive(Clone)]
 struct Named {
     name: String,
-    /// As people read it.
+    /// Its text for display.
     shown: String,
-    /// What tells it from others that read the same, such as two lambdas.
+    /// The key that distinguishes it from others with the same text, such as two lambdas.
     key: String,
     default: bool,
 }
 
-/// What decides a variant.
+/// The choices that select a variant.
 #[derive(Default)]
 struct Choices {
     guard: Vec<Guard>,
@@ -212,7 +212,7 @@ impl Shipping<'_> {
             let built = build_cached(&request, self.listings, self.tools, special.place)?;
             let mut made = self.made(special, bindings, &contract, &compiled, &facts, &built)?;
             if let Some(stages) = &built.kernel.stages {
-                // Text and numbers can always be written.
+                // Text and numbers can always be serialized.
                 let text = serde_json::to_vec(&listing(&request, stages)).unwrap_or_default();
                 made.variant.listing = Some(self.blob(text));
             }
@@ -222,7 +222,7 @@ impl Shipping<'_> {
         Ok(())
     }
 
-    /// How a launch decides about the compile-time parameters.
+    /// How a launch determines the compile-time parameters.
     fn choices(
         &self,
         special: &Specialization,
@@ -337,8 +337,8 @@ impl Shipping<'_> {
         Ok(Made { variant, params: params.collect(), named })
     }
 
-    /// The kernel with all its variants; several where the ranks of its arguments differ, each with a name of its own:
-    /// `scale_R2` for the values with `R = 2`. Also which unit each variant of these kernels is, in their order.
+    /// The kernel with all its variants; several if the ranks of its arguments differ, each with a name of its own:
+    /// `scale_R2` for the values with `R = 2`. Also returns the unit of each variant of these kernels, in their order.
     fn finish(self) -> (Vec<tk_bundle::Kernel>, Vec<usize>) {
         let (name, doc) = (self.func().name.clone(), self.func().doc.clone());
         let ranks = contract::rank_names(&self.session.checked().hir, self.kernel);
@@ -364,7 +364,7 @@ impl Shipping<'_> {
         (groups.into_iter().map(kernel).collect(), order)
     }
 
-    /// What only has one value need not be chosen.
+    /// A parameter with only one value needs no choice.
     fn kernel_of(name: String, doc: String, all: Vec<Made>) -> tk_bundle::Kernel {
         let mut found: Vec<(String, Vec<Named>)> = vec![];
         for n in all.iter().flat_map(|m| &m.named) {
@@ -386,7 +386,7 @@ impl Shipping<'_> {
         let choices: Vec<Choice> = found.iter().map(choice).collect();
         let mut params = all.first().map(|m| m.params.clone()).unwrap_or_default();
         for (i, p) in params.iter_mut().enumerate() {
-            // A default that depends on what was compiled is none of the kernel.
+            // A default that depends on compiled values is not the kernel's.
             let same = all.iter().all(|m| m.params.get(i).is_some_and(|own| own.default == p.default));
             p.default = p.default.take().filter(|_| same);
         }
@@ -415,7 +415,7 @@ pub(crate) fn apply(op: Kind, bits: u32, args: Vec<Expr>) -> Expr {
     Expr::Apply(Operation { op, bits, args })
 }
 
-/// That a launch gives a compile-time parameter this value.
+/// The condition that a launch gives a compile-time parameter this value.
 fn equals(e: &Closed, value: Option<&CVal>) -> Option<Expr> {
     let value = value?;
     let number = value.as_int().or_else(|| value.as_bool().map(i128::from))?;
@@ -433,7 +433,7 @@ fn expr(e: &Closed) -> Expr {
         Closed::Device(Asked::Sms) => Expr::Device(DeviceFact::Sms),
         Closed::Device(Asked::Smem) => Expr::Device(DeviceFact::SharedBytes),
         Closed::Op { op, dtype, args } => {
-            // An unsigned number of 32 bits is computed with as one of 64 with a sign.
+            // A `u32` is computed as an `i64`.
             let unsigned = !dtype.is_signed();
             let bits = if unsigned && *op != ClosedOp::Wrap { 64 } else { dtype.bits() };
             let op = match op {
@@ -466,7 +466,7 @@ fn expr(e: &Closed) -> Expr {
     }
 }
 
-/// Which part of a contract has an expression that is nested too deeply.
+/// The part of a contract with an expression that is nested too deeply.
 fn nested(v: &tk_bundle::Variant) -> Option<String> {
     let guards = v.guard.iter().map(|g| (&g.condition, "a default".to_string()));
     let required = v.require.iter().map(|r| (&r.condition, format!("`{}`", r.text)));
@@ -489,7 +489,7 @@ fn depth(e: &Expr) -> usize {
     }
 }
 
-/// What a message is, in the words of an artifact.
+/// The kind of a message, in the words of an artifact.
 pub(crate) fn message_kind(kind: &message::Kind) -> MessageKind {
     let form = |f: &Form| match f {
         Form::Numbers { dtype, shape } => {
@@ -504,7 +504,7 @@ pub(crate) fn message_kind(kind: &message::Kind) -> MessageKind {
     }
 }
 
-/// What a kernel may say, with places in words.
+/// The messages of a kernel, with positions as text.
 fn said(messages: &[message::Message], sources: &SourceMap) -> Vec<Message> {
     let one = |m: &message::Message| Message {
         text: m.text.clone(),
@@ -512,7 +512,7 @@ fn said(messages: &[message::Message], sources: &SourceMap) -> Vec<Message> {
         place: m.loc.map(|l| {
             let span = Span::new(FileId(l.file), l.start as usize, l.end as usize);
             let (file, line, column) = sources.position(span);
-            // Where the file lies is nobody's business.
+            // The folder of the file is not part of the artifact.
             let file = file.rsplit('/').next().unwrap_or(file).to_string();
             Place { file, line: line as u32, column: column as u32 }
         }),
@@ -520,8 +520,8 @@ fn said(messages: &[message::Message], sources: &SourceMap) -> Vec<Message> {
     messages.iter().map(one).collect()
 }
 
-/// Shared memory of a block that the launch asks for, and that the binary has by itself, in bytes. A code object of AMD
-/// has all of it fixed.
+/// Shared memory of a block that the launch requests, and that the binary contains itself, in bytes. In a code object
+/// of AMD all of it is fixed.
 fn shared_memory(kernel: &crate::compile::kernel::Kernel, resources: &Resources) -> (u32, u32) {
     if kernel.target.has_gcn {
         (0, kernel.shared_bytes)

@@ -1,4 +1,4 @@
-//! Owns what a variant takes for granted of its arguments, as guards that a launcher checks.
+//! Computes the assumptions of a variant about its arguments, as guards that a launcher checks.
 
 use tk_bundle::{Expr, Guard, Kind, Machine, TensorMap, Word};
 use tk_gpu::ArgFacts;
@@ -6,7 +6,7 @@ use tk_ops::DType;
 
 use crate::ship::artifact::apply;
 
-/// The value of something that a function is passed, if an argument has it.
+/// The value of something that is passed to a function, if an argument has it.
 fn value(what: Machine) -> Option<Expr> {
     Some(match what {
         Machine::Address(arg) => Expr::Address(arg),
@@ -17,8 +17,8 @@ fn value(what: Machine) -> Option<Expr> {
     })
 }
 
-/// What a variant takes for granted of something that it is passed. Workspaces need no guard: the driver aligns them to 256
-/// bytes.
+/// The assumption of a variant about something that is passed to it. Workspaces need no guard: the driver aligns them
+/// to 256 bytes.
 pub(crate) fn known(what: Machine, facts: ArgFacts) -> Option<Guard> {
     let value = value(what)?;
     let condition = if facts.one {
@@ -32,15 +32,15 @@ pub(crate) fn known(what: Machine, facts: ArgFacts) -> Option<Guard> {
     Some(Guard { condition, decides: None })
 }
 
-/// That a number is above 0, where pointers may have become views that end there.
+/// The guard that a number is above 0, where pointers may have become views that end there.
 pub(crate) fn positive(what: Machine, facts: ArgFacts) -> Option<Guard> {
     let Machine::Number(arg) = what else { return None };
     let condition = apply(Kind::Gt, 64, vec![Expr::Number(arg), Expr::Int(0)]);
     facts.positive.then_some(Guard { condition, decides: None })
 }
 
-/// What tensor maps ask for beside what is known: extents and strides of their tensors that are above 0 and below what a map
-/// can have, or all numbers where a tensor is made of a pointer and these.
+/// The guards of tensor maps beside the known facts: extents and strides of their tensors are above 0 and below the
+/// limit of a map, or all numbers where a tensor is made of a pointer and these.
 pub(crate) fn mapped(passed: &[Machine], facts: &[ArgFacts], maps: &[TensorMap]) -> Vec<Guard> {
     let is_view = |arg: u32| passed.iter().any(|m| matches!(m, Machine::Extent(of, ..) if *of == arg));
     let view = |map: &TensorMap| match passed.get(map.address as usize) {
@@ -61,7 +61,7 @@ pub(crate) fn mapped(passed: &[Machine], facts: &[ArgFacts], maps: &[TensorMap])
     taken.filter_map(|(m, _)| value(*m)).flat_map(limits).chain(begins).collect()
 }
 
-/// That there are addresses where a map begins that does so before its tensor.
+/// The guard that addresses exist where a map begins before its tensor.
 fn begins(passed: &[Machine], map: &TensorMap) -> Vec<Guard> {
     let word = |w: Word| match w {
         Word::Passed(i) => value(*passed.get(i as usize)?),

@@ -1,4 +1,4 @@
-//! Owns what a compiled kernel looks like on its way, line by line, each with the line of the source that it comes from.
+//! Lists the forms of a compiled kernel, line by line, each with its source line.
 
 use std::collections::BTreeMap;
 
@@ -28,13 +28,13 @@ pub fn listing(request: &Request<'_>, stages: &Stages) -> Listing {
     };
     let text = |(i, s): (usize, &tk_syntax::Source)| SourceText {
         name: names.get(i).cloned().unwrap_or_default(),
-        // A file of which nothing is left is not shown.
+        // A file without remaining lines is left out.
         text: if i == 0 || used(i) { s.text.to_string() } else { String::new() },
     };
     Listing { sources: sources.iter().map(|(_, s)| s).enumerate().map(text).collect(), views }
 }
 
-/// Lines of IR, whose places stand at their end: `loc(file:start:end)`.
+/// Lines of IR, with positions at their ends: `loc(file:start:end)`.
 fn located(text: &str, sources: &SourceMap) -> Vec<Line> {
     let place = |inside: &str| {
         let mut numbers = inside.split(':').map(str::parse::<u32>);
@@ -56,13 +56,13 @@ fn located(text: &str, sources: &SourceMap) -> Vec<Line> {
     text.lines().map(one).collect()
 }
 
-/// A number behind a word: `line: 19`.
+/// A number after a word: `line: 19`.
 fn number(text: &str, word: &str) -> Option<u32> {
     let rest = text.split_once(word)?.1;
     rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
-/// Lines of LLVM IR, whose places are metadata: `!dbg !9`. The metadata itself is left out.
+/// Lines of LLVM IR, with positions as metadata: `!dbg !9`. The metadata itself is left out.
 fn llvm(text: &str, names: &[String]) -> Vec<Line> {
     let (mut files, mut scopes, mut places) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     for line in text.lines() {
@@ -85,7 +85,7 @@ fn llvm(text: &str, names: &[String]) -> Vec<Line> {
     code.map(|l| Line { text: l.split(", !dbg !").next().unwrap_or(l).to_string(), at: at(l) }).collect()
 }
 
-/// Lines of PTX, in front of which their places stand: `.loc 1 19 0`. The places themselves are left out.
+/// Lines of PTX, preceded by their positions: `.loc 1 19 0`. The positions themselves are left out.
 fn ptx(text: &str, names: &[String]) -> Vec<Line> {
     let mut files = BTreeMap::new();
     for line in text.lines() {

@@ -1,4 +1,4 @@
-//! What is shipped of a file: bundles, manifests, C sources, reports and listings.
+//! Builds the shipped forms of a file: bundles, manifests, C sources, reports and listings.
 
 pub(crate) mod artifact;
 pub(crate) mod c_source;

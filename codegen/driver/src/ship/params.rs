@@ -1,11 +1,11 @@
-//! What a shipped kernel is passed: kinds and element types of its arguments, and the machine's parameters in order.
+//! Parameters of a shipped kernel: kinds and element types of its arguments, and machine parameters in order.
 
 use tk_bundle::{Machine, ParamKind, Table};
 use tk_ops::DType;
 use tk_sema::contract::{ClosedArg, ClosedContract};
 use tk_tile::{Elem, Type};
 
-/// What the function is passed.
+/// The parameters of the function.
 pub(super) fn passed(contract: &ClosedContract) -> Vec<Machine> {
     let mut out = vec![];
     for (i, arg) in contract.args.iter().enumerate().filter(|(_, a)| a.present) {
@@ -35,7 +35,7 @@ pub(super) fn kind(ty: &Type) -> ParamKind {
     }
 }
 
-/// What the addresses in an argument lead to, if its elements are such.
+/// The table of the addresses in an argument, if its elements are addresses.
 fn table_of(ty: &Type) -> Option<(Table, DType)> {
     let mut elem = match ty {
         Type::Tile { elem: Elem::Ptr { pointee, .. }, .. } => pointee,
@@ -53,14 +53,14 @@ fn table_of(ty: &Type) -> Option<(Table, DType)> {
     }
 }
 
-/// The element types of what tables lead to, for each argument; nothing where there is no table.
+/// The element types of tables, for each argument; `None` without a table.
 pub(super) fn entries(contract: &ClosedContract) -> Vec<Option<String>> {
     let of = |a: &ClosedArg| a.present.then(|| table_of(&a.ty)).flatten().map(|(_, d)| d.name().to_string());
     let all: Vec<Option<String>> = contract.args.iter().map(of).collect();
     if all.iter().all(Option::is_none) { vec![] } else { all }
 }
 
-/// The element type of an argument. The host holds pointers as integers of 64 bits.
+/// The element type of an argument. The host stores pointers as 64-bit integers.
 fn element(ty: &Type) -> String {
     let elem = match ty {
         Type::Tile { elem: Elem::Ptr { pointee, .. }, .. } => pointee,
@@ -79,12 +79,12 @@ pub(super) fn bytes_of(elem: &Elem) -> u32 {
     }
 }
 
-/// What the addresses in an argument lead to; `None` if its elements are no addresses.
+/// The table of the addresses in an argument; `None` if its elements are not addresses.
 pub(super) fn table(ty: &Type) -> Option<Table> {
     table_of(ty).map(|(table, _)| table)
 }
 
-/// The element type of each argument; none for an optional one that is absent.
+/// The element type of each argument; `None` for an optional one that is absent.
 pub(super) fn dtypes(contract: &ClosedContract) -> Vec<Option<String>> {
     contract.args.iter().map(|a| a.present.then(|| element(&a.ty))).collect()
 }

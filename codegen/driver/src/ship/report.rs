@@ -1,6 +1,6 @@
-//! Owns what `tk build` writes and says about a binary: the report as JSON, and the warning about spills.
+//! Reports about a binary: the report of `tk build` as JSON, and the warning about spills.
 //!
-//! Guarantees that the report holds no times and no paths: the same input gives the same bytes.
+//! Guarantees that the report contains no times and no paths: the same input gives the same bytes.
 
 use serde::Serialize;
 use tk_gpu::ArgFacts;
@@ -19,14 +19,14 @@ struct Report<'a> {
     values: Vec<Value<'a>>,
     target: &'a str,
     variant: &'static str,
-    /// What must hold of the arguments of a launch.
+    /// The conditions on the arguments of a launch.
     guard: Vec<Guard<'a>>,
     symbol: &'a str,
     threads: u32,
     blocks_per_program: u32,
-    /// What a launch gives.
+    /// Shared memory that a launch adds.
     shared_bytes: u32,
-    /// What the binary has by itself.
+    /// Shared memory of the binary itself.
     static_shared_bytes: u32,
     registers: u32,
     stack_bytes: u32,
@@ -35,11 +35,11 @@ struct Report<'a> {
     barriers: u32,
     binary_bytes: usize,
     params: Vec<Parameter<'a>>,
-    /// Whether a last parameter follows them and the three numbers of programs: the address of control memory.
+    /// A last parameter follows them and the three numbers of programs: the address of control memory.
     control: bool,
-    /// How many messages the kernel has.
+    /// The number of messages of the kernel.
     messages: usize,
-    /// Whether all programs of a launch must run at the same time.
+    /// All programs of a launch must run at the same time.
     cooperative: bool,
     advice: &'a [String],
     versions: Versions<'a>,
@@ -58,7 +58,7 @@ struct Parameter<'a> {
     dtype: &'static str,
 }
 
-/// What must hold of a parameter; an address counts in bytes.
+/// The conditions on a parameter; an address is in bytes.
 #[derive(Serialize)]
 struct Guard<'a> {
     parameter: &'a str,
@@ -85,8 +85,7 @@ fn guard<'a>(param: &'a Param, fact: &ArgFacts) -> Option<Guard<'a>> {
     (divisible.is_some() || equal.is_some()).then_some(Guard { parameter: &param.name, divisible, equal })
 }
 
-/// The report of a kernel as JSON. `values` are those of its compile-time parameters, `facts` what its variant was made
-/// for.
+/// The report of a kernel as JSON. `values` are those of its compile-time parameters, `facts` those of its variant.
 pub fn describe(
     kernel: &str,
     values: &[(String, String)],
@@ -122,14 +121,14 @@ pub fn describe(
             ptxas: &resources.assembler,
         },
     };
-    // Text, numbers and lists can always be written.
+    // Text, numbers and lists can always be serialized.
     let mut text = serde_json::to_string_pretty(&report).unwrap_or_default();
     text.push('\n');
     text
 }
 
-/// The warnings about what a kernel does otherwise since shared memory does not suffice. `name` says which specialization
-/// it is.
+/// The warnings about fallbacks of a kernel for which shared memory does not suffice. `name` is that of the
+/// specialization.
 pub fn shortages(name: &str, kernel: &Kernel, place: Span) -> Vec<Diagnostic> {
     let target = kernel.target.name;
     let warning = |s: &Shortage| {
@@ -163,7 +162,7 @@ pub fn shortages(name: &str, kernel: &Kernel, place: Span) -> Vec<Diagnostic> {
     kernel.shortages.iter().map(warning).collect()
 }
 
-/// The warning about a kernel whose registers do not suffice. `name` says which specialization it is.
+/// The warning about a kernel whose registers do not suffice. `name` is that of the specialization.
 pub fn spilled(name: &str, built: &Built, place: Span) -> Option<Diagnostic> {
     let r = &built.cubin.report;
     if !r.spills() {

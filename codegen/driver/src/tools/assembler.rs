@@ -1,4 +1,4 @@
-//! Owns which tool makes binaries for a target, and when it is looked for: the first time that one is needed.
+//! Selects the tool that makes binaries for a target, located on first use.
 
 use std::sync::OnceLock;
 
@@ -11,7 +11,7 @@ use crate::tools::lld::Lld;
 use crate::tools::ptxas::Ptxas;
 use crate::tools::tool::ToolError;
 
-/// What makes a binary of what code generation gives.
+/// The tool that makes a binary of the output of code generation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Assembler {
     /// The assembler of NVIDIA.
@@ -38,7 +38,7 @@ impl Assembler {
     }
 }
 
-/// The tools of this machine, and the cache.
+/// The tools of this host, and the cache.
 #[derive(Debug)]
 pub struct Tools {
     environment: Environment,
@@ -49,12 +49,12 @@ pub struct Tools {
 }
 
 impl Tools {
-    /// Those that an environment leads to.
+    /// The tools of an environment.
     pub fn new(environment: Environment, cache: Cache) -> Tools {
         Tools { environment, cache, ptxas: OnceLock::new(), lld: OnceLock::new() }
     }
 
-    /// The one for a target.
+    /// The assembler for a target.
     pub fn assembler(&self, target: &TargetSpec) -> Result<&Assembler, ToolError> {
         let found = if target.has_gcn {
             self.lld.get_or_init(|| Lld::find(&self.environment, &self.cache).map(Assembler::Lld))

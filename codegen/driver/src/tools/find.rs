@@ -1,9 +1,9 @@
 //! Finds the assembler of NVIDIA, its disassembler, and the linker of LLVM.
 //!
-//! What is found is executed, so only the user decides where it may be: by settings, `PATH`, and what they or the
-//! administrator installed. No folder counts because of what is compiled or where: a checkout of somebody else, or a shared
-//! folder above it, must not choose the program. Only looks at folders: no process is started. Guarantees the same order
-//! for the same machine.
+//! A program that is found is executed, so only the user decides where it may be: by settings, `PATH`, and what they or
+//! the administrator installed. No folder is searched because of the compiled file or its location: a foreign checkout,
+//! or a shared parent folder, must not choose the program. Only reads folders: no process is started. Guarantees the
+//! same order on the same host.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -13,22 +13,22 @@ const PTXAS: &str = "ptxas";
 /// The disassembler.
 const NVDISASM: &str = "nvdisasm";
 
-/// Where Python packages keep it, below `site-packages`: the package of the compiler for CUDA 12, that for CUDA 13,
-/// and Triton, which brings its own.
+/// Folders of Python packages with the assembler, below `site-packages`: the package of the compiler for CUDA 12, that
+/// for CUDA 13, and Triton, which brings its own.
 const PACKAGES: [&str; 3] = ["nvidia/cuda_nvcc/bin", "nvidia/cu13/bin", "triton/backends/nvidia/bin"];
 
-/// The same of the disassembler.
+/// The same for the disassembler.
 const DISASSEMBLER: [&str; 2] = ["nvidia/cuda_nvdisasm/bin", "nvidia/cu13/bin"];
 
-/// The linker by its names in `PATH`: that of LLVM 19 first, whose objects it links.
+/// The names of the linker in `PATH`: that of LLVM 19 first, whose objects it links.
 const LLD: [&str; 3] = ["ld.lld-19", "ld.lld", "lld"];
-/// Folders outside of `PATH` that it is installed to: Debian's package of LLVM 19, and ROCm.
+/// Folders outside of `PATH` in which it is installed: Debian's package of LLVM 19, and ROCm.
 const LLD_FOLDERS: [&str; 2] = ["/usr/lib/llvm-19/bin", "/opt/rocm/llvm/bin"];
 
-/// The variables of the environment that the search reads; a value that is empty counts as not set.
+/// The variables of the environment that the search reads; an empty value counts as unset.
 #[derive(Clone, Debug, Default)]
 pub struct Environment {
-    /// `TK_PTXAS`: the one to use, whatever else there is.
+    /// `TK_PTXAS`: the assembler to use instead of any other.
     pub tk_ptxas: Option<PathBuf>,
     /// `TK_NVDISASM`: the same for the disassembler.
     pub tk_nvdisasm: Option<PathBuf>,
@@ -44,20 +44,20 @@ pub struct Environment {
     pub path: Vec<PathBuf>,
     /// The folder of the user.
     pub home: Option<PathBuf>,
-    /// Folders that may have a `.venv` in them or above, which is never used but named to the user.
+    /// Folders that may contain a `.venv`, or be below one, which is never used but reported to the user.
     pub beside: Vec<PathBuf>,
 }
 
-/// A program, and what led to it.
+/// A program, and how it was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     /// The program.
     pub path: PathBuf,
-    /// What led there: a variable, or words such as `a Python of PATH`.
+    /// How it was found: a variable, or words such as `a Python of PATH`.
     pub from: &'static str,
 }
 
-/// A program in a virtual environment that is not active and was not named.
+/// A program in a virtual environment that is neither active nor named.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ignored {
     /// The program.
@@ -67,7 +67,7 @@ pub struct Ignored {
 }
 
 impl Ignored {
-    /// Why it is not used, and how to allow it.
+    /// The reason that it is not used, and how to allow it.
     pub fn note(&self) -> String {
         let (path, venv) = (self.path.display(), self.venv.display());
         format!("{path} is not used, since {venv} is not active; TK_VENV={venv} allows it")
@@ -75,8 +75,8 @@ impl Ignored {
 }
 
 impl Environment {
-    /// That of this process. `source` is the file that is compiled: the user is told of a `.venv` beside or above it, or of
-    /// the current folder, that is not used.
+    /// The environment of this process. `source` is the compiled file: a `.venv` beside or above it, or the current
+    /// folder, is reported to the user but not used.
     pub fn of_process(source: Option<&Path>) -> Environment {
         let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty());
         let path = |name: &str| set(name).map(PathBuf::from);
@@ -95,17 +95,17 @@ impl Environment {
         }
     }
 
-    /// The assembler: what `TK_PTXAS` says, or the first that exists.
+    /// The assembler: that of `TK_PTXAS`, or the first that exists.
     pub fn ptxas(&self) -> Option<Found> {
         named(self.tk_ptxas.as_ref(), "TK_PTXAS").or_else(|| self.tool(PTXAS, &PACKAGES))
     }
 
-    /// The disassembler: what `TK_NVDISASM` says, or the first that exists.
+    /// The disassembler: that of `TK_NVDISASM`, or the first that exists.
     pub fn nvdisasm(&self) -> Option<Found> {
         named(self.tk_nvdisasm.as_ref(), "TK_NVDISASM").or_else(|| self.tool(NVDISASM, &DISASSEMBLER))
     }
 
-    /// The linker: what `TK_LLD` says, or the first that exists.
+    /// The linker: that of `TK_LLD`, or the first that exists.
     pub fn lld(&self) -> Option<Found> {
         let system = LLD_FOLDERS.map(|folder| (PathBuf::from(folder), "a folder of the system"));
         let path = || self.folders().map(|folder| (folder.to_path_buf(), "PATH"));
@@ -114,7 +114,7 @@ impl Environment {
         named(self.tk_lld.as_ref(), "TK_LLD").or_else(|| LLD.iter().find_map(|name| one(name)))
     }
 
-    /// An assembler in a `.venv` beside or above the source or the current folder that the search leaves out.
+    /// An assembler in a `.venv` beside or above the source or the current folder, which the search ignores.
     pub fn ignored_ptxas(&self) -> Option<Ignored> {
         self.ignored(PTXAS, &PACKAGES)
     }
@@ -131,8 +131,8 @@ impl Environment {
         })
     }
 
-    /// A program by its name: in the environment that is named, in CUDA's folder, in the active environment, in `PATH`, then
-    /// in packages of the Pythons of `PATH` and of the user.
+    /// A program by its name: in the named environment, in CUDA's folder, in the active environment, in `PATH`, then in
+    /// packages of the Pythons of `PATH` and of the user.
     fn tool(&self, name: &str, packages: &[&str]) -> Option<Found> {
         let of = |venv: &Option<PathBuf>, from| packaged(venv.as_ref()?, name, packages, from);
         of(&self.tk_venv, "TK_VENV")
@@ -143,12 +143,12 @@ impl Environment {
             .or_else(|| packaged(&self.home.as_ref()?.join(".local"), name, packages, "~/.local"))
     }
 
-    /// The folders of `PATH`, without those that depend on the current folder: it may be somebody else's.
+    /// The folders of `PATH`, without relative ones: the current folder may be another user's.
     fn folders(&self) -> impl Iterator<Item = &Path> {
         self.path.iter().map(PathBuf::as_path).filter(|folder| folder.is_absolute())
     }
 
-    /// The folders that each `python3` in `PATH` is installed in.
+    /// The installation folder of each `python3` in `PATH`.
     fn pythons(&self) -> Vec<PathBuf> {
         let mut found = vec![];
         for folder in self.folders().filter(|folder| folder.join("python3").exists()) {
@@ -166,7 +166,7 @@ impl Environment {
     }
 }
 
-/// What a variable names: taken even if it does not exist, so that a wrong setting is an error.
+/// The program that a variable names, even if it does not exist, so that a wrong setting is an error.
 fn named(path: Option<&PathBuf>, from: &'static str) -> Option<Found> {
     path.map(|path| Found { path: path.clone(), from })
 }
@@ -177,12 +177,12 @@ fn there(folder: &Path, name: &str, from: &'static str) -> Option<Found> {
     path.is_file().then_some(Found { path, from })
 }
 
-/// The program of this name in packages of the Python that is installed in a folder.
+/// The program of this name in packages of the Python with this prefix.
 fn packaged(prefix: &Path, name: &str, packages: &[&str], from: &'static str) -> Option<Found> {
     sites(prefix).iter().find_map(|site| packages.iter().find_map(|p| there(&site.join(p), name, from)))
 }
 
-/// The folders of packages below a folder that a Python is installed in.
+/// The package folders of the Python with this prefix.
 fn sites(prefix: &Path) -> Vec<PathBuf> {
     let lib = prefix.join("lib");
     let pythons = versions(&lib, "python");

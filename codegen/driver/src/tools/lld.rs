@@ -1,8 +1,8 @@
-//! Owns the linker of LLVM, `ld.lld`, which makes code objects of AMD: its version, running it, and reading what a code
-//! object says of itself.
+//! Runs LLVM's linker, `ld.lld`, which links code objects of AMD, determines its version, and reads the metadata of a
+//! code object.
 //!
-//! May assume nothing about the program that is found under that name. Guarantees that the same object gives the same
-//! bytes, that no temporary file stays, and that every failure is a [`ToolError`] with one thing to do.
+//! Requires nothing of the program of that name. Guarantees that the same object gives the same bytes, that no
+//! temporary file remains, and that every failure is a [`ToolError`] with one thing to do.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,27 +18,27 @@ use crate::compile::kernel::{Cubin, Kernel, Resources};
 use crate::tools::find::{Environment, Found};
 use crate::tools::tool::{Files, ToolError, ending, reason, said, version};
 
-/// How to get it.
+/// The instruction to install it.
 const INSTALL: &str = "install it with `apt install lld-19`, or set TK_LLD to its path";
 
-/// The type of the note that holds the metadata of kernels, and whose note it is: LLVM's guide to the AMDGPU target, "Code
-/// Object V3 and above Note Records".
+/// The type of the note with the metadata of kernels, and its owner: LLVM's guide to the AMDGPU target, "Code Object V3
+/// and above Note Records".
 const METADATA: NoteType = NoteType(32);
 const OWNER: &[u8] = b"AMDGPU";
 
-/// A linker that answers.
+/// A working linker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lld {
-    /// Where it lies.
+    /// Its path.
     pub path: PathBuf,
     /// Such as `19.1.7`.
     pub version: String,
-    /// What led to it: [`Found::from`].
+    /// How it was found: [`Found::from`].
     pub from: &'static str,
 }
 
 impl Lld {
-    /// Finds the linker and asks for its version; the answer is kept in the cache.
+    /// Finds the linker and determines its version, which the cache keeps.
     pub fn find(environment: &Environment, cache: &Cache) -> Result<Lld, ToolError> {
         let Some(Found { path, from }) = environment.lld() else {
             let message = "`ld.lld` not found; LLVM's linker makes code objects for AMD GPUs";
@@ -49,7 +49,7 @@ impl Lld {
     }
 }
 
-/// Makes a code object.
+/// Links a code object.
 pub fn link(kernel: &Kernel, lld: &Lld) -> Result<Cubin, ToolError> {
     let broken = |what: &str| broken(&lld.path, what);
     let Some(object) = &kernel.object else { return Err(broken("there is no object to link")) };
@@ -95,7 +95,7 @@ fn broken(path: &Path, what: &str) -> ToolError {
     ToolError::new(codes::ASSEMBLER, message, INSTALL)
 }
 
-/// What the metadata of the first kernel of a code object says.
+/// The resources in the metadata of the first kernel of a code object.
 fn resources(bytes: &[u8]) -> Option<Resources> {
     let file: ElfFile64<'_> = ElfFile64::parse(bytes).ok()?;
     let (header, endian) = (file.elf_header(), file.endian());
@@ -120,12 +120,13 @@ fn resources(bytes: &[u8]) -> Option<Resources> {
     };
     /// Bytes of a register.
     const WORD: u32 = 4;
-    // LLVM counts the registers that it stored; each is read back at least once. Scalar ones go to lanes of vector registers.
+    // LLVM counts the registers that it stored; each is loaded at least once. Scalar ones go to lanes of vector
+    // registers.
     let spilled = WORD * number(".vgpr_spill_count");
     Some(Resources {
-        // On CDNA those of the accumulators are part of them.
+        // On CDNA those of the accumulators are included.
         registers: number(".vgpr_count").max(number(".agpr_count")),
-        // All of it is what the schedule says, which the kernel carries already.
+        // All of it is that of the schedule, which the kernel has already.
         static_shared_bytes: 0,
         stack_bytes: number(".private_segment_fixed_size"),
         spill_store_bytes: spilled,

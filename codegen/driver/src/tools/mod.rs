@@ -1,4 +1,4 @@
-//! The programs that make and read binaries: where they are found, and what they say.
+//! Finds and runs the programs that make and read binaries, and parses their output.
 
 pub(crate) mod assembler;
 pub(crate) mod find;

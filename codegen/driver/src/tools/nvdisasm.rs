@@ -1,12 +1,12 @@
-//! Runs the disassembler of NVIDIA, where there is one.
+//! Runs the disassembler of NVIDIA, if it is installed.
 
 use std::process::Command;
 
 use crate::tools::find::Environment;
 use crate::tools::tool::Files;
 
-/// The instructions of a cubin with the lines of the source, as the disassembler prints them. `None` without it, or where it
-/// fails.
+/// The instructions of a cubin with the lines of the source, as the disassembler prints them. `None` without it, or if
+/// it fails.
 pub fn disassemble(cubin: &[u8], environment: &Environment) -> Option<String> {
     let tool = environment.nvdisasm()?.path;
     let files = Files::new().ok()?;

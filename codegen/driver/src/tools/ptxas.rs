@@ -1,7 +1,7 @@
-//! Owns the assembler of NVIDIA, `ptxas`: its version, running it, and reading what it says.
+//! Runs NVIDIA's assembler, `ptxas`, determines its version, and parses its output.
 //!
-//! May assume nothing about the program that is found under that name. Guarantees that the same text gives the same
-//! bytes, that no temporary file stays, and that every failure is a [`ToolError`] with one thing to do.
+//! Requires nothing of the program of that name. Guarantees that the same text gives the same bytes, that no temporary
+//! file remains, and that every failure is a [`ToolError`] with one thing to do.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,25 +14,25 @@ use crate::compile::kernel::{Cubin, Kernel, Resources};
 use crate::tools::find::{Environment, Found};
 use crate::tools::tool::{Files, ToolError, ending, reason, said, version};
 
-/// How to get it: the package with the smallest download that has it.
+/// The instruction to install it: the package with the smallest download that has it.
 const INSTALL: &str = "install it with `pip install nvidia-cuda-nvcc-cu12`, or set TK_PTXAS to its path";
 
-/// How to get another one.
+/// The instruction to install another one.
 const REPLACE: &str = "install another one with `pip install nvidia-cuda-nvcc-cu12`, or set TK_PTXAS to the path of another one";
 
-/// An assembler that answers.
+/// A working assembler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ptxas {
-    /// Where it lies.
+    /// Its path.
     pub path: PathBuf,
     /// Such as `12.9.86`.
     pub version: String,
-    /// What led to it: [`Found::from`].
+    /// How it was found: [`Found::from`].
     pub from: &'static str,
 }
 
 impl Ptxas {
-    /// Finds the assembler and asks for its version; the answer is kept in the cache, as starting it costs about 10 ms.
+    /// Finds the assembler and determines its version, which the cache keeps, as starting it costs about 10 ms.
     pub fn find(environment: &Environment, cache: &Cache) -> Result<Ptxas, ToolError> {
         let Some(Found { path, from }) = environment.ptxas() else {
             let message = "`ptxas` not found; NVIDIA's assembler makes machine code from PTX";
@@ -123,7 +123,7 @@ fn first_error(said: &str) -> Option<String> {
     Some(place.map_or(text.to_string(), |n| format!("{text} (line {n} of the PTX)")))
 }
 
-/// Reads the report that `-v` asks for.
+/// Parses the report of `-v`.
 fn resources(said: &str) -> Resources {
     let mut out = Resources::default();
     for line in said.lines() {
@@ -143,7 +143,7 @@ fn resources(said: &str) -> Resources {
     out
 }
 
-/// The number that stands before a unit: `8 registers`, `used 0 barriers`.
+/// The number before a unit: `8 registers`, `used 0 barriers`.
 fn number_before(line: &str, unit: &str) -> Option<u32> {
     let (before, _) = line.split_once(&format!(" {unit}"))?;
     before.rsplit(|c: char| !c.is_ascii_digit()).next()?.parse().ok()

@@ -1,4 +1,4 @@
-//! Owns what is said about tools and files that the driver needs and does not find as expected.
+//! Errors about tools and files that the driver needs, and helpers to run tools.
 
 use std::path::Path;
 use std::process::{ExitStatus, Output};
@@ -12,14 +12,14 @@ use tk_syntax::{Code, Diagnostic, Span, codes};
 
 use crate::compile::cache::{Cache, Key};
 
-/// Why a tool could not be used: a message without a place, since no source is to blame.
+/// The reason that a tool could not be used: a message without a position, since no source is to blame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolError {
     /// The code.
     pub code: Code,
     /// One sentence.
     pub message: String,
-    /// What to do about it, a sentence each.
+    /// Remedies, a sentence each.
     pub notes: Vec<String>,
 }
 
@@ -29,7 +29,7 @@ impl ToolError {
         ToolError { code, message: message.into(), notes: vec![note.into()] }
     }
 
-    /// The diagnostic; `place` is the kernel that needed the tool. A tool that is missing is the fault of no kernel.
+    /// The diagnostic; `place` is the kernel that needed the tool. A missing tool is not the fault of a kernel.
     pub fn at(self, place: Span) -> Diagnostic {
         let place = if self.code == codes::NO_ASSEMBLER { Span::NOWHERE } else { place };
         let mut d = Diagnostic::error(self.code, place, self.message, "");
@@ -46,7 +46,7 @@ impl std::fmt::Display for ToolError {
 
 impl std::error::Error for ToolError {}
 
-/// What went wrong, in words and without the number of the operating system: `no such file or directory`.
+/// The error in words and without the number of the operating system: `no such file or directory`.
 pub(crate) fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or_default();
@@ -54,7 +54,7 @@ pub(crate) fn reason(error: &io::Error) -> String {
     chars.next().map(|c| c.to_lowercase().chain(chars).collect()).unwrap_or_default()
 }
 
-/// How the names of folders of temporary files begin.
+/// The prefix of the names of folders of temporary files.
 const PREFIX: &str = "tk-tool-";
 
 /// A folder of temporary files for its user alone, removed when it goes out of scope, or by a later process.
@@ -75,14 +75,13 @@ impl Files {
         Ok(Files { folder, _lock })
     }
 
-    /// Where it is.
+    /// Its path.
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
 }
 
-/// The version of a tool: what it answered when it was last asked, which the cache keeps under this name, or what it answers
-/// now.
+/// The version of a tool: its last answer, which the cache keeps under this name, or its answer now.
 pub(crate) fn version(
     name: &str,
     path: &Path,
@@ -101,7 +100,7 @@ pub(crate) fn version(
     Ok(version)
 }
 
-/// What tells one file from another without reading it.
+/// An identity of a file that needs no read of its contents.
 fn identity(path: &Path) -> Option<String> {
     let metadata = fs::metadata(path).ok()?;
     let changed = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
@@ -109,12 +108,12 @@ fn identity(path: &Path) -> Option<String> {
     Some(format!("{} {} {}", path.display(), metadata.len(), changed.as_nanos()))
 }
 
-/// Both outputs as text: which of them it uses differs between versions.
+/// Both outputs as text: which of them a tool uses differs between versions.
 pub(crate) fn said(output: &Output) -> String {
     format!("{}\n{}", String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout))
 }
 
-/// How a program ended that said nothing.
+/// The end of a program that printed nothing.
 pub(crate) fn ending(status: ExitStatus) -> String {
     status.code().map_or("it was killed".to_string(), |code| format!("it exits with code {code}"))
 }

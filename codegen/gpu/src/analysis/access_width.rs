@@ -1,7 +1,8 @@
-//! How wide each access to memory may be: how many elements of consecutive registers one instruction moves.
+//! Computes how wide each access to memory may be: the number of elements in consecutive registers that one instruction
+//! moves.
 //!
-//! Guarantees that an access of the width given here, or of a smaller power of two, is aligned to its size, and that its
-//! elements are all of the tile and inside of its view and mask, or none.
+//! Guarantees that an access of this width, or of a smaller power of two, is aligned to its size, and that its elements
+//! are all in the tile and inside of its view and mask, or none is.
 
 use tk_ops::{DType, MemoryOp, Op};
 use tk_tile::{Inst, Type, ValueId};
@@ -14,7 +15,7 @@ use crate::ir::params::element_bytes;
 use crate::ir::shared_access::{image, strided_vector, swizzled_vector};
 use crate::target::mma::Fragment;
 
-/// Of an access to shared memory: the most that alignment and layout allow; 1 of a scalar.
+/// The width of an access to shared memory: the most that alignment and layout allow; 1 for a scalar.
 pub fn shared(kernel: &Kernel, placement: &Placement, buffer: usize, v: ValueId) -> u32 {
     let ty = kernel.module.types.get(kernel.func().ty(v));
     let (Some(layout), Some(shape)) = (kernel.layout(v), ty.shape()) else { return 1 };
@@ -28,7 +29,8 @@ pub fn shared(kernel: &Kernel, placement: &Placement, buffer: usize, v: ValueId)
     }
 }
 
-/// The tile of an instruction whose accesses to device memory may be wide; `None` of other instructions, and of scalars.
+/// The tile of an instruction whose accesses to device memory may be wide; `None` for other instructions, and for
+/// scalars.
 pub fn accessed(kernel: &Kernel, inst: &Inst) -> Option<ValueId> {
     let Op::Memory(op) = inst.op else { return None };
     let first = inst.operands.first().copied()?;
@@ -54,8 +56,8 @@ pub fn accessed(kernel: &Kernel, inst: &Inst) -> Option<ValueId> {
     kernel.layout(v).map(|_| v)
 }
 
-/// Of an access to device memory with the elements, or the pointers, `v`. Of `view_inside`: neighbours that are inside or outside
-/// together.
+/// The width of an access to device memory with the elements, or the pointers, `v`. For `view_inside`, the number of
+/// neighbours that are inside or outside together.
 pub fn memory(kernel: &Kernel, axis: &AxisInfo, inst: &Inst, v: ValueId) -> u32 {
     let (module, func, spec) = (&kernel.module, kernel.func(), kernel.options.spec);
     let Some(layout) = kernel.layout(v) else { return 1 };
@@ -68,7 +70,7 @@ pub fn memory(kernel: &Kernel, axis: &AxisInfo, inst: &Inst, v: ValueId) -> u32 
     access.vector.min(layout.vector(fastest))
 }
 
-/// How the fragments of an operand are read that is in a buffer as `bases` say.
+/// How the fragments of an operand in a buffer with these `bases` are read.
 fn fragment_load(kernel: &Kernel, f: &Fragment, bases: &[i64], elem: DType) -> FragmentLoad {
     let bytes = elem.bytes() as u32;
     match ldmatrix::read(f, bases, bytes) {
@@ -85,7 +87,7 @@ fn fragment_load(kernel: &Kernel, f: &Fragment, bases: &[i64], elem: DType) -> F
     }
 }
 
-/// How a product reads each of its operands, those in registers included.
+/// How a product reads each of its operands, including those in registers.
 pub fn of_mma(kernel: &Kernel, op: &Mma, acc: ValueId) -> Option<[FragmentLoad; 2]> {
     let tiles = mma::tiles(kernel, op.product, op.instruction, acc)?;
     let of = |side: usize, operand: &MmaOperand| {

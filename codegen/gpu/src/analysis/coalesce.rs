@@ -1,8 +1,8 @@
-//! Owns how an access to device memory is best made: which dimension is the fastest in memory, and how many neighbours
-//! one lane can take at once.
+//! Chooses the order and the vector of an access to device memory: the dimension that is fastest in memory, and how
+//! many neighbours one lane accesses at once.
 //!
-//! May assume the facts of [`crate::analysis::axis`]. Guarantees that an access of `vector` neighbours is aligned to its size and
-//! that all of them are inside or none, so that one predicate serves for all.
+//! Requires the facts of [`crate::analysis::axis`]. Guarantees that an access of `vector` neighbours is aligned to its
+//! size, and that all of them are inside or none is, so that one predicate suffices.
 
 use tk_ops::{MemoryOp, Op};
 use tk_tile::{Func, Inst, Module, Type, ValueId};
@@ -17,13 +17,13 @@ use crate::target::spec::TargetSpec;
 pub struct Access {
     /// Dimensions of the tile, the fastest in memory first.
     pub order: Vec<usize>,
-    /// Neighbours along the fastest dimension that one access takes: a power of two.
+    /// The number of neighbours along the fastest dimension that one access moves: a power of two.
     pub vector: u32,
     /// Bytes of an element.
     pub bytes: u32,
 }
 
-/// Where the operands of an access are.
+/// The location of the operands of an access.
 struct Parts {
     /// The pointers or the view.
     place: ValueId,
@@ -33,7 +33,7 @@ struct Parts {
     shape: Vec<u32>,
 }
 
-/// How the accesses of an instruction are best made; `None` if it accesses no tile of memory in order.
+/// The best order and vector for the accesses of an instruction; `None` if it accesses no tile of memory in order.
 pub fn access(
     module: &Module,
     func: &Func,
@@ -44,7 +44,7 @@ pub fn access(
     let ty = |v: ValueId| module.types.get(func.ty(v));
     let operand = |i: usize| inst.operands.get(i).copied();
     let place = operand(0)?;
-    // A copy reads as the load that it stands for.
+    // A copy has the operands of the load that it replaces.
     let copies = matches!(GpuOp::of(inst), Some(GpuOp::AsyncCopy(_)));
     let op = match ty(place) {
         Type::View { .. } if copies => MemoryOp::ViewLoad,
@@ -101,8 +101,8 @@ pub fn access(
     })
 }
 
-/// How many neighbours of a `view_inside` are inside or outside together, and along which dimension; as far as accesses to them
-/// could be wide.
+/// The number of neighbours of a `view_inside` that are inside or outside together, and the dimension; at most the
+/// width of an access to them.
 pub fn inside(module: &Module, func: &Func, axis: &AxisInfo, inst: &Inst) -> Option<(usize, u32)> {
     let (place, r) = (*inst.operands.first()?, *inst.results.first()?);
     let shape = module.types.get(func.ty(r)).shape()?.to_vec();
@@ -112,7 +112,7 @@ pub fn inside(module: &Module, func: &Func, axis: &AxisInfo, inst: &Inst) -> Opt
     Some((fastest, u32::try_from(vector.min(power_below(*shape.get(fastest)?))).ok()?))
 }
 
-/// The largest power of two that divides an extent: vectors do not reach into padding.
+/// The largest power of two that divides an extent: vectors do not extend into padding.
 fn power_below(extent: u32) -> u64 {
     1 << extent.trailing_zeros().min(24)
 }
@@ -139,7 +139,7 @@ fn of_view(axis: &AxisInfo, parts: &Parts, bytes: u64) -> (Vec<usize>, u64) {
         return (order, 1);
     }
     let at = |d: usize| parts.at.get(d).map_or(1, |v| axis.tile(*v).divisibility());
-    // All neighbours are inside or none.
+    // All neighbours are inside or none is.
     let mut vector = at(fastest).min(view.extents.get(fastest).copied().unwrap_or(1));
     vector = vector.min((view.base / bytes).max(1));
     for d in (0..rank).filter(|d| *d != fastest) {
@@ -148,7 +148,7 @@ fn of_view(axis: &AxisInfo, parts: &Parts, bytes: u64) -> (Vec<usize>, u64) {
     (order, vector.max(1))
 }
 
-/// Dimensions by what is known of them, the largest first; the last dimension wins where nothing is known.
+/// Dimensions in descending order of this fact; without facts, the last dimension comes first.
 fn sorted(rank: usize, by: impl Fn(usize) -> u64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..rank).rev().collect();
     order.sort_by_key(|d| std::cmp::Reverse(by(*d)));

@@ -1,17 +1,17 @@
-//! Owns the choice of the way from one layout to another: registers, shuffles or shared memory.
+//! Chooses how a tile changes layout: through registers, shuffles or shared memory.
 //!
-//! May assume two layouts of one shape. Guarantees that emission and lowering choose the same way.
+//! Requires two layouts of one shape. Guarantees that emission and lowering choose the same.
 
 use crate::layout::Layout;
 use crate::layout::linear::{Conversion, SharedMap, SharedPlan, classify};
 use crate::target::spec::TargetSpec;
 
-/// The most shuffles of a conversion: the way through shared memory is about as long as this many (two barriers of
-/// some thirty cycles each and the accesses themselves; a shuffle of a warp issues every two cycles).
+/// The most shuffles of a conversion: shared memory costs about as much as this many (two barriers of some thirty
+/// cycles each and the accesses themselves; a shuffle of a warp issues every two cycles).
 const MOST_SHUFFLES: usize = 32;
 
-/// The way between layouts whose elements stay in their warps; `None` if shared memory is needed or cheaper. It holds
-/// for each atom; `bytes` is the size of an element.
+/// The conversion between layouts whose elements stay in their warps; `None` if shared memory is needed or cheaper. It
+/// holds for each atom; `bytes` is the size of an element.
 pub fn in_warp(from: &Layout, to: &Layout, bytes: u32) -> Option<Conversion> {
     if from.repeats() != to.repeats() {
         return None;
@@ -27,8 +27,8 @@ pub fn in_warp(from: &Layout, to: &Layout, bytes: u32) -> Option<Conversion> {
     }
 }
 
-/// Where each bit of the coordinates of an atom goes in shared memory, in elements: dimension by dimension, low bits
-/// first. Atoms follow each other.
+/// The offset in shared memory, in elements, of each bit of the coordinates of an atom: dimension by dimension, low
+/// bits first. Atoms are consecutive.
 pub fn swizzle(from: &Layout, to: &Layout, bytes: u32, spec: &TargetSpec) -> Vec<i64> {
     let bits = from.atom().out_bits();
     let map = SharedPlan::new(from.atom(), to.atom(), bytes, spec.banks())
@@ -36,7 +36,7 @@ pub fn swizzle(from: &Layout, to: &Layout, bytes: u32, spec: &TargetSpec) -> Vec
     bases(&map)
 }
 
-/// The places of the bits of coordinates, dimension by dimension, low bits first.
+/// The offsets of the bits of coordinates, dimension by dimension, low bits first.
 pub fn bases(map: &SharedMap) -> Vec<i64> {
     let bits = map.out_bits();
     let mut bases = vec![];

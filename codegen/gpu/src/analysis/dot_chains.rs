@@ -1,14 +1,15 @@
-//! Owns the question which matrix products follow one another: where the result of one, element by element, becomes the
-//! left factor of another, as in attention.
+//! Finds chained matrix products: the result of one becomes, element by element, the left operand of another, as in
+//! attention.
 //!
-//! May assume verified tile IR. Guarantees both ends of every such way; what enters a loop is not followed into it.
+//! Requires verified tile IR. Guarantees both ends of every such chain; values that enter a loop are not followed into
+//! it.
 
 use std::collections::BTreeSet;
 
 use tk_ops::{ControlOp, DotOp, Op};
 use tk_tile::{Def, Func, Id, InstId, ValueId, rewrite, walk};
 
-/// The products that take a left factor from another one, and those that give it.
+/// The products whose left operand comes from another product, and the products that compute it.
 pub fn chained(func: &Func) -> BTreeSet<InstId> {
     let mut out = BTreeSet::new();
     for id in walk::insts(func) {
@@ -23,7 +24,7 @@ pub fn chained(func: &Func) -> BTreeSet<InstId> {
     out
 }
 
-/// The products from which a value comes element by element, also out of loops and branches.
+/// The products from which a value derives element by element, also through results of loops and branches.
 pub fn sources(func: &Func, v: ValueId) -> Vec<InstId> {
     let mut seen = BTreeSet::new();
     let (mut found, mut open) = (vec![], vec![v]);

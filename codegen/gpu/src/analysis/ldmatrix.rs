@@ -1,15 +1,15 @@
-//! Owns how a factor of a matrix product lies in shared memory, and how its fragments are read from there.
+//! Chooses the placement of an operand of a matrix product in shared memory, and how its fragments are read from there.
 //!
-//! A *matrix load* brings eight rows of 16 bytes: each of eight lanes says where a row begins, and every lane of the warp
-//! gets one word of them, lane `l` word `l % 4` of row `l / 4`. Transposed, it gives a lane, of elements of two bytes,
-//! those of column `l / 4` and rows `2 (l % 4)` and `2 (l % 4) + 1`. Up to four matrices are loaded at a time, lanes 8 to 15
-//! giving the rows of the second one and so on. Whether it serves follows from where the bits of a fragment lie in the
-//! buffer; where it does not, every lane reads its own words.
+//! A *matrix load* (`ldmatrix`) reads eight rows of 16 bytes: each of eight lanes gives the address of a row, and every
+//! lane of the warp receives one word, lane `l` word `l % 4` of row `l / 4`. Transposed, a lane receives elements of
+//! two bytes, those of column `l / 4` and rows `2 (l % 4)` and `2 (l % 4) + 1`. Up to four matrices are loaded at a
+//! time, lanes 8 to 15 giving the rows of the second one and so on. Whether it is possible follows from the offsets of
+//! the bits of a fragment in the buffer; otherwise every lane reads its own words.
 //!
-//! The order of a buffer is the one of [`SharedPlan`] between those who store and the lanes that read; of the ways to read,
-//! the one with the least work.
+//! The buffer has the order of the [`SharedPlan`] between the stores and the reading lanes, for the way to read that
+//! costs the least.
 //!
-//! May assume fragments of an instruction. Guarantees that emission and lowering read the same way.
+//! Requires fragments of an instruction. Guarantees that emission and lowering read the same way.
 
 use crate::analysis::conversion::bases;
 use crate::ir::shared_access::image;
@@ -25,7 +25,7 @@ pub enum Read {
     Rows,
     /// Matrix loads, transposed; rows of the buffer are across K.
     Columns,
-    /// Every lane reads what it holds.
+    /// Every lane reads the elements it owns.
     Own,
 }
 
@@ -33,23 +33,23 @@ pub enum Read {
 const ROW: u32 = 16;
 /// Log2 of the words of a row.
 const WORDS: usize = 2;
-/// Log2 of the matrices that one instruction loads at most.
+/// Log2 of the most matrices that one instruction loads.
 const MOST_MATRICES: usize = 2;
 
-/// Who reads what at a time. Each is a basis of an atom.
+/// Which lanes read which elements at a time. Each entry is a basis of an atom.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reader {
-    /// Neighbours in the buffer that an access takes, in this order.
+    /// Neighbours in the buffer that one access reads, in this order.
     pub vector: Vec<[u32; 2]>,
-    /// What the bits of the lane that gives an address stand for.
+    /// The bits of the lane that gives an address.
     pub lane: Vec<[u32; 2]>,
-    /// Log2 of the matrices that a load brings; 0 where lanes read for themselves.
+    /// Log2 of the matrices of a load; 0 where each lane reads its own elements.
     pub matrices: usize,
     /// The other register bits.
     pub rest: Vec<[u32; 2]>,
 }
 
-/// Who reads what, if fragments of elements of so many bytes can be read this way at all.
+/// The reader, if fragments of elements of `bytes` bytes can be read this way.
 pub fn reader(f: &Fragment, read: Read, bytes: u32) -> Option<Reader> {
     let packed = (4 / bytes.max(1)).checked_ilog2().unwrap_or(0) as usize;
     if read != Read::Own && f.form() != Form::Quads {
@@ -75,13 +75,13 @@ pub fn reader(f: &Fragment, read: Read, bytes: u32) -> Option<Reader> {
     }
 }
 
-/// How fragments are read from a buffer in which elements lie as `bases` says.
+/// How fragments are read from a buffer with these `bases`.
 pub fn read(f: &Fragment, bases: &[i64], bytes: u32) -> Read {
     let fits = |read: &Read| reader(f, *read, bytes).is_some_and(|r| is_loadable(f, &r, bases, bytes));
     [Read::Rows, Read::Columns].into_iter().find(fits).unwrap_or(Read::Own)
 }
 
-/// Whether the vector of a reader is 16 bytes in order, and everything else a multiple of that.
+/// Returns true if the vector of a reader is 16 bytes in order, and everything else a multiple of that.
 fn is_loadable(f: &Fragment, r: &Reader, bases: &[i64], bytes: u32) -> bool {
     let at = |b: &[u32; 2]| image(bases, &f.out_bits(), b);
     let in_order = r.vector.iter().enumerate().all(|(i, b)| at(b) == 1 << i);
@@ -90,8 +90,8 @@ fn is_loadable(f: &Fragment, r: &Reader, bases: &[i64], bytes: u32) -> bool {
     (bytes << r.vector.len()) == ROW && in_order && aligned
 }
 
-/// The order of a buffer that is stored to from `held` and read as fragments: for each bit of the coordinates of an atom its
-/// place, in elements.
+/// The order of a buffer that is stored to from the layout `held` and read as fragments: the offset of each bit of the
+/// coordinates of an atom, in elements.
 pub fn order(held: &Layout, f: &Fragment, bytes: u32, spec: &TargetSpec) -> Vec<i64> {
     let mut best: Option<(u32, Vec<i64>)> = None;
     for way in [Read::Rows, Read::Columns, Read::Own] {
@@ -105,8 +105,8 @@ pub fn order(held: &Layout, f: &Fragment, bytes: u32, spec: &TargetSpec) -> Vec<
     best.map_or_else(|| bases(&SharedMap::row_major(held.atom().out_bits())), |b| b.1)
 }
 
-/// Instructions that make words of the elements that a lane reads where these do not lie side by side: one for each element
-/// of a word but the first.
+/// The number of instructions that pack the elements that a lane reads into words where they are not adjacent: one for
+/// each element of a word but the first.
 fn packing(f: &Fragment, way: Read, bases: &[i64], bytes: u32) -> u32 {
     let packed = (4 / bytes.max(1)).checked_ilog2().unwrap_or(0);
     let word = f.register().iter().take(packed as usize);
@@ -115,8 +115,8 @@ fn packing(f: &Fragment, way: Read, bases: &[i64], bytes: u32) -> u32 {
     if way == Read::Own && !whole { words * ((1 << packed) - 1) } else { 0 }
 }
 
-/// The way through shared memory from a layout to those who read. A step along K is read at a time, so what one access
-/// takes lies in one step; the search is told so by leaving steps to others.
+/// The plan for shared memory from a layout to the reader. One step along K is read at a time, so an access stays in
+/// one step; leaving the steps to the other bits tells the search so.
 fn plan(held: &Layout, f: &Fragment, r: &Reader, bytes: u32, spec: &TargetSpec) -> Option<SharedPlan> {
     let list = |bases: &[[u32; 2]]| bases.iter().map(|b| b.to_vec()).collect::<Vec<_>>();
     let (of_step, steps) = r.rest.split_at_checked(r.rest.len().checked_sub(f.steps)?)?;
@@ -129,8 +129,8 @@ fn plan(held: &Layout, f: &Fragment, r: &Reader, bytes: u32, spec: &TargetSpec) 
     found.for_others(held.atom(), &readers(&r.rest, f.warp())?, spec.banks())
 }
 
-/// The register bits, of those of a step, that stand for neighbours in a buffer which one access takes; `registers` are the
-/// places of register bits and `threads` those of lanes and warps, in elements. At most `most` bits.
+/// The register bits, among those of a step, of neighbours in a buffer that one access reads; `registers` are the
+/// offsets of register bits and `threads` those of lanes and warps, in elements. At most `most` bits.
 pub fn neighbours(f: &Fragment, registers: &[i64], threads: &[i64], most: usize) -> Vec<usize> {
     let mut vector = vec![];
     while vector.len() < most {

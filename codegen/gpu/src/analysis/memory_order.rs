@@ -1,9 +1,9 @@
-//! Which operations order memory.
+//! Decides which operations order memory.
 
 use tk_ops::{ControlOp, Op};
 
-/// Whether an operation minds on which side of it memory is read: it orders memory, or what stands behind it happens only
-/// if it goes on.
+/// Returns true if reads of memory must not move across an operation: it orders memory, or execution may not continue
+/// after it.
 pub fn orders_memory(op: Op) -> bool {
     matches!(
         op,

@@ -1,4 +1,4 @@
-//! Which instruction a product uses, and how it tiles the operands.
+//! Computes how the instruction of a product tiles the operands.
 
 use tk_tile::ValueId;
 
@@ -6,8 +6,8 @@ use crate::ir::kernel::Kernel;
 use crate::ir::op::Product;
 use crate::target::mma::{InstructionName, Kind, Tiles, find};
 
-/// How instructions cover the result of a product; `None` if the target has no instruction of this name for it, or the layout
-/// of the accumulator is not the one that it needs.
+/// How instructions cover the result of a product; `None` if the target has no such instruction for it, or the
+/// accumulator does not have the layout that it needs.
 pub fn tiles(kernel: &Kernel, product: Product, instruction: InstructionName, acc: ValueId) -> Option<Tiles> {
     let ty = kernel.module.types.get(kernel.func().ty(acc));
     let Product { elems, k, precision, .. } = product;

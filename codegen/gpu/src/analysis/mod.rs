@@ -1,4 +1,4 @@
-//! What passes and the verifier ask about a kernel; nothing here changes it.
+//! Analyses of kernels for passes and the verifier; they change nothing.
 
 pub mod access_width;
 pub mod axis;

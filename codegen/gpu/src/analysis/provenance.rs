@@ -1,4 +1,4 @@
-//! Owns the question from which parameter a pointer or view comes.
+//! Finds the parameter from which a pointer or view derives.
 //!
 //! Parameters do not reach the same memory unless the kernel says so (`alias`, E0711), so accesses through different ones
 //! need no order.
@@ -7,19 +7,19 @@ use crate::ir::op::GpuOp;
 use tk_ops::{ControlOp, CreateOp, MemoryOp, Op, ShapeOp};
 use tk_tile::{BlockId, Func, Id, Inst, ValueId, rewrite};
 
-/// The parameter behind each value; `None` if it is unknown or no pointer.
+/// The parameter of each value; `None` if it is unknown or the value is no pointer.
 #[derive(Debug)]
 pub struct Roots(Vec<Option<ValueId>>);
 
 impl Roots {
-    /// Of all values of a kernel.
+    /// Analyses all values of a kernel.
     pub fn new(func: &Func) -> Roots {
         let mut roots = Roots(vec![None; func.values.len()]);
         let params = &func.blocks[func.body].args;
         for v in params {
             roots.set(*v, Some(*v));
         }
-        // Those that may reach the same memory count as one.
+        // Parameters that may alias count as one.
         for (x, y) in &func.alias {
             let pair = [x, y].map(|n| params.get(*n as usize).and_then(|v| roots.get(*v)));
             for v in params.iter().filter(|v| roots.get(**v) == pair[1]).copied().collect::<Vec<_>>() {
@@ -30,7 +30,7 @@ impl Roots {
         roots
     }
 
-    /// The parameter from which a pointer or view comes.
+    /// The parameter from which a pointer or view derives.
     pub fn get(&self, v: ValueId) -> Option<ValueId> {
         self.0.get(v.index()).copied().flatten()
     }
@@ -56,7 +56,7 @@ impl Roots {
                 for (a, i) in args.iter().zip(init) {
                     self.set(*a, self.get(*i));
                 }
-                // What an iteration may exchange is unknown, and once more, until nothing else is.
+                // Carried values that an iteration may exchange are unknown; repeat until nothing changes.
                 let mut changes = true;
                 while changes {
                     changes = false;

@@ -1,9 +1,9 @@
-//! Which stores to shared memory `stmatrix` can do, and where its rows are.
+//! Decides which stores to shared memory `stmatrix` can do, and computes the addresses of its rows.
 //!
-//! An instruction stores four matrices of eight rows of 16 bytes; each lane gives the address of one row, and its words hold the
-//! elements that an accumulator of `mma` gives a lane: neighbours in a register, four lanes to a row, eight times four lanes to a
-//! matrix (PTX ISA, `stmatrix`). The bits of a lane then choose the row of a matrix and the matrix, which without it are bits 2
-//! to 4 of a lane and bits 1 and 2 of a register.
+//! An instruction stores four matrices of eight rows of 16 bytes; each lane gives the address of one row, and its words
+//! are the elements that an accumulator of `mma` gives a lane: neighbours in a register, four lanes to a row, eight
+//! times four lanes to a matrix (PTX ISA, `stmatrix`). The bits of the lane that gives an address then choose the row
+//! and the matrix, which in the layout are bits 2 to 4 of a lane and bits 1 and 2 of a register.
 
 use tk_tile::ValueId;
 
@@ -16,12 +16,12 @@ use crate::layout::linear::InDim;
 /// Bytes of a row of a matrix.
 const ROW: i64 = 16;
 
-/// Where rows are, in bytes from the start of the buffer.
+/// Offsets of rows, in bytes from the start of the buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rows {
-    /// The place of each bit of a thread: which row it addresses.
+    /// The offset of each bit of a thread: the row that it addresses.
     pub thread: Vec<i64>,
-    /// The place of each register bit; 0 for those that an instruction covers.
+    /// The offset of each register bit; 0 for those that an instruction covers.
     pub register: Vec<i64>,
 }
 

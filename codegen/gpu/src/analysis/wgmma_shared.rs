@@ -1,22 +1,22 @@
-//! Owns how a factor lies in shared memory for instructions of warpgroups.
+//! Computes the shared memory layout of operands of wgmma.
 //!
-//! Such an instruction reads its factors from shared memory by itself, in one of the orders of the PTX manual ("Strides",
-//! "Canonical layouts" of `wgmma`). Neighbours are along K or, of elements of two bytes, across it: rows of the left
-//! factor, columns of the right one. `span` bytes of neighbours are a line; lines follow one another along the other
-//! dimension and make a *atom*, and atoms follow one another along the first. Chunks of 16 bytes of a line are moved by
-//! exclusive or with the number of the line, so that eight lines meet in no bank:
+//! A wgmma reads its operands from shared memory itself, in one of the orders of the PTX manual ("Strides", "Canonical
+//! layouts" of `wgmma`). Neighbours are along K or, for elements of two bytes, across it: rows of the left operand,
+//! columns of the right one. `span` bytes of neighbours are a line; lines follow one another along the other dimension
+//! and form a swizzle atom, and atoms follow one another along the first. Chunks of 16 bytes of a line are permuted by
+//! exclusive or with the number of the line, so that eight lines have no bank conflict:
 //!
 //! ```text
 //! place of byte b in a swizzle atom:  b ^ (b >> 3 & (span - 16))        span = 128: bits 4 to 6 change by bits 7 to 9
 //! ```
 //!
 //! ```text
-//! 128 x 64 halves along K, span 128         64 x 128 halves, neighbours across K, span 128
+//! 128 x 64 of f16 along K, span 128         64 x 128 of f16, neighbours across K, span 128
 //! row 0   k 0 .. 63                         swizzle atom 0: k 0    columns 0 .. 63      swizzle atom 1: columns 64 .. 127
 //! row 1   k 0 .. 63                                  k 1    columns 0 .. 63
 //! ```
 //!
-//! May assume factors of [`crate::target::mma`]. Guarantees that lowering, verifier and emission mean the same places.
+//! Requires operands of [`crate::target::mma`]. Guarantees that lowering, verifier and emission use the same offsets.
 
 use tk_ops::DType;
 use tk_tile::Inst;
@@ -37,7 +37,7 @@ const WIDEST: u32 = 128;
 /// Bytes after which every order repeats.
 pub const WIDEST_PATTERN: u32 = WIDEST * LINES;
 
-/// An order. Sizes are bytes.
+/// A shared memory layout. Sizes are bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WgmmaShared {
     /// Neighbours are across K.
@@ -51,13 +51,14 @@ pub struct WgmmaShared {
 }
 
 impl WgmmaShared {
-    /// The order with such lines, for a factor whose atoms have `2^across` elements across K and `2^along` along it.
+    /// The layout with these lines, for an operand whose atoms have `2^across` elements across K and `2^along` along
+    /// it.
     fn new(is_across: bool, span: u32, [across, along]: [u32; 2]) -> WgmmaShared {
         let lines = if is_across { along } else { across };
         WgmmaShared { across: is_across, span, lines: span * LINES, swizzle_atom: span << lines }
     }
 
-    /// Where the bits of coordinates across K, then along K, lie, in elements of `bytes`.
+    /// The offsets of the bits of coordinates across K, then along K, in elements of `bytes`.
     fn bases(&self, [across, along]: [u32; 2], bytes: u32) -> [Vec<i64>; 2] {
         let of_line = (self.span / bytes).trailing_zeros();
         let moved = |b: u32| i64::from((b ^ (b >> 3 & (self.span - CHUNK))) / bytes);
@@ -69,8 +70,8 @@ impl WgmmaShared {
         if self.across { [near(across), lines(along)] } else { [lines(across), near(along)] }
     }
 
-    /// Where an instruction may find a factor whose neighbours in memory are along the dimension `fast`: they stay
-    /// neighbours. Gives the order, and the place of each bit of its coordinates, as they are in the tile.
+    /// The layout of an operand whose neighbours in memory are along the dimension `fast`, and remain neighbours.
+    /// Returns it with the offset of each bit of the coordinates, as they are in the tile.
     pub fn order(fast: usize, tiles: &Tiles, side: usize, dtype: DType, k: u32) -> (WgmmaShared, Vec<i64>) {
         let bits = extents(tiles, side, k);
         let bytes = dtype.bytes() as u32;
@@ -82,8 +83,8 @@ impl WgmmaShared {
         (swizzled, swizzled.transposed(side, bits, bytes))
     }
 
-    /// Where the bits of the coordinates of a tile lie that TMA stores, whose atoms have so many rows and columns
-    /// (log2); the span of its lines. `None` if no order has such lines.
+    /// The offsets of the bits of the coordinates of a tile that TMA stores, whose atoms have `bits` rows and columns
+    /// (log2), and the span of its lines. `None` if no layout has such lines.
     pub fn of_tile(bits: [u32; 2], bytes: u32) -> Option<(u32, Vec<i64>)> {
         let span = (bytes << bits[1]).min(WIDEST);
         let fits = span >= 2 * CHUNK && 1 << bits[0] >= LINES && bytes <= CHUNK;
@@ -91,7 +92,7 @@ impl WgmmaShared {
         fits.then(|| (span, swizzled.bases(bits, bytes).concat()))
     }
 
-    /// The order that has its bits in these places.
+    /// The layout with these offsets.
     pub fn find(tiles: &Tiles, side: usize, dtype: DType, k: u32, bases: &[i64]) -> Option<WgmmaShared> {
         let bits = extents(tiles, side, k);
         let bytes = dtype.bytes() as u32;
@@ -111,13 +112,14 @@ impl WgmmaShared {
     }
 }
 
-/// Log2 of the elements of an atom of a factor across and along K.
+/// Log2 of the elements of an atom of an operand across and along K.
 fn extents(tiles: &Tiles, side: usize, k: u32) -> [u32; 2] {
     let bits = tiles.factor(side, k).out_bits();
     if side == 0 { bits } else { [bits[1], bits[0]] }
 }
 
-/// Where each buffer may begin: factors of groups, and what TMA stores, where their exclusive or repeats.
+/// The alignment of each buffer: that of wgmma operands, and of tiles that TMA stores, is the period of their exclusive
+/// or.
 pub fn alignments(kernel: &Kernel) -> Vec<u32> {
     let func = kernel.func();
     let mut all = vec![ALIGN; kernel.buffers.len()];
@@ -141,7 +143,7 @@ pub fn alignments(kernel: &Kernel) -> Vec<u32> {
     all
 }
 
-/// The product of an instruction that warpgroups compute.
+/// The product, if a warpgroup computes it.
 pub fn group(inst: &Inst) -> Option<&Mma> {
     match GpuOp::of(inst)? {
         GpuOp::Mma(mma) if mma.instruction.is_group() => Some(mma),
@@ -149,13 +151,14 @@ pub fn group(inst: &Inst) -> Option<&Mma> {
     }
 }
 
-/// Bytes from the start of a factor to what an instruction reads: of row or column `across` and from `along` on along K.
+/// Bytes from the start of an operand to the elements that an instruction reads, from row or column `across` and from
+/// `along` along K.
 pub fn offset(matrix: &Matrix, side: usize, bits: [u32; 2], bases: &[i64], at: [u32; 2]) -> i64 {
     let at = if side == 0 { at } else { [at[1], at[0]] };
     crate::ir::shared_access::image(bases, &bits, &at) * i64::from(matrix.bytes())
 }
 
-/// Bytes of an atom of a factor whose tile has these extents.
+/// Bytes of an atom of an operand whose tile has these extents.
 pub fn atom_bytes(shape: [u32; 2], bytes: u32) -> u32 {
     bytes << shape.iter().map(|n| cut(*n).log2).sum::<u32>()
 }

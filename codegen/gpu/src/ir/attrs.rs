@@ -1,4 +1,4 @@
-//! Attributes of instructions as the numbers that they mean, and what follows from them for shapes and layouts.
+//! Attributes of instructions as numbers, and their consequences for shapes and layouts.
 
 use tk_ops::{DType, ReduceOp};
 use tk_tile::Inst;
@@ -15,13 +15,13 @@ pub fn permutation(inst: &Inst) -> Vec<usize> {
     inst.attrs.ints("perm").unwrap_or(&[]).iter().filter_map(|p| usize::try_from(*p).ok()).collect()
 }
 
-/// Whether a reshape only adds or removes dimensions of extent 1.
+/// Returns true if a reshape only adds or removes dimensions of extent 1.
 pub fn is_unit(from: &[u32], to: &[u32]) -> bool {
     let real = |s: &[u32]| s.iter().copied().filter(|n| *n != 1).collect::<Vec<u32>>();
     real(from) == real(to)
 }
 
-/// A layout behind a reshape that only adds or removes dimensions of extent 1.
+/// The layout after a reshape that only adds or removes dimensions of extent 1.
 pub fn units(layout: &Layout, from: &[u32], to: &[u32]) -> Layout {
     let mut out = layout.clone();
     for d in (0..from.len()).rev().filter(|d| from.get(*d) == Some(&1)) {
@@ -33,7 +33,7 @@ pub fn units(layout: &Layout, from: &[u32], to: &[u32]) -> Layout {
     out
 }
 
-/// The permutation that takes another back.
+/// The inverse permutation.
 pub fn inverse(perm: &[usize]) -> Vec<usize> {
     let mut out = vec![0; perm.len()];
     for (i, p) in perm.iter().enumerate() {
@@ -44,7 +44,7 @@ pub fn inverse(perm: &[usize]) -> Vec<usize> {
     out
 }
 
-/// What a fold carries from element to element: the result so far, as wide as it is accumulated, and for positions the
+/// The state of a fold from element to element: the result so far, in the accumulator's type, and for positions the
 /// element beside it.
 pub fn state(op: ReduceOp, from: DType, to: DType) -> Vec<DType> {
     match op {

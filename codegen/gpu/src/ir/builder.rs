@@ -1,6 +1,6 @@
-//! Owns how instructions are added to a kernel: [`Edit`].
+//! Adds instructions to a kernel: [`Edit`].
 //!
-//! May assume values of the kernel. Guarantees that each result has the layout that is asked for.
+//! Requires values of the kernel. Guarantees that each result has the requested layout.
 
 use tk_ops::scalar::Scalar;
 use tk_ops::{ControlOp, CreateOp, DType, ElementwiseOp, Op};
@@ -10,11 +10,11 @@ use tk_tile::{Attr, Attrs, BlockId, FuncId, Id, Inst, InstId, Type, TypeId, Valu
 use crate::ir::kernel::{Kernel, LayoutId};
 use crate::ir::op::GpuOp;
 
-/// A kernel that is changed.
+/// A kernel that is being changed.
 pub struct Edit<'a> {
     /// The kernel.
     pub kernel: &'a mut Kernel,
-    /// Where new instructions come from.
+    /// The source position of new instructions.
     pub loc: Option<tk_tile::Loc>,
 }
 
@@ -44,7 +44,7 @@ impl Edit<'_> {
         self.kernel.module.types.intern(Type::scalar(d))
     }
 
-    /// Adds an instruction; gives its first result.
+    /// Adds an instruction; returns its first result.
     pub fn add(
         &mut self,
         block: BlockId,
@@ -63,7 +63,7 @@ impl Edit<'_> {
         Inst { op, operands: operands.to_vec(), attrs, blocks: vec![], results: vec![], loc: self.loc }
     }
 
-    /// Adds an instruction with an operation of scheduled kernels; gives its results.
+    /// Adds an instruction with an operation of scheduled kernels; returns its results.
     pub fn gpu(
         &mut self,
         block: BlockId,
@@ -106,13 +106,13 @@ impl Edit<'_> {
         self.kernel.module.types.get(self.kernel.func().ty(v)).dtype().unwrap_or(DType::I32)
     }
 
-    /// Whether the iteration of a loop that is so many behind `iv` comes.
+    /// Computes whether the loop has the iteration that is `iterations` after `iv`.
     pub fn comes(&mut self, id: InstId, block: BlockId, iv: ValueId, iterations: u32) -> ValueId {
         let inst = self.kernel.func().insts[id].clone();
         let [_, hi, step, ..] = inst.operands.as_slice() else { return iv };
         let known = constant(self.kernel.func(), *step).and_then(Scalar::as_int);
         let narrow = self.dtype(iv).bits() < 64;
-        // In 64 bits: so that nothing wraps around, or as machines count.
+        // In 64 bits, so that nothing wraps around, or in the width of the induction variable.
         let mut wide = |v: ValueId| match self.dtype(v) == DType::I64 {
             true => v,
             false => self.compute(block, ElementwiseOp::Cast, &[v], DType::I64),
@@ -133,7 +133,8 @@ impl Edit<'_> {
         self.compute(block, ElementwiseOp::Or, &both, DType::Bool)
     }
 
-    /// Whether `far` from `iv` is in front of `hi`, upwards or downwards; 64-bit numbers, of fewer bits if `narrow`.
+    /// Computes whether `far` from `iv` is before `hi`, upwards or downwards; 64-bit numbers, of fewer bits if
+    /// `narrow`.
     fn reaches(
         &mut self,
         block: BlockId,
@@ -146,7 +147,7 @@ impl Edit<'_> {
             let op = if up { ElementwiseOp::Gt } else { ElementwiseOp::Lt };
             return self.compute(block, op, &[left, far], DType::Bool);
         }
-        // The distance of two numbers of 64 bits is one without a sign.
+        // The distance of two 64-bit numbers is unsigned.
         let zero = self.int(block, DType::I64, 0);
         let mut distance = |v: ValueId| {
             let v = if up { v } else { self.compute(block, ElementwiseOp::Sub, &[zero, v], DType::I64) };
@@ -159,7 +160,7 @@ impl Edit<'_> {
         self.compute(block, ElementwiseOp::And, &[comes, farther], DType::Bool)
     }
 
-    /// The stage of a multi-stage buffer behind another one.
+    /// The stage of a multi-stage buffer after another one.
     pub fn behind(&mut self, block: BlockId, slot: ValueId, stages: u32) -> ValueId {
         let (one, zero) = (self.int(block, DType::I32, 1), self.int(block, DType::I32, 0));
         let last = self.int(block, DType::I32, i64::from(stages) - 1);
@@ -168,14 +169,14 @@ impl Edit<'_> {
         self.compute(block, ElementwiseOp::Select, &[ends, zero, after], DType::I32)
     }
 
-    /// A branch that gives nothing.
+    /// A branch without results.
     pub fn choose(&mut self, block: BlockId, when: ValueId, [then, other]: [BlockId; 2]) {
         let mut inst = self.inst(Op::Control(ControlOp::If), &[when], Attrs::new());
         inst.blocks = vec![then, other];
         self.add(block, inst, &[]);
     }
 
-    /// The end of a branch.
+    /// The terminator of a branch.
     pub fn yields(&mut self, block: BlockId, values: &[ValueId]) {
         let inst = self.inst(Op::Control(ControlOp::Yield), values, Attrs::new());
         self.add(block, inst, &[]);

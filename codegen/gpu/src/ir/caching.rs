@@ -1,9 +1,9 @@
-//! What the source asks of the caches for an access to device memory: [`Caching`]. Hints, except for `volatile`, whose
-//! accesses go to memory each time.
+//! Cache hints of the source for an access to device memory: [`Caching`]. All are hints but `volatile`, whose accesses
+//! go to memory each time.
 
 use tk_tile::{Attr, Attrs};
 
-/// Where an access leaves what it touches.
+/// Where an access leaves its data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Level {
     /// In all caches.
@@ -19,7 +19,7 @@ pub enum Level {
     Volatile,
 }
 
-/// When what it touches leaves the cache that all processors share.
+/// When the data leaves the cache that all processors share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Evict {
     /// As other lines.
@@ -31,7 +31,7 @@ pub enum Evict {
     Last,
 }
 
-/// What the source asks of the caches.
+/// The cache hints of the source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Caching {
     /// `cache`.
@@ -40,7 +40,7 @@ pub struct Caching {
     pub evict: Evict,
 }
 
-/// The words of `cache`; without one, or with another, an access uses all caches.
+/// The words of `cache`; without one of these an access uses all caches.
 const LEVELS: [(&str, Level); 4] = [
     ("global", Level::Shared),
     ("streaming", Level::Streaming),

@@ -1,4 +1,4 @@
-//! Programs that several blocks share: which kernels can be, and which stores cross blocks.
+//! Decides which kernels can be split over the blocks of a cluster, and which stores cross blocks.
 
 use std::collections::BTreeSet;
 
@@ -11,17 +11,19 @@ use crate::ir::params::element_bytes;
 use crate::ir::shared_access;
 use crate::layout::linear::InDim;
 
-/// Numbers of blocks: more than 8 are not on every GPU that has clusters (CUDA programming guide, "Thread Block Clusters").
+/// Cluster sizes: more than 8 blocks are not on every GPU that has clusters (CUDA programming guide, "Thread Block
+/// Clusters").
 pub const SIZES: [u32; 4] = [1, 2, 4, 8];
 
-/// The number of blocks for what `launch(ctas = ..)` says, which is a hint: the next power of two, as layouts need, up to the
-/// most that there are.
+/// The number of blocks for the hint of `launch(ctas = ..)`: the next power of two, as layouts need, at most the
+/// largest size.
 pub fn blocks_for(hint: u64) -> u32 {
     SIZES.into_iter().find(|n| u64::from(*n) >= hint).unwrap_or(SIZES[SIZES.len() - 1])
 }
 
-/// Whether it works within a block only: matrix instructions and copies that read shared memory by themselves, atomic
-/// operations, and whatever all threads of a block vote or wait for by other means than barriers of the schedule.
+/// Returns true if an instruction works within a block only: matrix instructions and copies that read shared memory
+/// themselves, atomic operations, and votes or waits of all threads of a block by other means than barriers of the
+/// schedule.
 pub fn stays_in_block(inst: &Inst) -> bool {
     match inst.op {
         Op::Target => !matches!(
@@ -61,7 +63,7 @@ pub fn stays_in_block(inst: &Inst) -> bool {
     }
 }
 
-/// Whether a program can be divided into so many blocks.
+/// Returns true if a program can be split over this many blocks.
 pub fn fits(kernel: &Kernel, blocks: u32) -> bool {
     let (options, func) = (&kernel.options, kernel.func());
     blocks == 1
@@ -71,8 +73,8 @@ pub fn fits(kernel: &Kernel, blocks: u32) -> bool {
             && !walk::insts(func).into_iter().any(|i| stays_in_block(&func.insts[i]))
 }
 
-/// The instruction of the outermost block in front of which the blocks of a program must have begun: the first with a store
-/// to shared memory, or a wait, in it.
+/// The instruction of the outermost block before which the blocks of a program must have begun: the first that contains
+/// a store to shared memory, or a wait.
 pub fn joins(kernel: &Kernel) -> Option<InstId> {
     let func = kernel.func();
     let one = |i: InstId| {
@@ -92,7 +94,7 @@ pub fn remote_buffers(kernel: &Kernel) -> Vec<usize> {
     buffers.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// The buffer with the barriers of remote stores, which are in use all the time.
+/// The buffer with the barriers of remote stores, which is always in use.
 pub fn barriers(kernel: &Kernel) -> Option<usize> {
     let func = kernel.func();
     walk::insts(func).into_iter().find_map(|i| match GpuOp::of(&func.insts[i]) {
@@ -101,7 +103,8 @@ pub fn barriers(kernel: &Kernel) -> Option<usize> {
     })
 }
 
-/// Whether the blocks of a kernel wait for each other where they have to: they arrive first of all, and wait in the outermost
+/// Checks that the blocks of a kernel wait for each other: they arrive first of all, and wait in the outermost block
+/// before anything is stored to shared memory.
 /// block before anything is stored to shared memory.
 ///
 /// # Errors
@@ -133,7 +136,7 @@ pub fn waits(kernel: &Kernel) -> Result<(), &'static str> {
 /// Bytes of a barrier of a remote store.
 pub const BARRIER: u32 = 8;
 
-/// Whether an access is one of stores to the blocks that load, or one of their loads.
+/// Returns true for a store to the shared memory of the cluster's blocks, and for a load of such data.
 pub fn is_remote(inst: &Inst) -> bool {
     match GpuOp::of(inst) {
         Some(GpuOp::SharedStore(s)) => s.remote.is_some(),
@@ -142,21 +145,21 @@ pub fn is_remote(inst: &Inst) -> bool {
     }
 }
 
-/// Bytes that a remote store brings to each block.
+/// Bytes that a remote store writes to each block.
 pub fn remote_store_bytes(kernel: &Kernel, store: &Inst) -> u32 {
     let Some(v) = store.operands.first() else { return 0 };
     let ty = kernel.module.types.get(kernel.func().ty(*v));
     ty.shape().unwrap_or(&[]).iter().product::<u32>() * element_bytes(ty.elem()) as u32
 }
 
-/// Whether a buffer can be filled by a remote store, and both who fill and who read it say so.
+/// Returns true if a buffer can be filled by a remote store, and its store and its load both say so.
 pub fn may_store_remotely(kernel: &Kernel, buffer: usize) -> bool {
     let says = |i: InstId| is_remote(&kernel.func().insts[i]);
     kernel.options.blocks > 1 && pair(kernel, buffer).is_some_and(|pair| pair.into_iter().all(says))
 }
 
-/// The only store to a buffer and the only load from it, if each element is stored by one thread once, in words, and the load
-/// comes as often as the store.
+/// The only store to a buffer and the only load from it, if each element is stored by one thread once, in words, and
+/// the load runs as often as the store.
 pub fn pair(kernel: &Kernel, buffer: usize) -> Option<[InstId; 2]> {
     const WORD: u64 = 4;
     let func = kernel.func();

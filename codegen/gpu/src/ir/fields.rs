@@ -1,6 +1,6 @@
-//! How the fields of operations are printed as attributes and parsed: [`Field`], implemented for each type of a field.
+//! Prints the fields of operations as attributes and parses them: [`Field`], implemented for each type of a field.
 //!
-//! Guarantees that a field that was printed is read back, and that a missing, unknown or ill-typed one is an error.
+//! Guarantees that parsing gives back what was printed, and that a missing, unknown or ill-typed field is an error.
 
 use tk_ops::DType;
 use tk_tile::{Attr, Attrs};
@@ -14,11 +14,11 @@ use crate::target::precision::Precision;
 
 type Read<T> = Result<T, String>;
 
-/// The attributes of an operation that is being read.
+/// The attributes of an operation that is being parsed.
 pub struct Fields(Vec<(&'static str, Attr)>);
 
 impl Fields {
-    /// Of these.
+    /// The fields of these attributes.
     pub fn new(attrs: &Attrs) -> Fields {
         Fields(attrs.iter().map(|(n, a)| (n, a.clone())).collect())
     }
@@ -32,27 +32,27 @@ impl Fields {
         self.0.iter().any(|(n, _)| *n == name)
     }
 
-    /// All have been read.
+    /// Ends parsing.
     ///
     /// # Errors
-    /// The first that was not.
+    /// The first field that was not read.
     pub fn end(&self) -> Read<()> {
         self.0.first().map_or(Ok(()), |(n, _)| Err(format!("it has no field `{n}`")))
     }
 }
 
-/// The type of a field.
+/// A type of fields.
 pub trait Field: Sized {
     /// The attributes of a field with this name.
     fn names(name: &'static str) -> Vec<&'static str> {
         vec![name]
     }
-    /// Adds the attributes.
+    /// Writes the attributes of a field.
     fn write(&self, name: &'static str, out: &mut Attrs);
-    /// Takes the attributes.
+    /// Reads a field and removes its attributes.
     ///
     /// # Errors
-    /// The one that is missing or of another type.
+    /// The attribute that is missing or of another type.
     fn read(name: &'static str, from: &mut Fields) -> Read<Self>;
 }
 
@@ -155,7 +155,7 @@ impl Field for Option<StoreAccess> {
     }
 }
 
-/// The words of [`FragmentLoad`], but `v` and a number.
+/// The words of [`FragmentLoad`], except `v` and a number.
 const FRAGMENT_LOADS: [(&str, FragmentLoad); 3] = [
     ("ldmatrix", FragmentLoad::Matrices),
     ("ldmatrix.trans", FragmentLoad::TransposedMatrices),
@@ -194,7 +194,7 @@ impl Field for Option<u32> {
     }
 }
 
-/// A string that `parse` knows.
+/// Parses a string attribute with `parse`.
 fn word<T>(name: &str, attr: Option<Attr>, parse: impl Fn(&str) -> Option<T>, wanted: &str) -> Read<T> {
     match attr {
         Some(Attr::Str(s)) => parse(&s).map_or_else(|| ill_typed(name, wanted), Ok),
@@ -213,7 +213,7 @@ impl Field for InstructionName {
     }
 }
 
-/// The stages of buffers, if one of them has some.
+/// The attribute with the stages of buffers, if one of them has stages.
 const STAGES: &str = "buffer_stages";
 
 fn write_stages(buffers: &[BufferRef], out: &mut Attrs) {

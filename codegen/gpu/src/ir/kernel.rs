@@ -1,7 +1,7 @@
-//! Owns the kernels of the last two stages: [`LaidOut`] (which thread owns each element) and [`Scheduled`] (what lies in shared
+//! Kernels of the last two stages: [`LaidOut`] (which thread owns each element) and [`Scheduled`] (what is in shared
 //! memory, and where threads wait for each other).
 //!
-//! Guarantees that either is only made by its verifier.
+//! Guarantees that only its verifier constructs either.
 
 use tk_tile::{Func, Id, Loc, Module, ValueId};
 
@@ -45,33 +45,32 @@ impl Layouts {
         self.list.get(id.0 as usize)
     }
 
-    /// All of them, in the order of their ids.
+    /// All layouts, in the order of their ids.
     pub fn iter(&self) -> impl Iterator<Item = (LayoutId, &Layout)> {
         self.list.iter().enumerate().map(|(i, l)| (LayoutId(i as u32), l))
     }
 }
 
-/// What a kernel is compiled for.
+/// The target and the options of a compilation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompileOptions {
-    /// The machine.
+    /// The target.
     pub spec: &'static TargetSpec,
     /// Warps of a program, as `launch(warps = n)` counts them.
     pub warps: u32,
-    /// Blocks that the warps of a program are divided among, as `launch(ctas = n)` asks for; 1, 2, 4 or 8, and 1 where
-    /// blocks do not reach each other. Layouts know nothing of it: the number of a warp is that in the program.
+    /// Blocks over which the warps of a program are split, as `launch(ctas = n)` asks for; 1, 2, 4 or 8, and 1 on
+    /// targets without clusters. Layouts are independent of it: warps are numbered within the program.
     pub blocks: u32,
-    /// Iterations of a loop that are on their way at once where the loop does not say it, from `launch(stages = n)`; 1 for one
-    /// after the other.
+    /// Loop iterations in flight for loops that do not specify it, from `launch(stages = n)`; 1 for no overlap.
     pub stages: Option<u32>,
-    /// The most stages that any loop gets, whatever is asked for: a limit of the compiler, which tries fewer where the shared
+    /// The most stages of any loop, whatever is requested: a limit of the compiler, which tries fewer where shared
     /// memory does not suffice.
     pub most_stages: u32,
-    /// How operands of products are brought, likewise a limit of the compiler.
+    /// How operands of products reach their instructions, likewise a limit of the compiler.
     pub operands: Operands,
-    /// The most registers of a lane, where somebody limits them.
+    /// The most registers of a lane, if limited.
     pub registers: Option<u32>,
-    /// What is known of the flattened parameters.
+    /// The facts about the flattened parameters.
     pub facts: Vec<ArgFacts>,
 }
 
@@ -94,33 +93,33 @@ pub struct Kernel {
     pub layouts: Layouts,
     /// The layout of each value; scalars and views have none.
     pub of: Vec<Option<LayoutId>>,
-    /// What it is compiled for.
+    /// The options of its compilation.
     pub options: CompileOptions,
-    /// What lies in shared memory; empty before it is scheduled.
+    /// The shared memory buffers; empty before it is scheduled.
     pub buffers: Vec<Buffer>,
-    /// The buffer through which warps vote, on targets that have no instruction for it; in use all the time.
+    /// The buffer through which warps vote, on targets without an instruction for it; always in use.
     pub vote: Option<usize>,
-    /// What shared memory does not suffice for.
+    /// Where shared memory does not suffice.
     pub shortages: Vec<Shortage>,
 }
 
-/// What a kernel does otherwise than was asked for, or than is fastest, since shared memory does not suffice.
+/// Where a kernel differs from what was requested, or from what is fastest, because shared memory does not suffice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shortage {
-    /// Where.
+    /// The source position.
     pub loc: Option<Loc>,
-    /// What is done instead.
+    /// The fallback.
     pub remedy: Remedy,
 }
 
 /// A way to need less shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remedy {
-    /// A loop has fewer stages than was asked for.
+    /// A loop has fewer stages than requested.
     Stages {
-        /// How many were asked for.
+        /// The number requested.
         asked: u32,
-        /// How many fit.
+        /// The number that fits.
         fits: u32,
     },
     /// A product is computed in chunks along K.
@@ -130,31 +129,32 @@ pub enum Remedy {
         /// K of a chunk.
         chunk: u32,
     },
-    /// An operand is loaded into registers, by each warp that multiplies it.
+    /// An operand is loaded into registers by each warp that multiplies it.
     Registers,
 }
 
-/// How operands of products that are loaded from device memory reach their instructions: which compiling tries where shared
-/// memory does not suffice for more.
+/// How operands of products that are loaded from device memory reach their instructions; the compiler tries the
+/// alternatives where shared memory does not suffice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operands {
     /// Larger products are computed in chunks of this K, a power of two.
     pub most_k: u32,
-    /// What is loaded outside of the loop that multiplies it stays in registers.
+    /// Operands that are loaded outside of the loop that multiplies them stay in registers.
     pub invariant_in_registers: bool,
 }
 
 impl Operands {
-    /// As it is fastest: whole, through shared memory.
+    /// The fastest: whole, through shared memory.
     pub const SHARED: Operands = Operands { most_k: u32::MAX, invariant_in_registers: false };
 }
 
-/// Iterations on their way at once where nobody says it: one is computed while two are loaded, which hides the latency of device
-/// memory behind an iteration of 64 x 64 x 32 products and more. A device with more latency or less shared memory would want
-/// another number.
+/// The default number of iterations in flight: one is computed while two are loaded, which hides the latency of device
+/// memory after an iteration of 64 x 64 x 32 products and more. A device with more latency or less shared memory would
+/// need another number.
 pub const STAGES: u32 = 3;
 
-/// Where a buffer, or a stage of a multi-stage buffer, may begin: what the widest access of a lane needs on every target.
+/// The alignment of a buffer, and of a stage of a multi-stage buffer: that of the widest access of a lane on every
+/// target.
 pub const ALIGN: u32 = 16;
 
 /// A region of shared memory.
@@ -162,7 +162,7 @@ pub const ALIGN: u32 = 16;
 pub struct Buffer {
     /// Its size.
     pub bytes: u32,
-    /// Where it begins: a multiple of 16. Buffers whose contents are not alive at the same time may share places.
+    /// Its offset: a multiple of 16. Buffers whose contents are not live at the same time may overlap.
     pub offset: u32,
 }
 
@@ -177,13 +177,13 @@ impl Kernel {
         self.of.get(v.index()).copied().flatten().and_then(|l| self.layouts.find(l))
     }
 
-    /// Threads of a block: its part of those of the program, and of the warps that bring tiles if there are some.
+    /// Threads of a block: its share of those of the program, and of the producer warps if there are any.
     pub fn block_threads(&self) -> u32 {
         self.options.threads().count() / self.options.blocks.max(1)
             + crate::ir::warps::producers(self) * self.options.spec.warp_size
     }
 
-    /// The most registers of a lane with which a block can begin.
+    /// The most registers of a lane at the start of a block.
     pub fn registers_of_launch(&self) -> u32 {
         let most = self.options.spec.registers_of_launch(self.block_threads() / self.options.spec.warp_size);
         self.options.registers.map_or(most, |n| n.min(most))
@@ -195,5 +195,5 @@ impl Kernel {
     }
 }
 
-/// Bytes of the two barriers of a stage.
+/// Bytes of the two mbarriers of a stage.
 pub const BARRIERS: u32 = 16;

@@ -1,9 +1,9 @@
 //! The operations of laid-out and scheduled kernels: [`GpuOp`], with a struct for the fields of each.
 //!
-//! One table defines the structs, the enum, and how text is printed and parsed ([`fields`](super::fields)): a field that is
-//! missing does not compile here, and does not parse there. Operands and results belong to the instruction ([`tk_tile::Inst`]);
-//! the documentation of an operation shows them. After the operands that are shown stand the predicate, where a field `when`
-//! is true, and the number of the stage, an `i32`, where a [`BufferRef`] has stages.
+//! One table defines the structs, the enum, and how text is printed and parsed ([`fields`](super::fields)): a missing
+//! field is an error of compilation here and of parsing there. Operands and results belong to the instruction
+//! ([`tk_tile::Inst`]); the documentation of an operation shows them. After these operands come the predicate, if a
+//! field `when` is true, and the number of the stage, an `i32`, if a [`BufferRef`] has stages.
 //!
 //! Shared memory is in buffers of the kernel ([`crate::Kernel::buffers`]).
 
@@ -20,12 +20,12 @@ use super::fields::{Field, Fields};
 use crate::target::mma::InstructionName;
 use crate::target::precision::Precision;
 
-/// A buffer, and which of its stages: with stages, the last operand is the number of the one that is accessed.
+/// A buffer, and its stages: with stages, the last operand is the number of the accessed stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BufferRef {
     /// Its number.
     pub buffer: usize,
-    /// Into how many equal stages it is divided; `None`: it is no multi-stage buffer.
+    /// The number of equal stages into which it is divided; `None` if it is no multi-stage buffer.
     pub stages: Option<u32>,
 }
 
@@ -35,7 +35,7 @@ impl BufferRef {
         BufferRef { buffer, stages: None }
     }
 
-    /// How many stages it has.
+    /// The number of stages.
     pub fn count(self) -> u32 {
         self.stages.unwrap_or(1)
     }
@@ -44,19 +44,19 @@ impl BufferRef {
 /// Elements at `start` plus the sum of their coordinates times `strides`, all in elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Strides {
-    /// Where the first element is.
+    /// The position of the first element.
     pub start: i64,
     /// The distance of neighbours along each dimension.
     pub strides: Vec<i64>,
 }
 
-/// Where the elements of a tile are in a buffer.
+/// The placement of the elements of a tile in a buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Placement {
-    /// By strides; padding has no place.
+    /// By strides; padding has no offset.
     Strided(Strides),
-    /// At the exclusive or of one entry, in elements, for each bit of the coordinates in an atom, dimension by dimension;
-    /// atoms follow each other.
+    /// At the exclusive or of one entry, in elements, for each bit of the coordinates in an atom, dimension by
+    /// dimension; atoms are consecutive.
     Swizzled {
         /// The entries.
         bases: Vec<i64>,
@@ -64,7 +64,7 @@ pub enum Placement {
 }
 
 impl Placement {
-    /// The entries of a swizzled placement; none of a strided one.
+    /// The entries of a swizzled placement; empty for a strided one.
     pub fn bases(&self) -> &[i64] {
         match self {
             Placement::Swizzled { bases } => bases,
@@ -73,29 +73,29 @@ impl Placement {
     }
 }
 
-/// How a store to shared memory is done.
+/// The instruction of a store to shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreAccess {
-    /// By accesses of so many elements of consecutive registers, a power of two.
+    /// Accesses of this many elements in consecutive registers, a power of two.
     Vector(u32),
-    /// By `stmatrix`: four matrices of eight rows of 16 bytes at a time.
+    /// `stmatrix`: four matrices of eight rows of 16 bytes at a time.
     Matrices,
 }
 
-/// How the fragments of an operand are read from shared memory.
+/// The instruction that reads the fragments of an operand from shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FragmentLoad {
-    /// By `ldmatrix`; rows of the buffer are along K.
+    /// `ldmatrix`; rows of the buffer are along K.
     Matrices,
-    /// By `ldmatrix.trans`; rows of the buffer are across K.
+    /// `ldmatrix.trans`; rows of the buffer are across K.
     TransposedMatrices,
-    /// Each lane reads its own elements, so many at a time, a power of two.
+    /// Each lane reads its own elements, this many at a time, a power of two.
     Vector(u32),
-    /// By the instruction itself: wgmma.
+    /// The matrix instruction itself: wgmma.
     Instruction,
 }
 
-/// Where a matrix product finds an operand.
+/// The location of an operand of a matrix product.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MmaOperand {
     /// In registers: an operand of the instruction.
@@ -104,7 +104,7 @@ pub enum MmaOperand {
     Shared {
         /// The buffer.
         buffer: BufferRef,
-        /// As of [`Placement::Swizzled`].
+        /// As for [`Placement::Swizzled`].
         bases: Vec<i64>,
         /// How it is read; `None` before [`crate::passes::select_instructions`].
         load: Option<FragmentLoad>,
@@ -112,7 +112,7 @@ pub enum MmaOperand {
 }
 
 impl MmaOperand {
-    /// The buffer, of an operand in shared memory.
+    /// The buffer of an operand in shared memory.
     pub fn buffer(&self) -> Option<BufferRef> {
         match self {
             MmaOperand::Shared { buffer, .. } => Some(*buffer),
@@ -120,7 +120,7 @@ impl MmaOperand {
         }
     }
 
-    /// Where it is in the buffer; nothing of an operand in registers.
+    /// Its placement in the buffer; empty for an operand in registers.
     pub fn bases(&self) -> &[i64] {
         match self {
             MmaOperand::Shared { bases, .. } => bases,
@@ -129,25 +129,25 @@ impl MmaOperand {
     }
 }
 
-/// What a matrix product computes.
+/// The computation of a matrix product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Product {
     /// The element types of `a` and `b`.
     pub elems: [DType; 2],
-    /// Elements of a sum.
+    /// The extent that the product sums over.
     pub k: u32,
-    /// How f32 is multiplied.
+    /// The precision of f32 operands.
     pub precision: Precision,
-    /// Whether the order of additions is free.
+    /// Whether additions may be reordered.
     pub fast: bool,
 }
 
-/// The barriers of a TMA pipeline.
+/// The mbarriers of a TMA pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pipeline {
-    /// The number of the buffer with the barriers, two for each stage.
+    /// The number of the buffer with the mbarriers, two for each stage.
     pub barriers: usize,
-    /// How many stages it has.
+    /// The number of stages.
     pub stages: u32,
 }
 
@@ -225,21 +225,21 @@ macro_rules! gpu_ops {
 }
 
 gpu_ops! {
-    /// `convert(v)`: the same tile, its elements in other registers and lanes.
+    /// `convert(v)`: the same tile in another layout.
     Convert = "convert" Pure {}
 
     /// `shared_store(v)`.
     SharedStore = "shared_store" Ordered {
-        /// Where to.
+        /// The destination.
         buffer: BufferRef,
-        /// Where each element goes.
+        /// The placement of the tile.
         placement: Placement,
-        /// The load before it, whose only use this is, is done chunk by chunk with the store, so that a lane does not hold all
-        /// elements at once.
+        /// The load that feeds it, whose only use this is, runs chunk by chunk with the store, so that a lane does not
+        /// keep all elements in registers at once.
         chunked: bool,
         /// It fills the stage of a later iteration, and a barrier orders it after the reads of an earlier one.
         ahead: bool,
-        /// Each element goes to all blocks of the cluster, by the barrier of this number ([`ClusterArrive`]).
+        /// Each element is stored to all blocks of the cluster, with the mbarrier of this number ([`ClusterArrive`]).
         remote: Option<u32>,
         /// How it is done; `None` before [`crate::passes::select_instructions`].
         access: Option<StoreAccess>,
@@ -247,13 +247,13 @@ gpu_ops! {
 
     /// `shared_load()`.
     SharedLoad = "shared_load" Ordered {
-        /// Where from.
+        /// The source.
         buffer: BufferRef,
-        /// Where each element is.
+        /// The placement of the tile.
         placement: Placement,
-        /// Each thread reads only what it copied itself.
+        /// Each thread reads only elements that it copied itself.
         own: bool,
-        /// Other blocks of the cluster store it too; the load waits for that at the barrier of this number.
+        /// Other blocks of the cluster store to it too; the load waits for them at the mbarrier of this number.
         remote: Option<u32>,
         /// Elements of an access; `None` before [`crate::passes::select_instructions`].
         vector: Option<u32>,
@@ -261,36 +261,36 @@ gpu_ops! {
 
     /// `shared_gather(at)`: the elements at these positions along `axis`, at their own along the other dimensions.
     SharedGather = "shared_gather" Ordered {
-        /// Where from.
+        /// The source.
         buffer: usize,
-        /// Where the elements are.
+        /// The placement of the elements.
         placement: Strides,
         /// The dimension.
         axis: usize,
-        /// Positions along it.
+        /// The extent along it.
         extent: u32,
     }
 
     /// `shared_scatter(v, at)`: to these positions along `axis`.
     SharedScatter = "shared_scatter" Ordered {
-        /// Where to.
+        /// The destination.
         buffer: usize,
-        /// Where the elements go.
+        /// The placement of the elements.
         placement: Strides,
         /// The dimension.
         axis: usize,
     }
 
-    /// `shared_rank(v)`: how many of the `extent` elements along `axis` in the buffer come before each, an `i32`; equal ones in
-    /// their order.
+    /// `shared_rank(v)`: for each element, how many of the `extent` elements along `axis` in the buffer precede it, an
+    /// `i32`; equal elements keep their order.
     SharedRank = "shared_rank" Ordered {
         /// A copy of `v`.
         buffer: usize,
-        /// Where its elements are.
+        /// The placement of its elements.
         placement: Strides,
         /// The dimension.
         axis: usize,
-        /// Elements along it.
+        /// The extent along it.
         extent: u32,
         /// The largest come first.
         descending: bool,
@@ -302,41 +302,42 @@ gpu_ops! {
     SharedAdd = "shared_add" Ordered {
         /// The counters.
         buffer: usize,
-        /// How many there are.
+        /// The number of counters.
         bins: u32,
     }
 
     /// `shared_dot(acc)`: acc + a * b by multiplications of single elements, both operands in row-major order.
     SharedDot = "shared_dot" Ordered {
-        /// `a` and `b`.
+        /// The buffers of `a` and `b`.
         buffers: [BufferRef; 2],
-        /// What is computed.
+        /// The computation.
         product: Product,
     }
 
-    /// `mma(acc [, a] [, b])`: acc + a * b by instructions of a warp or a warpgroup. A warpgroup reads what was written to
-    /// buffers before the last `proxy_fence` of the thread that wrote it.
+    /// `mma(acc [, a] [, b])`: acc + a * b by instructions of a warp or a warpgroup. A warpgroup sees writes to buffers
+    /// that precede the last `proxy_fence` of the thread that wrote them.
     Mma = "mma" Ordered {
-        /// Where `a` is.
+        /// The operand `a`.
         a: MmaOperand,
-        /// Where `b` is.
+        /// The operand `b`.
         b: MmaOperand,
-        /// What is computed.
+        /// The computation.
         product: Product,
-        /// By which instruction.
+        /// The matrix instruction.
         instruction: InstructionName,
-        /// A warpgroup only issues it: [`MmaWait`].
+        /// A warpgroup only issues it; [`MmaWait`] completes it.
         asynchronous: bool,
-        /// Elements along K after which sums of an instruction are added in f32; `None` if they stay in its accumulator.
+        /// The number of elements along K after which accumulators of an instruction are added in f32; `None` if they
+        /// remain in its accumulator.
         promote_every: Option<u32>,
     }
 
-    /// `mma_wait(v)`: all asynchronous products of this thread but the last `pending` are done; their sums are `v` as it is
-    /// then. Nothing else reads such sums.
+    /// `mma_wait(v)`: all asynchronous products of this thread except the last `pending` are complete; their
+    /// accumulator is the value `v` has then. Nothing else reads such accumulators.
     MmaWait = "mma_wait" Ordered {
-        /// What the products read.
+        /// The buffers that the products read.
         buffers: Vec<usize>,
-        /// Products that may still be on their way.
+        /// The number of products that may remain in flight.
         pending: u32,
     }
 
@@ -345,9 +346,9 @@ gpu_ops! {
     Fragments = "fragments" Ordered {
         /// The operand: 0 is `a`, 1 is `b`.
         axis: usize,
-        /// Where it is.
+        /// The buffer of the operand.
         buffer: BufferRef,
-        /// As of [`Placement::Swizzled`].
+        /// As for [`Placement::Swizzled`].
         bases: Vec<i64>,
         /// The product whose operand it is.
         product: Product,
@@ -359,48 +360,49 @@ gpu_ops! {
         load: Option<FragmentLoad>,
     }
 
-    /// `async_copy(p [, mask])` or `async_copy(view, at..)`: the elements that a load of these operands gives go to a buffer, at
-    /// any time before the thread that copies them has waited; elements that are masked or outside are 0. The layout of the
-    /// result says which thread copies what; its elements are not used.
+    /// `async_copy(p [, mask])` or `async_copy(view, at..)`: copies the elements that a load of these operands would
+    /// return to a buffer, at any time before the thread that copies them has waited; elements that are masked or out
+    /// of bounds are 0. The layout of the result says which thread copies each element; its elements are not used.
     AsyncCopy = "async_copy" Ordered {
-        /// Where to.
+        /// The destination.
         buffer: BufferRef,
-        /// Where each element goes.
+        /// The placement of the elements.
         placement: Placement,
         /// It fills the stage of a later iteration, and a barrier orders it after the reads of an earlier one.
         ahead: bool,
-        /// Each thread reads only what it copied itself.
+        /// Each thread reads only elements that it copied itself.
         own: bool,
         /// The predicate decides whether anything is copied.
         when: bool,
-        /// What the source asks of the caches.
+        /// The cache hints of the source.
         caching: Caching,
         /// Elements of an access; `None` before [`crate::passes::select_instructions`].
         vector: Option<u32>,
     }
 
-    /// The copies of a thread since the last one are a group.
+    /// Makes the copies of a thread since its last commit a group.
     AsyncCommit = "async_commit" Ordered {}
 
-    /// All groups of a thread but the last `pending` have arrived, for this thread.
+    /// Waits until all groups of this thread except the last `pending` are complete.
     AsyncWait = "async_wait" Ordered {
-        /// Groups that may still be on their way.
+        /// The number of groups that may remain in flight.
         pending: u32,
     }
 
-    /// Initializes the barriers of TMA pipelines; whether this warp is one of the producers, which issue loads. The warps of the
-    /// program are the consumers.
+    /// Initializes the mbarriers of TMA pipelines; true if this warp is one of the producers, which issue loads. The
+    /// warps of the program are the consumers.
     IsProducerWarp = "is_producer_warp" Ordered {
         /// The pipelines.
         pipelines: Vec<Pipeline>,
-        /// Warps that are producers, the first of which issues loads; without it there is one.
+        /// The number of producer warps, the first of which issues loads; one if absent.
         warps: Option<u32>,
     }
 
     /// True in one thread of the warp.
     Elect = "elect" Ordered {}
 
-    /// From here on a lane has `count` registers. A warp that gives some back does so at once; one that wants more waits.
+    /// Sets the registers of a lane to `count`. A warp that releases registers continues at once; one that requests
+    /// more waits.
     SetMaxRegisters = "setmaxnreg" Ordered {
         /// Registers of a lane.
         count: u32,
@@ -410,43 +412,43 @@ gpu_ops! {
     ProducerAcquire = "producer_acquire" Ordered {
         /// The pipeline.
         pipeline: Pipeline,
-        /// Bytes that will arrive.
+        /// The number of bytes that will arrive.
         bytes: u32,
     }
 
-    /// `tma_load(view, row, column)`: the box at these positions goes to the acquired stage of a pipeline. Elements outside are
-    /// 0.
+    /// `tma_load(view, row, column)`: loads the box at these positions to the acquired stage of a pipeline. Elements
+    /// out of bounds are 0.
     TmaLoad = "tma_load" Ordered {
         /// The multi-stage buffer.
         destination: usize,
         /// The pipeline.
         pipeline: Pipeline,
-        /// What is copied.
+        /// The box.
         copied: TmaBox,
-        /// What the source asks of the caches.
+        /// The cache hints of the source.
         caching: Caching,
     }
 
-    /// `tma_store(view, row, column)`: a box in a buffer goes to these positions; elements outside are left out. Afterwards it
-    /// has arrived in memory or, if `once`, has been read from the buffer.
+    /// `tma_store(view, row, column)`: stores a box in a buffer to these positions; elements out of bounds are skipped.
+    /// Waits until it has been written to memory or, if `once`, has been read from the buffer.
     TmaStore = "tma_store" Ordered {
-        /// Where from.
+        /// The source.
         buffer: usize,
-        /// What is copied.
+        /// The box.
         copied: TmaBox,
         /// It runs once in a program.
         once: bool,
-        /// What the source asks of the caches.
+        /// The cache hints of the source.
         caching: Caching,
     }
 
-    /// The producer leaves the acquired stage to its copies.
+    /// Commits the acquired stage: it is full when its copies complete.
     ProducerCommit = "producer_commit" Ordered {
         /// The pipeline.
         pipeline: Pipeline,
     }
 
-    /// Waits until the next stage of a pipeline is full; its number, an `i32`.
+    /// Waits until the next stage of a pipeline is full; returns its number, an `i32`.
     ConsumerWait = "consumer_wait" Ordered {
         /// The pipeline.
         pipeline: Pipeline,
@@ -460,30 +462,30 @@ gpu_ops! {
         when: bool,
     }
 
-    /// Makes what this thread wrote to shared memory visible to instructions of warpgroups and TMA that other threads issue
+    /// Makes writes of this thread to shared memory visible to wgmma and TMA instructions that other threads issue
     /// after a barrier.
     ProxyFence = "proxy_fence" Ordered {}
 
-    /// Initializes the barriers of remote stores, and tells the other blocks of the cluster that this one has begun.
+    /// Initializes the mbarriers of remote stores, and tells the other blocks of the cluster that this one has begun.
     ClusterArrive = "cluster_arrive" Ordered {
-        /// The buffer of the barriers, 8 bytes each; `None` if nothing is stored remotely.
+        /// The buffer of the mbarriers, 8 bytes each; `None` without remote stores.
         barriers: Option<usize>,
     }
 
     /// Waits until all blocks of the cluster have begun.
     ClusterWait = "cluster_wait" Ordered {}
 
-    /// All threads of the program have arrived, and what they wrote to shared memory is visible.
+    /// Waits for all threads of the program, and makes their writes to shared memory visible.
     Barrier = "barrier" Ordered {}
 }
 
 impl GpuOp {
-    /// The operation of an instruction; `None` if it is one of tile IR.
+    /// The operation of an instruction; `None` for one of tile IR.
     pub fn of(inst: &Inst) -> Option<&GpuOp> {
         inst.attrs.target().and_then(|op| op.as_any().downcast_ref())
     }
 
-    /// Changes the operation of an instruction; nothing if it is one of tile IR.
+    /// Changes the operation of an instruction; does nothing to one of tile IR.
     pub fn change(inst: &mut Inst, change: impl FnOnce(&mut GpuOp)) {
         let Some(mut op) = GpuOp::of(inst).cloned() else { return };
         change(&mut op);
@@ -495,13 +497,13 @@ impl GpuOp {
         Attrs::of_target(Arc::new(self))
     }
 
-    /// An instruction with this operation, which has no place in a block yet.
+    /// An instruction with this operation, not yet in a block.
     pub fn inst(self, operands: Vec<tk_tile::ValueId>, loc: Option<tk_tile::Loc>) -> Inst {
         Inst { op: Op::Target, operands, attrs: self.attrs(), blocks: vec![], results: vec![], loc }
     }
 }
 
-/// The operations here, as text is read.
+/// The dialect of these operations.
 pub struct Gpu;
 
 impl Dialect for Gpu {

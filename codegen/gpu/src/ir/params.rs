@@ -1,20 +1,21 @@
-//! The flattened parameters of a kernel, what is known of each before a launch, and the sizes of elements.
+//! Flattened parameters of a kernel, the facts about each before a launch, and the sizes of elements.
 
 use tk_tile::{Elem, Type};
 
-/// What is known of one kernel parameter when it is compiled. A view is a pointer, its extents and its strides.
+/// The facts about one kernel parameter at compile time. A view is a pointer, its extents and its strides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ArgFacts {
     /// A power of two that divides it: an integer's value, a pointer's address in bytes.
     pub divisible: u32,
-    /// Whether it is 1.
+    /// It is 1.
     pub one: bool,
-    /// Whether it is above 0 and below [`ArgFacts::BOUND`]: an extent or a stride that a tensor map may have.
+    /// It is above 0 and below [`ArgFacts::BOUND`]: an extent or a stride that a tensor map may have.
     pub positive: bool,
 }
 
 impl ArgFacts {
-    /// What an integer that counts as positive is below. Tensor maps could have longer strides, but no longer ranges of rows.
+    /// The upper bound of an integer that counts as positive. Tensor maps could have longer strides, but no longer
+    /// ranges of rows.
     pub const BOUND: i64 = 1 << 30;
 }
 
@@ -32,7 +33,7 @@ pub fn element_bytes(elem: &Elem) -> u64 {
     }
 }
 
-/// How many flattened parameters a parameter of this type is.
+/// The number of flattened parameters for a parameter of this type.
 pub fn flattened(ty: &Type) -> usize {
     match ty {
         Type::Tile { .. } => 1,

@@ -1,4 +1,4 @@
-//! What instructions do to shared memory, for the passes that place buffers and insert barriers.
+//! Computes the effects of instructions on shared memory, for the passes that place buffers and insert barriers.
 //!
 //! Guarantees that every access is listed.
 
@@ -17,7 +17,7 @@ use crate::ir::op::{
 use crate::layout::linear::InDim;
 use crate::layout::{Layout, padded};
 
-/// The buffers of an instruction, in the order of its fields, each with its stages.
+/// The buffers of an instruction in the order of its fields, each with its stages.
 pub fn buffers(inst: &Inst) -> Vec<BufferRef> {
     let Some(op) = GpuOp::of(inst) else { return vec![] };
     let whole = |buffers: &[usize]| buffers.iter().map(|b| BufferRef::whole(*b)).collect();
@@ -52,13 +52,13 @@ pub fn buffers(inst: &Inst) -> Vec<BufferRef> {
     }
 }
 
-/// Whether an instruction accesses a buffer.
+/// Returns true if an instruction accesses a buffer.
 pub fn accesses(inst: &Inst, buffer: usize) -> bool {
     buffers(inst).iter().any(|b| b.buffer == buffer)
 }
 
-/// Makes a buffer of an instruction a multi-stage buffer; does nothing to instructions that access only whole buffers. The
-/// operand that says which stage is not touched.
+/// Makes a buffer of an instruction a multi-stage buffer; does nothing to instructions that access only whole buffers.
+/// Does not change the operand with the number of the stage.
 pub fn set_stages(op: &mut GpuOp, buffer: usize, stages: u32) {
     let set = |b: &mut BufferRef| {
         if b.buffer == buffer {
@@ -106,7 +106,7 @@ pub fn stage_index(inst: &Inst) -> Option<ValueId> {
     inst.operands.last().copied().filter(|_| staged)
 }
 
-/// Whether an operand of an instruction decides whether it does anything.
+/// Returns true if an operand of an instruction is its predicate.
 pub fn has_predicate(inst: &Inst) -> bool {
     match GpuOp::of(inst) {
         Some(GpuOp::AsyncCopy(copy)) => copy.when,
@@ -122,14 +122,14 @@ pub fn predicate(inst: &Inst) -> Option<ValueId> {
     inst.operands.get(at).copied()
 }
 
-/// The operands of an instruction without its predicate and the number of a stage.
+/// The operands of an instruction without its predicate and the number of the stage.
 pub fn plain_operands(inst: &Inst) -> &[ValueId] {
     let more = usize::from(stage_index(inst).is_some()) + usize::from(predicate(inst).is_some());
     inst.operands.get(..inst.operands.len().saturating_sub(more)).unwrap_or(&[])
 }
 
-/// Neighbours in consecutive registers that one access to a buffer serves, if an element lies where `bases` say. All sizes
-/// are bytes; `start` is where the buffer begins, `most` the widest access.
+/// The number of neighbours in consecutive registers that one access to a buffer with these `bases` moves. All sizes
+/// are bytes; `start` is the offset of the buffer, `most` the widest access.
 pub fn swizzled_vector(layout: &Layout, bases: &[i64], start: i64, bytes: i64, most: i64) -> u32 {
     let atom = layout.atom();
     let of = |dim: InDim| {
@@ -153,7 +153,8 @@ pub fn swizzled_vector(layout: &Layout, bases: &[i64], start: i64, bytes: i64, m
     vector as u32
 }
 
-/// Where coordinates lie, in elements, if `bases` say it for each of their `out_bits`, dimension by dimension.
+/// The offset of coordinates, in elements, if `bases` has an entry for each of their `out_bits`, dimension by
+/// dimension.
 pub fn image(bases: &[i64], out_bits: &[u32], at: &[u32]) -> i64 {
     let mut bases = bases.iter();
     let mut place = 0;
@@ -166,8 +167,8 @@ pub fn image(bases: &[i64], out_bits: &[u32], at: &[u32]) -> i64 {
     place
 }
 
-/// The same, if an element lies at `start`, in bytes, plus the sum of its coordinates times `strides`, in elements, in a
-/// tile of this shape. Elements of a vector are all padding or none.
+/// The same for an element at `start`, in bytes, plus the sum of its coordinates times `strides`, in elements, in a
+/// tile of this shape. Elements of a vector are all padding or none is.
 pub fn strided_vector(
     layout: &Layout,
     shape: &[u32],
@@ -187,7 +188,7 @@ pub fn strided_vector(
     padding.fold(vector, |v, n| v.min(1 << n.trailing_zeros().min(4))) as u32
 }
 
-/// Whether each thread finds what it put there itself, so that no barrier is needed.
+/// Returns true if each thread reads only what it wrote itself, so that no barrier is needed.
 pub fn is_own(op: &GpuOp) -> bool {
     match op {
         GpuOp::SharedLoad(load) => load.own,
@@ -196,7 +197,7 @@ pub fn is_own(op: &GpuOp) -> bool {
     }
 }
 
-/// Whether an access fills the stage of a later iteration.
+/// Returns true if an access fills the stage of a later iteration.
 pub fn is_ahead(op: &GpuOp) -> bool {
     match op {
         GpuOp::SharedStore(store) => store.ahead,
@@ -205,12 +206,12 @@ pub fn is_ahead(op: &GpuOp) -> bool {
     }
 }
 
-/// Whether an instruction adds to what others may add to at the same time.
+/// Returns true if an instruction adds to elements to which other threads may add at the same time.
 pub fn is_addition(inst: &Inst) -> bool {
     matches!(GpuOp::of(inst), Some(GpuOp::SharedAdd(_)))
 }
 
-/// Whether an operation is ordered by the barriers of a TMA pipeline ([`crate::passes::warp_specialize`]).
+/// Returns true if an operation is ordered by the mbarriers of a TMA pipeline ([`crate::passes::warp_specialize`]).
 pub fn is_of_tma_pipeline(op: &GpuOp) -> bool {
     matches!(
         op,
@@ -223,7 +224,7 @@ pub fn is_of_tma_pipeline(op: &GpuOp) -> bool {
     )
 }
 
-/// The load whose elements a store to shared memory takes, and nobody else.
+/// The load whose elements a store to shared memory stores, and nothing else uses.
 pub fn loaded(kernel: &Kernel, store: InstId) -> Option<InstId> {
     let func = kernel.func();
     let v = *func.insts[store].operands.first()?;
@@ -234,7 +235,7 @@ pub fn loaded(kernel: &Kernel, store: InstId) -> Option<InstId> {
     (is_load && users == 1).then_some(load)
 }
 
-/// Tiles that the store reads which puts them to shared memory, chunk by chunk ([`crate::passes::chunk_loads`]).
+/// Tiles that the store to shared memory loads itself, chunk by chunk ([`crate::passes::chunk_loads`]).
 pub fn chunked(kernel: &Kernel) -> BTreeSet<ValueId> {
     let func = kernel.func();
     let insts = walk::insts(func).into_iter().map(|i| &func.insts[i]);
@@ -256,9 +257,9 @@ pub fn touched(inst: &Inst) -> (Vec<usize>, Vec<usize>) {
         | GpuOp::MmaWait(_)
         | GpuOp::TmaStore(_)
         | GpuOp::Fragments(_) => (buffers, vec![]),
-        // Atomic additions of several threads may follow each other without waiting, but nothing else beside them.
+        // Atomic additions of several threads need no barrier between them, but one before any other access.
         GpuOp::SharedAdd(_) => (vec![], buffers),
-        // Barriers of TMA pipelines are counted with, the elements are written.
+        // The mbarriers of TMA pipelines are among them; the elements are written.
         GpuOp::IsProducerWarp(_) | GpuOp::TmaLoad(_) => (vec![], buffers),
         GpuOp::ProducerAcquire(_)
         | GpuOp::ProducerCommit(_)
@@ -276,7 +277,7 @@ pub fn touched(inst: &Inst) -> (Vec<usize>, Vec<usize>) {
     }
 }
 
-/// What a load gives for elements that it leaves out, unless that is 0, as a copy has it.
+/// The value of elements that a load leaves out, unless it is 0, as for a copy.
 pub fn other_of(kernel: &Kernel, load: InstId) -> Option<ValueId> {
     let inst = &kernel.func().insts[load];
     let other = inst.operands.get(places(kernel, load).len()).copied()?;
@@ -284,7 +285,7 @@ pub fn other_of(kernel: &Kernel, load: InstId) -> Option<ValueId> {
     (!zero).then_some(other)
 }
 
-/// The operands of a load that say where it reads.
+/// The operands of a load that give the addresses.
 pub fn places(kernel: &Kernel, load: InstId) -> &[ValueId] {
     let inst = &kernel.func().insts[load];
     let rank = |v: &ValueId| kernel.module.types.get(kernel.func().ty(*v)).shape().map_or(0, <[u32]>::len);

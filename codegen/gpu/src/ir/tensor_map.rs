@@ -1,9 +1,9 @@
-//! Owns what a launch has to describe to TMA: [`maps`].
+//! Computes the tensor maps that a launch passes for TMA: [`maps`].
 //!
-//! A *tensor map* says where a tensor lies in memory, which box of it a copy brings, and how its lines lie in shared memory.
-//! Copies of equal boxes of one parameter share a map, wherever they are cut from.
+//! A *tensor map* describes a tensor in memory, the box of it that a copy moves, and the placement of its lines in
+//! shared memory. Copies of equal boxes of one parameter share a map, wherever they begin.
 //!
-//! May assume a verified scheduled kernel. Guarantees one order for emission and launch.
+//! Requires a verified scheduled kernel. Guarantees one order for emission and launch.
 
 use tk_ops::{DType, ElementwiseOp, MemoryOp, Op};
 use tk_tile::rewrite::constant;
@@ -14,34 +14,34 @@ use crate::ir::op::{GpuOp, TmaBox};
 use crate::ir::params::flattened;
 use crate::layout::cut;
 
-/// A number of a view.
+/// An extent or a stride of a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word {
-    /// This one of the flattened parameters.
+    /// The flattened parameter of this number.
     Passed(usize),
-    /// It is always the same.
+    /// A constant.
     Value(i64),
 }
 
-/// What a view takes of an axis of the tensor behind it, as `view_slice` says it.
+/// The part of an axis of a tensor that a view contains, as `view_slice` gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
     /// All of it.
     Whole,
     /// One index, which the program computes.
     Index,
-    /// What lies between two positions that the program computes.
+    /// The range between two positions that the program computes.
     Range,
 }
 
 /// An axis of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Axis {
-    /// How long it is.
+    /// Its extent.
     pub extent: Word,
-    /// Elements from one to the next.
+    /// The stride, in elements.
     pub stride: Word,
-    /// What the matrix takes of it.
+    /// The part in the matrix.
     pub taken: Taken,
 }
 
@@ -50,7 +50,7 @@ pub struct Axis {
 pub struct Matrix {
     /// The number of the tensor's address among the flattened parameters.
     pub address: usize,
-    /// The axes of the tensor, as it has them. Two are not taken at one index: the rows and the columns.
+    /// The axes of the tensor, in its order. Two are not taken at one index: the rows and the columns.
     pub axes: Vec<Axis>,
     /// Its elements.
     pub dtype: DType,
@@ -65,10 +65,10 @@ impl Matrix {
 
     /// The dimensions of its map, the fastest first.
     ///
-    /// TMA fills with 0 what is outside of a tensor, not what is outside of a range of rows. The map of a tensor with
-    /// N rows therefore begins N rows before it, and its rows stand in it twice: row r of a range that has n rows and ends before
-    /// row e is found at N - n + r along the one and e along the other. The first reaches its extent N where the range ends,
-    /// wherever that is.
+    /// TMA fills elements outside of a tensor with 0, but not those outside of a range of rows. The map of a tensor
+    /// with N rows therefore begins N rows before it and contains its rows twice: row r of a range that has n rows and
+    /// ends before row e is at N - n + r along one dimension and e along the other. The first reaches its extent N
+    /// where the range ends, wherever that is.
     pub fn dimensions(&self) -> Vec<Dimension> {
         let Some([rows, columns]) = self.kept() else { return vec![] };
         let axis = |n: usize, at| self.axes.get(n).map(|a| Dimension::of(a, at));
@@ -89,36 +89,36 @@ impl Matrix {
     }
 }
 
-/// An extent that contains all positions that there are.
+/// An extent that contains all possible positions.
 const BEYOND: i64 = i32::MAX as i64;
 /// The most lines, and elements of a line, of one copy: the limit of `cuTensorMapEncodeTiled` for a box.
 pub const MOST_OF_BOX: u32 = 256;
 /// The most dimensions of a map: the limit of `cuTensorMapEncodeTiled`.
 pub const MOST_DIMENSIONS: usize = 5;
 
-/// Where a copy begins along a dimension of a map.
+/// The start of a copy along a dimension of a map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Position {
     /// At its column.
     Column,
-    /// At its row; of a range it is counted so that the range ends where the tensor would.
+    /// The row of the copy; in a range, counted so that the range ends where the tensor would.
     Row,
-    /// At the index on this axis of the tensor.
+    /// The index on this axis of the tensor.
     Index(usize),
-    /// Where the range of rows ends.
+    /// The end of the range of rows.
     End,
 }
 
 /// A dimension of a map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dimension {
-    /// How long it is.
+    /// Its extent.
     pub extent: Word,
-    /// Elements from one to the next.
+    /// The stride, in elements.
     pub stride: Word,
     /// The map begins one extent before the tensor.
     pub before: bool,
-    /// Where copies begin.
+    /// The start of copies.
     pub at: Position,
 }
 
@@ -131,7 +131,7 @@ impl Dimension {
 /// A tensor map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorMap {
-    /// What is described.
+    /// The matrix that it describes.
     pub matrix: Matrix,
     /// Lines of a copy.
     pub lines: u32,
@@ -139,7 +139,7 @@ pub struct TensorMap {
     pub span: u32,
 }
 
-/// The maps of a kernel, in the order in which they are passed.
+/// The tensor maps of a kernel, in the order in which they are passed.
 pub fn maps(kernel: &Kernel) -> Vec<TensorMap> {
     let func = kernel.func();
     let mut all: Vec<TensorMap> = vec![];
@@ -158,7 +158,7 @@ pub fn map(kernel: &Kernel, inst: &Inst) -> Option<TensorMap> {
     Some(TensorMap { matrix, lines, span: copied.span })
 }
 
-/// What TMA copies, of a load or a store.
+/// The box of a TMA load or store.
 pub fn copied(inst: &Inst) -> Option<TmaBox> {
     match GpuOp::of(inst)? {
         GpuOp::TmaLoad(load) => Some(load.copied),
@@ -167,7 +167,7 @@ pub fn copied(inst: &Inst) -> Option<TmaBox> {
     }
 }
 
-/// The matrix behind a view of rank 2: a tensor of which the launch knows everything, or a slice of one.
+/// The matrix that a view of rank 2 is: a tensor that the launch knows completely, or a slice of one.
 pub fn matrix(kernel: &Kernel, view: ValueId) -> Option<Matrix> {
     let slice = slice(kernel, view);
     let root = slice.and_then(|s| s.operands.first().copied()).unwrap_or(view);
@@ -184,14 +184,14 @@ pub fn matrix(kernel: &Kernel, view: ValueId) -> Option<Matrix> {
     matrix.kept().is_some().then_some(matrix)
 }
 
-/// The slice that a view is.
+/// The slice that defines a view.
 pub fn slice(kernel: &Kernel, view: ValueId) -> Option<&Inst> {
     let func = kernel.func();
     let Def::Inst(id, _) = func.values[view].def else { return None };
     Some(&func.insts[id]).filter(|i| i.op == Op::Memory(MemoryOp::ViewSlice))
 }
 
-/// A parameter, or a view that is made of an address and numbers that are.
+/// A parameter, or a view made of an address and numbers that are parameters or constants.
 fn tensor(kernel: &Kernel, view: ValueId) -> Option<Matrix> {
     let func = kernel.func();
     let Type::View { elem: Elem::Scalar(dtype), rank, wide: false, .. } =
@@ -218,7 +218,7 @@ fn tensor(kernel: &Kernel, view: ValueId) -> Option<Matrix> {
     Some(Matrix { address, axes: axes.collect(), dtype })
 }
 
-/// A number that is a parameter or a constant, or one of these with more bits.
+/// A parameter or a constant, possibly extended to more bits.
 fn number(kernel: &Kernel, v: ValueId, place: &dyn Fn(ValueId) -> Option<usize>) -> Option<Word> {
     let func = kernel.func();
     if let Some(i) = place(v) {

@@ -1,4 +1,4 @@
-//! Owns the text form of kernels with layouts: printing and reading back, for both stages.
+//! Prints and parses kernels with layouts, of both stages.
 //!
 //! ```text
 //! target sm_90a
@@ -13,13 +13,12 @@
 //!   v1 = arange {start = 0} : tile[i32, 128] @l0
 //!   ..
 //! ```
-//! In front of the kernel, in the text of the tile IR, stand the target, the warps, what is known of flattened parameters
-//! as far as it is something, the layouts and the buffers. A layout has the log2 of the extents of its atom, how often
-//! the atom is repeated if that is more than once, and the coordinates that each bit of a place stands for. `@` and the
-//! name of a layout stand behind the type of each value that has one. Layouts are numbered in the order of the text when
-//! they are printed, and those that nobody has are left out.
+//! Before the kernel, in the text of tile IR, come the target, the warps, the facts about flattened parameters, the
+//! layouts and the buffers. A layout has the log2 of the extents of its atom, the number of repetitions of the atom if
+//! it is more than one, and the basis of each bit of register, lane and warp. `@` and the name of a layout follow the
+//! type of each value that has one. Printing numbers layouts in the order of the text and omits unused ones.
 //!
-//! May assume nothing about text. Guarantees that reading gives an answer, and that kernels read back.
+//! Requires nothing of text. Guarantees a result without a panic, and that printed kernels can be parsed.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
@@ -120,10 +119,10 @@ impl fmt::Display for Layout {
 
 type Parsed<T> = Result<T, ParseError>;
 
-/// Reads a kernel. It still has to be verified.
+/// Parses a kernel, which is not yet verified.
 ///
 /// # Errors
-/// The first mistake with its place.
+/// The first error with its position.
 pub fn parse(text: &str) -> Parsed<Kernel> {
     let mut head = Head::new(text);
     while head.word().is_some_and(|w| w != "kernel") {
@@ -131,7 +130,7 @@ pub fn parse(text: &str) -> Parsed<Kernel> {
     }
     let (line, column) = (head.token.line, head.token.column);
     let fail = |message: String| ParseError { line, column, message };
-    // The lines of the head stay, so that places in the text are right.
+    // The lines of the header remain, so that positions in the text are right.
     let end = text.lines().take(line.saturating_sub(1) as usize).map(|_| "\n").collect::<String>();
     let rest = text.lines().skip(line.saturating_sub(1) as usize).collect::<Vec<_>>().join("\n");
     let (module, marks) = parse_marked(&(end + &rest), &Gpu)?;
@@ -171,20 +170,20 @@ pub fn parse(text: &str) -> Parsed<Kernel> {
     })
 }
 
-/// Reads a layout, such as `[3, 3]: register [[0, 1]], lane [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp []`.
+/// Parses a layout, such as `[3, 3]: register [[0, 1]], lane [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp []`.
 ///
 /// # Errors
-/// The first mistake with its place.
+/// The first error with its position.
 pub fn layout(text: &str) -> Parsed<Layout> {
     let mut head = Head::new(text);
     let layout = head.body()?;
     if head.token.kind == Kind::End { Ok(layout) } else { head.fail("expected the end") }
 }
 
-/// The most flattened parameters about which text may say something.
+/// The most flattened parameters about which text may state facts.
 const MOST_FACTS: usize = 1 << 12;
 
-/// What stands in front of the kernel.
+/// The header before the kernel.
 struct Head<'a> {
     lexer: Lexer<'a>,
     token: Token<'a>,
@@ -293,7 +292,7 @@ impl<'a> Head<'a> {
         Ok(out)
     }
 
-    /// One line; line ends mean nothing.
+    /// One line; line breaks are not significant.
     fn line(&mut self) -> Parsed<()> {
         let Some(word) = self.word() else { return self.fail("expected `kernel`") };
         match word {

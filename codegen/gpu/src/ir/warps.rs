@@ -1,4 +1,4 @@
-//! What the warps of a kernel do: compute, or bring tiles for those that do; and the registers that they hand over.
+//! Distinguishes the warps of a kernel: producers of tiles and consumers; and the registers that they exchange.
 
 use tk_ops::{ControlOp, Op};
 use tk_tile::{BlockId, InstId, walk};
@@ -6,16 +6,16 @@ use tk_tile::{BlockId, InstId, walk};
 use crate::ir::kernel::Kernel;
 use crate::ir::op::GpuOp;
 
-/// Warps that hand registers over together, by the definition of `setmaxnreg`.
+/// Warps that change their registers together, by the definition of `setmaxnreg`.
 pub const GROUP: u32 = 4;
 
 /// The fewest registers that `setmaxnreg` leaves a lane.
 pub const FEWEST: u32 = 24;
 
-/// Registers are given out by so many for each lane.
+/// The granularity of registers of a lane.
 pub const STEP: u32 = 8;
 
-/// Whether warps of a kernel hand registers over.
+/// Returns true if warps of a kernel change their number of registers.
 pub fn moves(kernel: &Kernel) -> bool {
     let func = kernel.func();
     walk::insts(func)
@@ -23,7 +23,7 @@ pub fn moves(kernel: &Kernel) -> bool {
         .any(|i| matches!(GpuOp::of(&func.insts[i]), Some(GpuOp::SetMaxRegisters(_))))
 }
 
-/// What tells the warps apart, and what they do: those that bring tiles, and the others.
+/// The branch on the role of a warp, with its blocks: those of producers, and of the others.
 pub fn producer(kernel: &Kernel) -> Option<(InstId, [BlockId; 2])> {
     let func = kernel.func();
     let all = walk::insts(func);
@@ -37,7 +37,8 @@ pub fn producer(kernel: &Kernel) -> Option<(InstId, [BlockId; 2])> {
     Some((id, choice.blocks.clone().try_into().ok()?))
 }
 
-/// Warps beside those of the program: the one that brings tiles, with those of its group if it hands registers over; else 0.
+/// The number of warps beside those of the program: the producer, with the rest of its warpgroup if it gives up
+/// registers; 0 without one.
 pub fn producers(kernel: &Kernel) -> u32 {
     let func = kernel.func();
     let is = walk::insts(func).into_iter().find_map(|i| match GpuOp::of(&func.insts[i]) {

@@ -1,34 +1,35 @@
-//! Owns [`Layout`]: which thread owns each element of a tile with any extents.
+//! [`Layout`]: which thread owns each element of a tile with any extents.
 //!
-//! A tile is cut into *atoms*: blocks whose extents are powers of two, on which a [`LinearLayout`] says who holds what.
-//! An odd factor of an extent repeats the atom, always in registers: 96 elements are three atoms of 32. An extent
-//! without a useful factor is rounded up, and the elements behind the real extent are *padding*: somebody holds them,
-//! nobody may look at them ([`padded`]).
+//! A tile is divided into *atoms*: blocks whose extents are powers of two, on which a [`LinearLayout`] assigns elements
+//! to threads. An odd factor of an extent repeats the atom, always in registers: 96 elements are three atoms of 32. An
+//! extent without a suitable factor is rounded up, and the elements after the real extent are *padding*: a thread owns
+//! them, but no operation may depend on them ([`padded`]).
 //!
-//! May assume extents of at least 1 and at most 2^20. Guarantees that layouts of equal shapes have equal atoms, so that
-//! only what the threads hold can differ.
+//! Requires extents of at least 1 and at most 2^20. Guarantees that layouts of equal shapes have equal atoms, so that
+//! they differ only in which thread owns each element.
 
 pub mod linear;
 pub mod svg;
 
 use self::linear::{InDim, LinearLayout};
 
-/// How an extent is cut: `2^log2` elements of an atom, `repeats` times.
+/// The division of an extent: `2^log2` elements of an atom, `repeats` times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
     /// Log2 of the extent of the atom.
     pub log2: u32,
-    /// How many atoms.
+    /// The number of atoms.
     pub repeats: u32,
 }
 
-/// The smallest extent of an atom that is repeated: below it the threads of a warp would find too little to share.
+/// The smallest extent of an atom that is repeated: a smaller one is too small to distribute over the threads of a
+/// warp.
 const SMALLEST_ATOM: u32 = 16;
 /// The most repeats, which are all in registers of each thread.
 const MOST_REPEATS: u32 = 15;
 
-/// How an extent is cut. A power of two is one atom; otherwise the cut with the least padding, and among these the one
-/// with the largest atom.
+/// Divides an extent. A power of two is one atom; otherwise the division with the least padding, and among these the
+/// one with the largest atom.
 pub fn cut(extent: u32) -> Cut {
     let whole = extent.next_power_of_two();
     let mut best = Cut { log2: whole.trailing_zeros(), repeats: 1 };
@@ -46,7 +47,7 @@ pub fn cut(extent: u32) -> Cut {
     best
 }
 
-/// Whether a reshape moves no element, whatever the layout: it gives other names to bits of positions.
+/// Returns true if a reshape moves no element in any layout: it only renames bits of positions.
 pub fn is_relabelling(from: &[u32], to: &[u32]) -> bool {
     from.iter().chain(to).all(|n| n.is_power_of_two())
 }
@@ -67,14 +68,14 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// How many there are.
+    /// The number of threads.
     pub fn count(self) -> u32 {
         1 << (self.lane_bits + self.warp_bits)
     }
 }
 
-/// Who holds which element of a tile: registers of lanes of warps. A register number is that inside of the atom, plus
-/// the number of the atom times the registers of an atom; atoms are numbered in row-major order.
+/// The assignment of the elements of a tile to registers of lanes of warps. A register number is that inside of the
+/// atom, plus the number of the atom times the registers of an atom; atoms are numbered in row-major order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
     atom: LinearLayout,
@@ -88,13 +89,13 @@ impl Layout {
         Layout { atom, repeats }
     }
 
-    /// The layout with this atom, repeated this often along each dimension.
+    /// The layout with this atom, repeated this many times along each dimension.
     pub fn repeated(atom: LinearLayout, repeats: Vec<u32>) -> Layout {
         Layout { atom, repeats }
     }
 
-    /// Each thread holds `vector` neighbours along the fastest dimension, lanes continue along `order`, then warps; what
-    /// is left over repeats in registers.
+    /// Each thread owns `vector` neighbours along the fastest dimension, lanes continue along `order`, then warps; the
+    /// rest repeats in registers.
     pub fn blocked(shape: &[u32], order: &[usize], vector: u32, threads: Threads) -> Layout {
         let bits: Vec<u32> = shape.iter().map(|n| cut(*n).log2).collect();
         let mut left = bits.clone();
@@ -108,7 +109,7 @@ impl Layout {
                     wanted -= *taken;
                 }
             }
-            // What finds no element holds what others hold: zero bases, along the slowest dimension.
+            // Threads without elements of their own own copies: zero bases, along the slowest dimension.
             if let Some(taken) = order.last().and_then(|d| taken.get_mut(*d)) {
                 *taken += wanted;
             }
@@ -122,13 +123,13 @@ impl Layout {
         Layout::new(LinearLayout::blocked(&bits, order, &register, &lane, &warp), shape)
     }
 
-    /// The same for a tile that is folded along its fastest dimension: warps are first along the others, so that the fold stays
-    /// inside of warps if there are enough of them; lanes are along the others only behind warps.
+    /// The same for a tile that is reduced along its fastest dimension: warps are first along the others, so that the
+    /// reduction stays inside of warps if there are enough; lanes are along the others only after warps.
     pub fn folded(shape: &[u32], order: &[usize], vector: u32, threads: Threads) -> Layout {
         let bits: Vec<u32> = shape.iter().map(|n| cut(*n).log2).collect();
         let (fastest, others) = order.split_at(order.len().min(1));
         let mut used = vec![0; bits.len()];
-        // Up to so many bases, along these dimensions one after the other.
+        // Up to this many bases, along these dimensions one after the other.
         let mut take = |order: &[usize], most: u32| {
             let mut bases = vec![];
             for d in order {
@@ -145,7 +146,7 @@ impl Layout {
         let mut warp = take(&[others, fastest].concat(), threads.warp_bits);
         warp.resize(threads.warp_bits as usize, none.clone());
         lane.extend(take(order, threads.lane_bits - lane.len() as u32));
-        // What finds no element holds what others hold.
+        // Threads without elements of their own own copies.
         lane.resize(threads.lane_bits as usize, none);
         register.extend(take(order, u32::MAX));
         let atom = LinearLayout::new(&bits, register, lane, warp);
@@ -157,7 +158,7 @@ impl Layout {
         &self.atom
     }
 
-    /// How often the atom is repeated along each dimension.
+    /// The number of repetitions of the atom along each dimension.
     pub fn repeats(&self) -> &[u32] {
         &self.repeats
     }
@@ -167,8 +168,9 @@ impl Layout {
         self.repeats.iter().map(|r| *r as usize).product::<usize>() << self.atom.bits(InDim::Register)
     }
 
-    /// What a register adds to the coordinates of its thread, which are those of register 0: exclusive or inside of the
-    /// atom, sum over atoms. No bit of it is set in the coordinates of a thread if [`Layout::is_disjoint`].
+    /// The offset that a register adds to the coordinates of its thread, which are those of register 0: exclusive or
+    /// inside of the atom, sum over atoms. No bit of it is set in the coordinates of a thread if
+    /// [`Layout::is_disjoint`].
     pub fn register(&self, register: usize) -> Vec<u32> {
         let per_atom = 1usize << self.atom.bits(InDim::Register);
         let mut coords = self.atom.apply((register % per_atom) as u32, 0, 0);
@@ -183,7 +185,7 @@ impl Layout {
         coords
     }
 
-    /// The coordinates of an element that a thread holds.
+    /// The coordinates of an element that a thread owns.
     pub fn coords(&self, register: usize, lane: u32, warp: u32) -> Vec<u32> {
         let per_atom = 1usize << self.atom.bits(InDim::Register);
         let inside = self.atom.apply((register % per_atom) as u32, lane, warp);
@@ -191,7 +193,7 @@ impl Layout {
         inside.iter().zip(&start).map(|(a, b)| a + b).collect()
     }
 
-    /// Whether adding is as good as exclusive or.
+    /// Returns true if addition gives the same as exclusive or.
     pub fn is_disjoint(&self) -> bool {
         self.atom.is_disjoint()
     }
@@ -201,7 +203,7 @@ impl Layout {
         1 << self.atom.vector_log2(dim)
     }
 
-    /// How often a dimension can be halved so that each thread has its registers of every part.
+    /// The number of times that a dimension can be halved so that each thread has its registers of every part.
     pub fn tops(&self, dim: usize) -> u32 {
         let bits = self.atom.out_bits().get(dim).copied().unwrap_or(0);
         (1..=bits).take_while(|n| self.part(dim, *n).is_some()).count() as u32
@@ -226,7 +228,7 @@ impl Layout {
         Some(Layout { atom, repeats: self.repeats.clone() })
     }
 
-    /// The layout of what is left when a dimension is folded away; every thread that held a part holds the result.
+    /// The layout of the result when a dimension is reduced; every thread that owned a part owns the result.
     pub fn without(&self, axis: usize) -> Layout {
         let mut repeats = self.repeats.clone();
         if axis < repeats.len() {
@@ -235,14 +237,14 @@ impl Layout {
         Layout { atom: self.atom.slice_dim(axis), repeats }
     }
 
-    /// With a dimension of extent 1 before dimension `at`.
+    /// The layout with a dimension of extent 1 inserted before dimension `at`.
     pub fn with_unit(&self, at: usize) -> Layout {
         let mut repeats = self.repeats.clone();
         repeats.insert(at.min(repeats.len()), 1);
         Layout { atom: self.atom.expand_dim(at), repeats }
     }
 
-    /// The layout of what a dimension of extent 1 holds before it is repeated to a tile of this layout.
+    /// The layout of a dimension of extent 1 before it is broadcast to a tile of this layout.
     pub fn collapsed(&self, axis: usize) -> Layout {
         self.without(axis).with_unit(axis)
     }
@@ -253,7 +255,7 @@ impl Layout {
         Layout { atom: self.atom.permute_dims(perm), repeats }
     }
 
-    /// The layout after a reshape, if no element has to move for it: without repeats and padding, by relabelling bits.
+    /// The layout after a reshape, if no element has to move: without repeats and padding, by renaming bits.
     pub fn reshaped(&self, from: &[u32], to: &[u32]) -> Option<Layout> {
         if !is_relabelling(from, to) {
             return None;
@@ -262,8 +264,8 @@ impl Layout {
         Some(Layout { atom: self.atom.reshape(&bits)?, repeats: vec![1; to.len()] })
     }
 
-    /// With a new last dimension of 2, both elements of which every thread holds, the second in the upper half of its
-    /// registers.
+    /// The layout with a new last dimension of extent 2, both elements of which every thread owns, the second in the
+    /// upper half of its registers.
     pub fn paired(&self) -> Option<Layout> {
         if self.repeats.iter().any(|r| *r != 1) {
             return None;
@@ -289,9 +291,9 @@ impl Layout {
         Some(Layout { atom, repeats: vec![1; rank] })
     }
 
-    /// The layout of each half of a tile that is split along its last dimension, of extent 2. Lanes and warps that held
-    /// one half each take over elements that were in registers, the highest first, as long as there are any: otherwise
-    /// they would hold the same elements, and a chain of splits would double the registers each time.
+    /// The layout of each half of a tile that is split along its last dimension, of extent 2. Lanes and warps that
+    /// owned one half each take over elements that were in registers, the highest first, as long as there are any:
+    /// otherwise they would own copies, and a chain of splits would double the registers each time.
     pub fn halves(&self) -> Layout {
         let Some(last) = self.repeats.len().checked_sub(1) else { return self.clone() };
         let half = self.without(last);
@@ -310,9 +312,9 @@ impl Layout {
         Layout { atom: atom.unwrap_or_else(|_| half.atom.clone()), repeats: half.repeats }
     }
 
-    /// What the threads hold behind a fold of `axis` inside of each warp: one partial result for each warp along it, in
-    /// the order of the elements; and the coordinate of the first element of each. It is one if no warp shares the
-    /// dimension.
+    /// The layout after a reduction of `axis` inside of each warp: one partial result for each warp along it, in the
+    /// order of the elements; and the coordinate of the first element of each. It is one if all of the dimension is in
+    /// each warp.
     pub fn partial(&self, axis: usize) -> (Layout, Vec<u32>) {
         let folded = |mut b: Vec<u32>| {
             if let Some(c) = b.get_mut(axis) {
@@ -344,7 +346,7 @@ impl Layout {
         (Layout { atom, repeats }, starts)
     }
 
-    /// All of dimension `axis`, which has extent `2^bits`, in registers of every thread that holds one of it.
+    /// All of dimension `axis`, which has extent `2^bits`, in registers of every thread that owns one of its elements.
     pub fn gathered(&self, axis: usize, bits: u32) -> Layout {
         let kept = self.without(axis);
         let widen = |mut b: Vec<u32>| {

@@ -1,6 +1,6 @@
-//! Owns layouts as pictures: which thread owns each element, and what accesses cost, as an SVG.
+//! Draws layouts as SVG: which thread owns each element, and the cost of accesses.
 //!
-//! Dimensions in front of the last two are below one another. Of a large tile the first elements are shown.
+//! Dimensions before the last two are drawn below one another. Of a large tile only the first elements are drawn.
 
 use std::fmt::Write;
 
@@ -8,31 +8,31 @@ use crate::layout::Layout;
 use crate::layout::linear::shared::SharedBanks;
 use crate::layout::linear::{InDim, SharedMap, Swizzle, bank_conflict_ways};
 
-/// The most rows and columns that are drawn: what fits on a screen, and what a browser draws at once.
+/// The most rows and columns that are drawn: what fits on a screen, and what a browser renders quickly.
 const MOST: [usize; 2] = [64, 64];
 /// The size of an element in units of the picture.
 const CELL: [usize; 2] = [54, 20];
 
-/// What a layout costs, in numbers.
+/// The costs of a layout, in numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Numbers {
-    /// Elements that each thread holds.
+    /// Elements that each thread owns.
     pub registers: usize,
     /// Lanes of a warp, and warps.
     pub threads: [u32; 2],
-    /// Threads that hold the same element.
+    /// Threads that own the same element.
     pub copies: u64,
     /// Neighbours along each dimension in consecutive registers.
     pub vector: Vec<u32>,
     /// Bytes of the widest access of a thread along the last dimension.
     pub access_bytes: u32,
-    /// Bank conflicts of such accesses to shared memory in row-major order: 1 is without.
+    /// Bank conflicts of such accesses to shared memory in row-major order: 1 is conflict-free.
     pub row_major_ways: u32,
-    /// The same with the swizzle of 128 bytes; none if a row is narrower, or the rank is not 2.
+    /// The same with the swizzle of 128 bytes; `None` if a row is narrower, or the rank is not 2.
     pub swizzled_ways: Option<u32>,
 }
 
-/// The numbers of a layout of elements of so many bytes.
+/// The numbers of a layout of elements of `element_bytes` bytes.
 pub fn numbers(layout: &Layout, element_bytes: u32, banks: SharedBanks) -> Numbers {
     let (atom, last) = (layout.atom(), layout.repeats().len().saturating_sub(1));
     let vector: Vec<u32> = (0..layout.repeats().len()).map(|d| layout.vector(d)).collect();
@@ -62,7 +62,7 @@ pub fn numbers(layout: &Layout, element_bytes: u32, banks: SharedBanks) -> Numbe
 }
 
 impl Numbers {
-    /// For people, a line for each fact.
+    /// Text with a line for each fact.
     pub fn lines(&self) -> Vec<String> {
         let [lanes, warps] = self.threads;
         let vector: Vec<String> = self.vector.iter().map(u32::to_string).collect();
@@ -88,10 +88,10 @@ impl Numbers {
     }
 }
 
-/// Who holds an element: warp, lane, register, of the first place that does.
+/// The owner of an element: warp, lane, register, of the first place that owns it.
 type Holder = (u32, u32, usize);
 
-/// The holders of the first rows and columns.
+/// The owners of the first rows and columns.
 fn holders(layout: &Layout, shape: &[u32]) -> Vec<Vec<Option<Holder>>> {
     let columns = shape.last().copied().unwrap_or(1) as usize;
     let rows: usize = shape.iter().rev().skip(1).map(|d| *d as usize).product();
@@ -119,7 +119,7 @@ fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// Pictures of layouts below one another: title, layout, shape of the tile, bytes of an element.
+/// Layouts drawn below one another: title, layout, shape of the tile, bytes of an element.
 pub fn svg(pictures: &[(String, &Layout, &[u32], u32)], banks: SharedBanks) -> String {
     let (mut body, mut top, mut width) = (String::new(), 10, 700);
     for (title, layout, shape, element_bytes) in pictures {
@@ -182,7 +182,7 @@ mod tests {
     use crate::layout::Threads;
     use crate::target::spec::SM_90A;
 
-    /// Rows of f16 that each thread holds 8 neighbours of, as accesses to global memory want them.
+    /// Rows of f16 of which each thread owns 8 neighbours, the layout of accesses to global memory.
     #[test]
     fn numbers_of_a_coalesced_tile() {
         let threads = Threads { lane_bits: 5, warp_bits: 1 };
@@ -190,8 +190,8 @@ mod tests {
         let n = numbers(&layout, 2, SM_90A.banks());
         assert_eq!((n.registers, n.threads, n.copies, n.access_bytes), (16, [32, 2], 1, 16));
         assert_eq!((n.vector, n.row_major_ways, n.swizzled_ways), (vec![1, 8], 1, Some(1)));
-        // Lanes below one another, each with a row of 128 bytes: eight at a time read 16 bytes of the same banks, which the
-        // swizzle spreads over all of them.
+        // Lanes below one another, each with a row of 128 bytes: eight at a time read 16 bytes of the same banks, which
+        // the swizzle distributes over all of them.
         let layout = Layout::blocked(&[64, 64], &[0, 1], 1, threads);
         let n = numbers(&layout, 2, SM_90A.banks());
         assert_eq!((n.access_bytes, n.row_major_ways, n.swizzled_ways), (16, 8, Some(1)));

@@ -1,4 +1,4 @@
-//! Gives every buffer its place in shared memory.
+//! Gives every buffer its offset in shared memory.
 //!
 //! ```text
 //! buffer 0: 65536 bytes at 0        buffer 0: 65536 bytes at 0
@@ -6,8 +6,8 @@
 //! buffer 2: 65536 bytes at 0        buffer 2: 65536 bytes at 65536   while buffer 1 is
 //! ```
 //!
-//! A buffer is alive between its first and its last access in the order of the text; one that is read in a loop and stored
-//! to in front of it, until the loop ends. Guarantees that two buffers share no place while both are alive.
+//! A buffer is live between its first and its last access in program order; one that is read in a loop and stored to
+//! before it, until the loop ends. Guarantees that two buffers do not overlap while both are live.
 
 use tk_ops::{ControlOp, Op};
 use tk_tile::walk;
@@ -28,12 +28,13 @@ pub const PASS: Pass = Pass {
     run: Run::Kernel { run, verify: verify_placed },
 };
 
-/// Up to here no place is used twice, so that nobody waits only because of that: 16 KiB leaves room for fourteen
+/// Up to this size no memory is reused, so that no barrier is needed only for reuse: 16 KiB leaves room for fourteen
 /// programs on a multiprocessor of 228 KiB.
 const SPARE: u32 = 16 << 10;
 fn run(kernel: &mut Kernel) {
     let (lives, in_loops) = lives(kernel);
-    // A place that serves twice in an iteration costs two barriers in each. Half of the memory leaves room for two programs.
+    // Memory that is reused within an iteration costs two barriers in each. Half of the memory leaves room for two
+    // programs.
     let apart = places(kernel, &in_loops);
     let fits = apart.iter().zip(&kernel.buffers).all(|(at, b)| {
         at.is_none_or(|at| at.saturating_add(b.bytes) <= kernel.options.spec.shared_bytes / 2)
@@ -44,10 +45,10 @@ fn run(kernel: &mut Kernel) {
     }
 }
 
-/// When something begins to be needed, and when it is needed last, in the order of the text.
+/// The live range of a buffer: its first and last position in program order.
 pub(crate) type Life = Option<(usize, usize)>;
 
-/// The first byte of each buffer, so that buffers that are alive together lie apart.
+/// The offset of each buffer, so that buffers that are live together do not overlap.
 fn places(kernel: &Kernel, lives: &[Life]) -> Vec<Option<u32>> {
     let mut placed: Vec<(usize, usize, u32, u32)> = vec![];
     let mut end = 0u32;
@@ -57,7 +58,7 @@ fn places(kernel: &Kernel, lives: &[Life]) -> Vec<Option<u32>> {
         let next = end.next_multiple_of(align);
         let mut offset = if next + bytes <= SPARE { next } else { 0 };
         if next + bytes > SPARE {
-            // The lowest place that is free for all of its life.
+            // The lowest offset that is free for all of its live range.
             let mut alive: Vec<(u32, u32)> =
                 placed.iter().filter(|p| p.0 <= last && first <= p.1).map(|p| (p.2, p.3)).collect();
             alive.sort_unstable();
@@ -76,8 +77,8 @@ fn places(kernel: &Kernel, lives: &[Life]) -> Vec<Option<u32>> {
     all.map(|((life, buffer), align)| place(life, buffer, align)).collect()
 }
 
-/// The life of each buffer: if a loop holds only some of its accesses, all of its iterations count. Then the same if all iterations
-/// of the innermost loop around an access count.
+/// The live range of each buffer: if a loop contains only some of its accesses, all of its iterations count. Then the
+/// same if all iterations of the innermost loop around an access count.
 pub(crate) fn lives(kernel: &Kernel) -> (Vec<Life>, Vec<Life>) {
     let func = kernel.func();
     let mut times: Vec<Vec<usize>> = vec![vec![]; kernel.buffers.len()];

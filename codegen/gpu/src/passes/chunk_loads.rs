@@ -1,5 +1,5 @@
-//! Loads chunk by chunk what goes straight to shared memory, where lanes have no registers for all of it beside the sums of
-//! a product, or where a multiprocessor could run two programs then.
+//! Loads in chunks what goes straight to shared memory, if lanes lack registers for all of it beside the accumulators
+//! of a product, or if a multiprocessor can then run two programs.
 //!
 //! ```text
 //! v1 = view_load a, ..                      v1 = view_load a, ..
@@ -9,13 +9,13 @@
 //! v3 = mma acc {a = 0, b = 1}               v3 = mma acc {a = 0, b = 1}
 //! ```
 //!
-//! All that an iteration loads is on its way at once, which hides the latency of memory, and so it stays where it fits. Elements
-//! of 16 bits that are aligned to nothing need a register each, and their rows an address each that a loop would keep: with
-//! 128 sums, 96 of them do not fit. A second program hides more than that: products of 128 x 128 x 64 of matrices of 4095
-//! rows went from 0.83 to 1.36 of cuBLAS with it.
+//! All loads of an iteration are in flight at once, which hides the latency of memory, so they stay together if they
+//! fit. Elements of 16 bits without alignment need a register each, and their rows an address each that a loop would
+//! keep: with 128 accumulators, 96 of them do not fit. A second program hides more than that: products of 128 x 128 x
+//! 64 of matrices of 4095 rows went from 0.83 to 1.36 of cuBLAS with it.
 //!
-//! May assume a lowered kernel without places. Guarantees that nothing stands between a load that is done in chunks and the
-//! store that does it; [`crate::passes::insert_barriers`] may put one there, and counts the load to what stands behind it.
+//! Requires a lowered kernel without offsets. Guarantees that nothing is between a chunked load and its store;
+//! [`crate::passes::insert_barriers`] may insert a barrier there, and treats the load as part of the store.
 
 use std::collections::BTreeSet;
 
@@ -44,13 +44,13 @@ pub const PASS: Pass = Pass {
     run: Run::Kernel { run, verify: verify_lowered },
 };
 
-/// Registers of a chunk: enough accesses at once to hide what one waits for behind the others.
+/// Registers of a chunk: enough accesses at once that their latencies overlap.
 pub const CHUNK: u32 = 16;
 
 /// Registers of a lane for one that a load fills: its element, and a part of its address.
 const HELD: u32 = 2;
 
-/// A load whose elements a store takes, and nobody else.
+/// A load whose elements a store stores, and nothing else uses.
 #[derive(Clone, Copy, Debug)]
 struct Taken {
     load: InstId,
@@ -90,8 +90,8 @@ fn run(kernel: &mut Kernel) {
     }
 }
 
-/// What a block loads for shared memory in front of each of its products, with nothing between load and store that minds the
-/// order of both: operations of the machine only touch buffers, or store to memory that nothing else touches.
+/// The loads for shared memory of a block before each of its products, with nothing between load and store that must be
+/// ordered with both: operations of scheduled IR only access buffers, or store to memory that nothing else accesses.
 fn loads(kernel: &Kernel, axis: &AxisInfo, block: BlockId) -> Vec<Vec<Taken>> {
     let func = kernel.func();
     let insts = &func.blocks[block].insts;
@@ -118,7 +118,7 @@ fn loads(kernel: &Kernel, axis: &AxisInfo, block: BlockId) -> Vec<Vec<Taken>> {
             last.push(taken);
         }
     }
-    // No product takes the last ones.
+    // No product uses the last ones.
     loads.pop();
     loads
 }

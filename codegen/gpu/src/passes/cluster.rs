@@ -1,4 +1,4 @@
-//! Decides which programs are divided among several blocks: a cluster, whose blocks reach each other's shared memory.
+//! Decides which programs are split over the blocks of a cluster, which access each other's shared memory.
 //!
 //! ```text
 //! warps 32                                   warps 32
@@ -8,17 +8,18 @@
 //! kernel @k() { .. mma v0, v1 .. }        => (no line `blocks`)
 //! ```
 //!
-//! A program of `blocks 4` is what it would be in one block: the number of a warp is that in the program, every store to
-//! shared memory goes to the memory of all its blocks, and where it waits, all its blocks wait. What is read is then in the
-//! memory of the block that reads it. So a program has the registers of several multiprocessors, and what its warps say to
-//! each other crosses blocks once, when it is written.
+//! A program of `blocks 4` computes what it would in one block: warps are numbered within the program, every store to
+//! shared memory goes to the memory of all its blocks, and each barrier waits for all its blocks. Each block then reads
+//! from its own memory. So a program has the registers of several multiprocessors, and data between its warps crosses
+//! blocks once, when it is written.
 //!
-//! Where one store fills a buffer that one load reads, nobody waits for all others: the store is *remote*. What is written
-//! tells the block in whose memory it arrives, and the load waits until all of it has. A barrier of all blocks would wait, besides,
-//! until all that threads have written is known to have arrived, which took a fifth of the time of softmax.
+//! If one store fills a buffer that one load reads, no barrier of all blocks is needed: the store is *remote*. Its
+//! bytes are counted in the block in whose memory they arrive, and the load waits until all have. A barrier of all
+//! blocks would also wait until all writes of the threads are known to have arrived, which took a fifth of the time of
+//! softmax.
 //!
-//! May assume a kernel behind everything that chooses instructions. Guarantees S08: a program of several blocks does only
-//! what [`stays_in_block`] does not name, has a warp for each of them, and a target whose blocks reach each other.
+//! Requires a kernel after all passes that choose instructions. Guarantees S08: a program of several blocks contains no
+//! instruction for which [`stays_in_block`] is true, and has a warp for each block and a target with clusters.
 
 use tk_tile::{FuncId, InstId};
 

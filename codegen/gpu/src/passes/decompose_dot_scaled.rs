@@ -1,4 +1,4 @@
-//! Rewrites `dot_scaled` as a `dot` of factors that are scaled beforehand, since no target has an instruction for it.
+//! Rewrites `dot_scaled` as a `dot` of operands that are scaled before it, since no target has an instruction for it.
 //!
 //! ```text
 //!                                                     v10 = cast v0 : tile[f32, M, K]
@@ -12,11 +12,11 @@
 //!                                                     v5 = dot v16, v23, v4 : tile[..]
 //! ```
 //!
-//! The element type of the product is the one that the language names ([`DType::scaled`]). Factors are multiplied by
+//! The element type of the product is the one that the language defines ([`DType::scaled`]). Operands are multiplied by
 //! their scales in f32, or in f64 if that is the type, which is exact wherever the result is representable: so it is
-//! rounded once, as the interpreter does.
+//! rounded once, as in the interpreter.
 //!
-//! May assume a verified module. Guarantees that no `dot_scaled` is left.
+//! Requires a verified module. Guarantees that no `dot_scaled` is left.
 
 use tk_ops::{DType, DotOp, ElementwiseOp, Op, ShapeOp};
 use tk_tile::passes::{cse, dce};
@@ -71,7 +71,7 @@ impl Work<'_> {
         }
     }
 
-    /// Makes an instruction a `dot` of scaled factors.
+    /// Makes an instruction a `dot` of scaled operands.
     fn product(&mut self, id: InstId) {
         let [a, b, s, t, acc] = self.func.insts[id].operands[..] else { return };
         let (Some(x), Some(y)) = (self.dtype(a), self.dtype(b)) else { return };
@@ -82,7 +82,7 @@ impl Work<'_> {
         inst.operands = vec![a, b, acc];
     }
 
-    /// A factor times its scales, which stand for blocks along this axis, rounded to `to`.
+    /// An operand times its scales, which apply to blocks along this axis, rounded to `to`.
     fn factor(&mut self, x: ValueId, scale: ValueId, axis: usize, to: DType) -> Option<ValueId> {
         let width = if to == DType::F64 { DType::F64 } else { DType::F32 };
         let shape = self.shape(x);

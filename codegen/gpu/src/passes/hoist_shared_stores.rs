@@ -1,4 +1,4 @@
-//! Stores to shared memory early what was loaded to change its layout.
+//! Stores to shared memory right after the load, for loaded values that change layout.
 //!
 //! ```text
 //! v1 = view_load a, ..                           v1 = view_load a, ..
@@ -8,11 +8,11 @@
 //! v4 = shared_load {buffer = 0}                  v4 = shared_load {buffer = 0}
 //! ```
 //!
-//! A conversion stands where its result is needed. What it stores may have been loaded long before, and would wait in
-//! registers; and each conversion would have a barrier of its own. Behind the last load that stands in front of it, the
-//! store waits for what is on its way anyhow, and several of them share a barrier.
+//! A conversion is placed where its result is needed. Its operand may have been loaded long before, and would occupy
+//! registers until then; and each conversion would have a barrier of its own. After the last load before it, the store
+//! waits for loads that are in flight anyway, and several stores share a barrier.
 //!
-//! May assume lowered kernels. Guarantees that a store moves within its block, in front of the only load of its buffer.
+//! Requires lowered kernels. Guarantees that a store moves within its block, before the only load of its buffer.
 
 use std::collections::BTreeSet;
 
@@ -49,7 +49,7 @@ fn run(kernel: &mut Kernel) {
     }
 }
 
-/// Where a store would better stand in its block: behind what it stores, and the last load in front of it.
+/// The better position of a store in its block: after its operand, and the last load before it.
 fn earlier(kernel: &Kernel, block: BlockId, store: InstId) -> Option<usize> {
     let func = kernel.func();
     let insts = &func.blocks[block].insts;
@@ -74,7 +74,7 @@ fn earlier(kernel: &Kernel, block: BlockId, store: InstId) -> Option<usize> {
     let at = |i: InstId| insts.iter().position(|other| *other == i);
     let (now, loaded) = (at(store)?, at(from).filter(|_| loads(&from))?);
     let last = insts.get(..now)?.iter().rposition(loads)?;
-    // Stores that have moved there stay in their order.
+    // Stores that have moved there keep their order.
     let behind = |n: &usize| {
         insts.get(*n).is_some_and(|i| matches!(GpuOp::of(&func.insts[*i]), Some(GpuOp::SharedStore(_))))
     };

@@ -12,7 +12,7 @@
 //! }
 //! ```
 //!
-//! May assume a verified module without recursion. Guarantees that no call is left.
+//! Requires a verified module without recursion. Guarantees that no call is left.
 
 use tk_tile::FuncKind;
 use tk_tile::passes::{cse, dce, inline};
@@ -25,7 +25,7 @@ pub const PASS: Pass = Pass {
     purpose: "inlines functions that the program keeps out of their callers",
     needs: &[],
     leaves: &[Property::OneFunction],
-    // What a caller and its callee compute twice shows after inlining.
+    // Inlining exposes common subexpressions of a caller and its callee.
     run: Run::Tile { run, cleanup: &[cse::PASS, dce::PASS] },
 };
 

@@ -1,4 +1,4 @@
-//! Puts barriers where the threads of a program have to wait for each other.
+//! Inserts barriers where the threads of a program must wait for each other.
 //!
 //! ```text
 //! shared_store v0 {buffer = 0, ..}                      shared_store v0 {buffer = 0, ..}
@@ -6,14 +6,14 @@
 //!                                                       v1 = shared_load {buffer = 0, ..} : .. @l1
 //! ```
 //!
-//! A program means what it would mean if it ran alone, instruction by instruction. Threads run on by themselves, so they
-//! meet between two accesses to the same place of which one writes, in shared memory and in device memory, unless every
-//! thread only meets its own earlier access. They also meet before an atomic that releases what they wrote, and behind
-//! one that acquires what others wrote, since one thread does it for all. Where a loop needs fewer barriers if all meet before
-//! it, they do.
+//! The semantics of a program are those of executing it alone, instruction by instruction. Threads run independently,
+//! so a barrier separates two accesses to the same memory of which one writes, in shared memory and in device memory,
+//! unless the earlier access is always by the same thread. There is also a barrier before an atomic that releases their
+//! writes, and after one that acquires writes of others, since one thread executes it for all. If a barrier before a
+//! loop saves barriers in it, it is inserted there.
 //!
-//! May assume the places of buffers ([`crate::passes::allocate_shared`]). Guarantees that barriers stand where all threads come by: control
-//! flow is uniform.
+//! Requires offsets of buffers ([`crate::passes::allocate_shared`]). Guarantees that all threads execute each barrier:
+//! control flow is uniform.
 
 use std::collections::BTreeSet;
 
@@ -29,45 +29,46 @@ use crate::layout::linear::InDim;
 use crate::passes::{Pass, Property, Run};
 use crate::verify::verify_scheduled;
 
-/// Where something is accessed.
+/// The memory of an access.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Place {
     /// Bytes of shared memory, of a buffer.
     Shared { from: u32, to: u32, buffer: usize },
     /// Device memory.
     Global {
-        /// The parameter that reaches it; any of them if it is unknown.
+        /// The parameter from which its address derives; `None` if unknown, so any of them.
         root: Option<ValueId>,
         /// Pointers, or view and positions, and the layout, if each thread accesses elements of its own.
         own: Option<(Vec<ValueId>, LayoutId)>,
     },
-    /// What other programs wrote.
+    /// Writes of other programs.
     Acquired,
 }
 
-/// What is done there.
+/// The kind of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Act {
     Read,
     Write,
     /// One of several stores that fill one buffer.
     Fill,
-    /// A store for which the load of its buffer waits by itself ([`crate::passes::cluster`]).
+    /// A store for which the load of its buffer waits itself ([`crate::passes::cluster`]).
     Remote,
-    /// A copy or store that runs ahead into another stage of a multi-stage buffer than is read meanwhile.
+    /// A copy or store that fills another stage of a multi-stage buffer than is read meanwhile.
     Pipelined,
-    /// An access of each thread to places of its own in a buffer.
+    /// An access of each thread to elements of its own in a buffer.
     Own,
-    /// One step of memory.
+    /// An atomic operation.
     Atomic(Atomic),
 }
 
-/// What is known of an atomic operation. Two of one program are in program order, unless no order of them can be told.
+/// The ordering properties of an atomic operation. Two of one program are in program order, unless their order is
+/// unobservable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Atomic {
-    /// The first thread of the program does it: it keeps the order of its own.
+    /// The first thread of the program executes it: its own operations are in order.
     one_thread: bool,
-    /// With which others it may change places: operations of this kind, whose results nothing uses.
+    /// The operations with which it commutes: those of this kind, if nothing uses their results.
     commutes: Option<AtomicOp>,
 }
 
@@ -85,7 +86,7 @@ struct Touch {
 }
 
 impl Touch {
-    /// The same of any element, and by any thread.
+    /// The same for any element, and by any thread.
     fn of_any(self) -> Touch {
         let act = match self.act {
             Act::Atomic(a) => Act::Atomic(Atomic { one_thread: false, ..a }),
@@ -97,7 +98,7 @@ impl Touch {
         }
     }
 
-    /// Whether two threads may not do these without meeting.
+    /// Returns true if a barrier must separate these accesses of two threads.
     fn conflicts(&self, o: &Touch) -> bool {
         let harmless = match (self.act, o.act) {
             (Act::Atomic(a), Act::Atomic(b)) => !a.ordered_with(b),
@@ -124,7 +125,7 @@ impl Touch {
     }
 }
 
-/// Accesses since all threads met last.
+/// Accesses since the last barrier.
 type Pending = Vec<Touch>;
 
 fn join(a: &mut Pending, b: &[Touch]) {
@@ -135,7 +136,7 @@ fn join(a: &mut Pending, b: &[Touch]) {
     }
 }
 
-/// Behind an iteration, values of a loop name other elements than they did in it: nobody knows that they are its own.
+/// After an iteration, values of a loop denote other elements than in it, so they are not known to be the thread's own.
 fn forget(pending: &mut Pending, inside: &BTreeSet<ValueId>) {
     for t in pending {
         if let Place::Global { own, .. } = &mut t.place
@@ -165,8 +166,8 @@ fn run(kernel: &mut Kernel) {
     cluster_wait(kernel);
 }
 
-/// Lets the blocks of a cluster wait for each other before the first store to shared memory; they need not arrive where there is
-/// none.
+/// Makes the blocks of a cluster wait for each other before the first store to shared memory; they need not arrive
+/// without one.
 fn cluster_wait(kernel: &mut Kernel) {
     let first = cluster::joins(kernel);
     let func = &mut kernel.module.funcs[FuncId(0)];
@@ -185,9 +186,9 @@ fn cluster_wait(kernel: &mut Kernel) {
 struct Barriers<'a> {
     kernel: &'a mut Kernel,
     roots: Roots,
-    /// Values that some instruction takes.
+    /// Values that are operands.
     used: BTreeSet<ValueId>,
-    /// Nothing is changed, and the instructions before which barriers would stand are written down.
+    /// In a trial nothing is changed, and the instructions before which barriers would be inserted are recorded.
     tried: Option<BTreeSet<InstId>>,
 }
 
@@ -212,7 +213,7 @@ impl Barriers<'_> {
             pending.clear();
         }
         let loops = matches!(inst.op, Op::Control(ControlOp::For | ControlOp::While));
-        // What would be needed is counted without asking the same of inner loops.
+        // The number of barriers is computed without optimizing inner loops.
         if loops
             && self.tried.is_none()
             && !pending.is_empty()
@@ -240,7 +241,7 @@ impl Barriers<'_> {
                 let releases = matches!(inst.op, Op::Atomic(_)) && ordered(&inst, "release");
                 self.access((block, id), inst.loc, &touches, releases, pending);
             }
-            // Nobody meets inside of a function of elements, so all meet before it.
+            // A function of elements contains no barrier, so it is before it.
             Op::Control(ControlOp::Map) | Op::Reduce(_) | Op::Scan(_) => {
                 let func = self.kernel.func();
                 let inner = inst.blocks.iter().flat_map(|b| walk::insts_in(func, *b));
@@ -264,7 +265,7 @@ impl Barriers<'_> {
     fn looped(&mut self, id: InstId, pending: &mut Pending) {
         let inst = self.kernel.func().insts[id].clone();
         let inside = self.defined(&inst);
-        // A loop may begin behind its own end: what came round once has no more to tell a second time.
+        // The end of a loop precedes its beginning: a second pass over carried accesses adds nothing.
         if inst.op == Op::Control(ControlOp::For) {
             for _ in 0..2 {
                 let before = pending.clone();
@@ -274,7 +275,7 @@ impl Barriers<'_> {
             }
             return;
         }
-        // The other kind ends behind its first block.
+        // The other kind ends after its first block.
         let [decides, body] = inst.blocks.as_slice() else { return };
         let mut end = vec![];
         for _ in 0..2 {
@@ -303,7 +304,7 @@ impl Barriers<'_> {
         out
     }
 
-    /// Something touches memory: all meet before it if they must.
+    /// An access to memory: a barrier before it if necessary.
     fn access(
         &mut self,
         at: (BlockId, InstId),
@@ -321,7 +322,7 @@ impl Barriers<'_> {
         join(pending, touches);
     }
 
-    /// Puts a barrier at the end of a block, in front of an instruction that is next.
+    /// Inserts a barrier at the end of a block, before the next instruction.
     fn meet(&mut self, (block, before): (BlockId, InstId), loc: Option<Loc>) {
         if let Some(tried) = &mut self.tried {
             tried.insert(before);
@@ -331,15 +332,15 @@ impl Barriers<'_> {
         self.kernel.module.funcs[FuncId(0)].add_inst(block, barrier, &[]);
     }
 
-    /// How many barriers a loop would have in it.
+    /// The number of barriers that a loop would contain.
     fn needed(&mut self, of: InstId, pending: &[Touch]) -> usize {
         let outer = self.tried.replace(BTreeSet::new());
-        // Whether all meet before this loop is not asked again.
+        // Barriers before this loop are not considered again.
         self.looped(of, &mut pending.to_vec());
         std::mem::replace(&mut self.tried, outer).map_or(0, |t| t.len())
     }
 
-    /// What is known of an atomic operation.
+    /// The ordering properties of an atomic operation.
     fn atomic(&self, inst: &Inst, op: AtomicOp) -> Atomic {
         let func = self.kernel.func();
         let is_scalar =
@@ -369,7 +370,7 @@ impl Barriers<'_> {
                     GpuOp::SharedAdd(_) => {
                         Act::Atomic(Atomic { one_thread: false, commutes: Some(AtomicOp::Add) })
                     }
-                    // TMA pipelines have barriers of their own.
+                    // TMA pipelines have mbarriers of their own.
                     GpuOp::IsProducerWarp(_)
                     | GpuOp::Elect(_)
                     | GpuOp::SetMaxRegisters(_)
@@ -430,7 +431,7 @@ impl Barriers<'_> {
         }
     }
 
-    /// What a store to shared memory reads that does its load chunk by chunk, behind the barrier in front of it.
+    /// The memory that a store to shared memory reads if it does its load in chunks, after the barrier before it.
     fn loaded(&self, inst: &Inst) -> Option<Touch> {
         let func = self.kernel.func();
         let GpuOp::SharedStore(SharedStore { chunked: true, .. }) = GpuOp::of(inst)? else { return None };
@@ -441,7 +442,7 @@ impl Barriers<'_> {
         self.global(load, op)
     }
 
-    /// What a copy reads or writes in device memory.
+    /// The device memory that a copy reads or writes.
     fn copied(&self, inst: &Inst, act: Act) -> Touch {
         let root = inst.operands.first().and_then(|v| self.roots.get(*v));
         Touch { place: Place::Global { root, own: None }, act }
@@ -469,7 +470,7 @@ impl Barriers<'_> {
         let func = self.kernel.func();
         let ty = self.kernel.module.types.get(func.ty(place));
         let layout = tile.and_then(|t| self.kernel.of.get(t.0 as usize).copied().flatten());
-        // Two threads that hold the same element are not alone with it.
+        // An element that two threads own is not a thread's own.
         let alone = layout.filter(|l| {
             let atom = self.kernel.layouts.get(*l).atom();
             atom.free_bits(InDim::Lane) == 0 && atom.free_bits(InDim::Warp) == 0
@@ -484,7 +485,7 @@ impl Barriers<'_> {
     }
 }
 
-/// Whether an atomic has an order, alone or with the other one.
+/// Returns true if an atomic has an order, alone or combined with the other one.
 fn ordered(inst: &Inst, order: &str) -> bool {
     matches!(inst.attrs.str("order"), Some(o) if o == order || o == "acq_rel")
 }

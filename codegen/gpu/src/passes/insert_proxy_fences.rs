@@ -1,17 +1,17 @@
-//! Lets instructions of warpgroups, and TMA, find what threads have written.
+//! Makes writes of threads visible to wgmma and TMA.
 //!
 //! ```text
 //! shared_store v0 {buffer = 0}          shared_store v0 {buffer = 0}
 //! barrier                               proxy_fence
-//! v2 = mma v1 {buffers = [0, 1],   =>   barrier
-//!     matrix = "m64k16", ..}            v2 = mma v1 {buffers = [0, 1], matrix = "m64k16", ..}
+//! v2 = mma v1 {a = 0, b = 1,       =>   barrier
+//!     instruction = "m64k16", ..}       v2 = mma v1 {a = 0, b = 1, instruction = "m64k16", ..}
 //! ```
 //!
-//! These reach shared memory by another way than threads do. A thread makes known to it what it has written, or
-//! copied and waited for, before it comes to the barrier behind which the instruction stands.
+//! These access shared memory through the async proxy. A thread fences its writes, or the copies for which it has
+//! waited, before the barrier that precedes the instruction.
 //!
-//! May assume barriers. Guarantees a fence behind every write to what such an instruction reads, in the block of the write,
-//! and behind every wait for copies that go there.
+//! Requires barriers. Guarantees a fence after every write to memory that such an instruction reads, in the block of
+//! the write, and after every wait for copies to it.
 
 use std::collections::BTreeSet;
 
@@ -50,7 +50,7 @@ fn run(kernel: &mut Kernel) {
         for id in std::mem::take(&mut func.blocks[block].insts) {
             let inst = &func.insts[id];
             let fills = needs_fence(inst, &read);
-            // One fence serves stores that follow each other.
+            // One fence suffices for consecutive stores.
             if open && !fills {
                 let loc = func.insts[id].loc;
                 let fence = GpuOp::from(ProxyFence {}).inst(vec![], loc);
@@ -68,17 +68,17 @@ fn run(kernel: &mut Kernel) {
     }
 }
 
-/// The buffers that instructions of groups read.
+/// The buffers that wgmma reads.
 pub fn read_by_groups(kernel: &Kernel) -> BTreeSet<usize> {
     let func = kernel.func();
     let insts = walk::insts(func).into_iter().map(|i| &func.insts[i]);
     insts.filter(|i| group(i).is_some()).flat_map(buffers).map(|b| b.buffer).collect()
 }
 
-/// Whether a fence has to stand behind an instruction.
+/// Returns true if a fence must follow an instruction.
 fn needs_fence(inst: &Inst, read: &BTreeSet<usize>) -> bool {
     match GpuOp::of(inst) {
-        // What a copy brings is written where it is waited for.
+        // A copy is complete where it is waited for.
         Some(GpuOp::AsyncWait(_)) => true,
         Some(GpuOp::AsyncCopy(_) | GpuOp::TmaLoad(_)) => false,
         _ => touched(inst).1.iter().any(|b| read.contains(b)),

@@ -1,4 +1,4 @@
-//! The passes, each a file or a folder; [`crate::pipeline::PASSES`] has their order.
+//! The passes, each a file or a folder; [`crate::pipeline::PASSES`] lists them in order.
 
 pub mod allocate_shared;
 pub mod assign_layouts;
@@ -27,13 +27,13 @@ use crate::verify::VerifyError;
 /// A pass of the pipeline.
 #[derive(Clone, Copy, Debug)]
 pub struct Pass {
-    /// Its name: of its file, of its folder in `tests/ir/gpu`, in messages and for `tk build --dump-after`.
+    /// Its name: of its file and its folder in `tests/ir/gpu`, in messages and for `tk build --dump-after`.
     pub name: &'static str,
-    /// What it does, in one sentence.
+    /// Its purpose, in one sentence.
     pub purpose: &'static str,
-    /// What passes before it must have left.
+    /// The properties that it requires.
     pub needs: &'static [Property],
-    /// What holds after it, for the rest of the pipeline.
+    /// The properties that it establishes, for the rest of the pipeline.
     pub leaves: &'static [Property],
     /// How it runs.
     pub run: Run,
@@ -42,18 +42,18 @@ pub struct Pass {
 /// How a pass runs.
 #[derive(Clone, Copy, Debug)]
 pub enum Run {
-    /// It changes tile IR and says whether it changed something. If it did, `cleanup` runs too.
+    /// Changes tile IR and returns whether it changed anything. If it did, `cleanup` runs too.
     Tile {
         /// Changes verified tile IR.
         run: fn(&mut TileKernel) -> bool,
-        /// Target-independent passes that take away what is without use then.
+        /// Target-independent passes that remove what has become unused.
         cleanup: &'static [tk_tile::passes::Pass],
     },
-    /// It makes a laid-out kernel of tile IR.
+    /// Makes a laid-out kernel of tile IR.
     AssignLayouts(fn(TileKernel) -> Kernel),
-    /// It changes a kernel with layouts.
+    /// Changes a kernel with layouts.
     Kernel {
-        /// Changes a kernel for which the verifier of the pass before it holds.
+        /// Changes a kernel that the verifier of the previous pass has accepted.
         run: fn(&mut Kernel),
         /// The invariants that hold after it.
         verify: fn(&Kernel) -> Result<(), VerifyError>,
@@ -65,18 +65,18 @@ pub enum Run {
 pub struct TileKernel {
     /// Tile IR.
     pub module: Module,
-    /// The kernel in it.
+    /// The kernel.
     pub kernel: FuncId,
     /// The name of the kernel.
     pub name: String,
-    /// What it is compiled for.
+    /// The target and the options of its compilation.
     pub options: CompileOptions,
     /// Where shared memory did not suffice.
     pub shortages: Vec<Shortage>,
 }
 
 impl TileKernel {
-    /// Finds the kernel again, by its name: functions that no one calls are gone after inlining.
+    /// Finds the kernel again, by its name: inlining removes functions without callers.
     pub fn find(&mut self) {
         let mut kernels = self.module.funcs.iter().filter(|(_, f)| f.kind == FuncKind::Kernel);
         if let Some((id, _)) = kernels.find(|(_, f)| f.name == self.name) {
@@ -85,7 +85,7 @@ impl TileKernel {
     }
 }
 
-/// What passes leave for later ones. A test holds the order of the pipeline against these.
+/// The properties that passes establish for later ones. A test checks the order of the pipeline against them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Property {
     /// The kernel is one function without calls.
@@ -94,31 +94,31 @@ pub enum Property {
     PlainDots,
     /// Masked tiles of pointers that TMA can load are loads through views.
     TensorAccesses,
-    /// No product has a longer K than its operands have shared memory for.
+    /// No product has a K for which its operands exceed shared memory.
     ShortDots,
     /// Tiles have layouts, and each change of layout is an instruction.
     Layouts,
-    /// What moves between warps goes through shared memory.
+    /// Data that is exchanged between warps goes through shared memory.
     SharedAccesses,
-    /// What a producer warp loads is in its part of the kernel.
+    /// The loads of a producer warp are in its part of the kernel.
     ProducerWarps,
     /// Loads of loops run ahead of their use.
     PipelinedLoads,
-    /// Stores that TMA does are instructions of their own.
+    /// TMA stores are instructions.
     TmaStores,
-    /// Stores to shared memory stand where the pipeline wants them.
+    /// Stores to shared memory are at their final positions.
     PlacedStores,
     /// The number of blocks of a program is final.
     Clusters,
-    /// Loads for which lanes have no registers are in chunks.
+    /// Loads for which lanes lack registers are in chunks.
     ChunkedLoads,
     /// Every buffer has its offset in shared memory.
     Offsets,
-    /// Barriers stand between accesses of different threads to shared memory.
+    /// Barriers separate accesses of different threads to shared memory.
     Barriers,
     /// Fences make writes of threads visible to the async proxy.
     ProxyFences,
-    /// What is computed from more tiles than lanes have registers for is stored in slices.
+    /// Stores whose computation needs more registers than lanes have are done in slices.
     SplitStores,
     /// Registers are moved from producer warps to the others.
     Registers,

@@ -1,4 +1,4 @@
-//! Moves registers from the warps that bring tiles to those that multiply, where these hold more than a launch gives them.
+//! Moves registers from producer warps to those that multiply, if the latter need more than a launch gives them.
 //!
 //! ```text
 //! v1 = is_producer_warp                    v1 = is_producer_warp {warps = 4}
@@ -11,16 +11,17 @@
 //!                                  }
 //! ```
 //!
-//! All lanes of a launch begin with the same number of registers: what a multiprocessor has, over the warps of the scheduler
-//! that has the most of them. Beside one warp that brings tiles, 8 warps have 168 each. Registers are handed over by groups
-//! of four warps, through a pool that has what the launch gave, so the producer becomes such a group, three warps of which
-//! do nothing else. That costs a larger launch, so it is done only where the estimate says that lanes would run out.
+//! All lanes of a launch begin with the same number of registers: those of a multiprocessor, divided by the warps of
+//! the scheduler with the most of them. Beside one producer warp, 8 warps have 168 each. Registers move by warpgroups
+//! of four warps, through a pool that has the registers of the launch, so the producer becomes a warpgroup, three warps
+//! of which do nothing else. That makes the launch larger, so it is done only where the estimate says that lanes would
+//! run out.
 //!
-//! The estimate is the most that tiles need which are alive together with a product, and [`BESIDE`] for everything else. What
-//! happens between products, element by element, the assembler puts in an order that needs less: moving registers for that
-//! made attention slower by three percent.
+//! The estimate is the most that tiles need which are live together with a product, and [`BESIDE`] for everything else.
+//! The assembler orders elementwise code between products so that it needs less: moving registers for it made attention
+//! slower by three percent.
 //!
-//! May assume a scheduled kernel. Guarantees counts that the pool has.
+//! Requires a scheduled kernel. Guarantees that the counts fit the pool.
 
 use std::collections::BTreeSet;
 
@@ -44,22 +45,22 @@ pub const PASS: Pass = Pass {
     run: Run::Kernel { run, verify: verify_scheduled },
 };
 
-/// The fewest registers of a lane that brings tiles: its addresses and positions. CUTLASS leaves it between 24 and 40.
+/// The fewest registers of a lane of a producer: its addresses and positions. CUTLASS leaves it between 24 and 40.
 const LEAST: u32 = 32;
-/// Registers for addresses, positions, conditions and what is on its way, beside tiles: products of 128 and of 192 sums use 26
-/// more than these.
+/// Registers for addresses, positions, conditions and values in flight, beside tiles: products with 128 and with 192
+/// accumulators use 26 more than these.
 pub const BESIDE: u32 = 32;
 
-/// Registers of a lane that brings tiles, and of the others.
+/// Registers of a lane of producers, and of the other warps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
-    /// Of the former.
+    /// Of producers.
     pub producer: u32,
-    /// Of the latter.
+    /// Of the others.
     pub others: u32,
 }
 
-/// How registers are shared where that gives more to `warps` warps than a launch with one warp beside them does.
+/// The distribution of registers, if it gives `warps` warps more than a launch with one warp beside them does.
 pub fn share(spec: &TargetSpec, warps: u32) -> Option<Share> {
     let all = warps + GROUP;
     if !spec.moves_registers || !warps.is_multiple_of(GROUP) || all * spec.warp_size > spec.max_threads {
@@ -93,18 +94,18 @@ fn run(kernel: &mut Kernel) {
     }
 }
 
-/// The most registers of a lane that tiles take which are alive together with a product of a block.
+/// The most registers of a lane for tiles that are live together with a product of a block.
 pub fn held(kernel: &Kernel, block: BlockId) -> u32 {
     Held { kernel }.most(block, &BTreeSet::new())
 }
 
-/// What lanes hold.
+/// The register use of lanes.
 struct Held<'a> {
     kernel: &'a Kernel,
 }
 
 impl Held<'_> {
-    /// Registers for a value: none if all of its elements are known, or one scalar.
+    /// Registers of a value: none if all of its elements are constants, or one scalar.
     fn words(&self, v: ValueId) -> u32 {
         let func = self.kernel.func();
         if matches!(func.values[v].def, Def::Inst(i, _) if matches!(func.insts[i].op, Op::Create(_))) {
@@ -115,7 +116,7 @@ impl Held<'_> {
         u32::try_from(bytes.div_ceil(4)).unwrap_or(u32::MAX)
     }
 
-    /// The value whose registers these are: some changes of shape only name them differently.
+    /// The value whose registers these are: some changes of shape only rename them.
     fn source(&self, mut v: ValueId) -> ValueId {
         let func = self.kernel.func();
         while let Def::Inst(i, _) = func.values[v].def
@@ -135,7 +136,7 @@ impl Held<'_> {
         live.iter().map(|v| self.words(*v)).sum()
     }
 
-    /// The most that is alive at once with a product in a block, behind which this is alive.
+    /// The most that is live at once with a product in a block, given what is live after it.
     fn most(&self, block: BlockId, behind: &BTreeSet<ValueId>) -> u32 {
         let func = self.kernel.func();
         let mut live = behind.clone();
@@ -147,12 +148,12 @@ impl Held<'_> {
             inst.results.iter().for_each(|r| {
                 live.remove(r);
             });
-            // What is read inside of a loop is alive in all of its iterations.
+            // A value that is read inside of a loop is live in all of its iterations.
             inst.blocks.iter().for_each(|body| live.extend(self.read_from_outside(*body)));
             most = inst.blocks.iter().map(|body| self.most(*body, &live)).fold(most, u32::max);
             live.extend(self.sources(&inst.operands));
             if matches!(GpuOp::of(inst), Some(GpuOp::Mma(_))) {
-                // Sums are added to where they are.
+                // Accumulators are updated in place.
                 let sums = inst.operands.first().map(|v| self.source(*v));
                 let with = around.iter().chain(live.iter().filter(|v| Some(**v) != sums));
                 most = most.max(self.sum(&with.copied().collect()));
@@ -161,7 +162,7 @@ impl Held<'_> {
         most
     }
 
-    /// What a block reads and does not make.
+    /// The values that a block reads and does not define.
     fn read_from_outside(&self, block: BlockId) -> BTreeSet<ValueId> {
         let func = self.kernel.func();
         let insts = walk::insts_in(func, block);
@@ -179,14 +180,14 @@ mod tests {
     use super::*;
     use crate::target::spec::{SIM_64, SM_80, SM_90A};
 
-    /// The pool has what is handed out, and lanes have more than without.
+    /// The pool has the registers that are moved, and lanes have more than without.
     #[test]
     fn shares_fit_into_the_pool() {
         let some = |producer, others| Some(Share { producer, others });
         assert_eq!(share(&SM_90A, 8), some(40, 232));
         assert_eq!(share(&SM_90A, 12), some(32, 160));
         assert_eq!(share(&SM_90A, 16), some(32, 112));
-        // Beside four warps there is room for what a lane can have; 36 warps are too many.
+        // With four warps, a lane can have the maximum; 36 warps are too many.
         assert_eq!(share(&SM_90A, 4), None);
         assert_eq!(share(&SM_90A, 32), None);
         assert_eq!(share(&SM_90A, 2), None);

@@ -6,8 +6,8 @@
 //! v3 = mma v2 {a = 0, ..}                  v3 = mma v2 {a = 0, a_load = "ldmatrix", ..}
 //! ```
 //!
-//! The widest access that alignment and layouts allow ([`access_width`]). The verifier proves it again (S09), and emission does
-//! what it says.
+//! Chooses the widest access that alignment and layouts allow ([`access_width`]). The verifier proves the choice (S09),
+//! and emission follows it.
 
 use tk_tile::{Attr, FuncId, Inst, walk};
 

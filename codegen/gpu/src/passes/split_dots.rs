@@ -10,12 +10,12 @@
 //!                                                  v6 = dot v14, v15, v12 : tile[f32, M, N]
 //! ```
 //!
-//! An operand can be divided if it is a load through a view that nothing else reads, transposed or cast or not. Its chunks
-//! are loaded right before their product, one after the other in the same shared memory, unless something that may write
-//! stands between the load and the product, or the load is in an outer block: they are loaded there then.
+//! An operand can be split if it is a load through a view that nothing else reads, possibly transposed or cast. Its
+//! chunks are loaded right before their product, one after the other in the same shared memory, unless something that
+//! may write is between the load and the product, or the load is in an outer block: then they are loaded there.
 //!
-//! May assume a verified module. Guarantees the same sums, added along K in the same order; products that cannot be divided
-//! stay as they are.
+//! Requires a verified module. Guarantees the same sums, added along K in the same order; products that cannot be split
+//! are unchanged.
 
 use tk_ops::scalar::Scalar;
 use tk_ops::table::Effects;
@@ -50,7 +50,7 @@ fn run(tile: &mut TileKernel) -> bool {
     true
 }
 
-/// Divides the products of a kernel whose K is larger than `most`, a power of two; gives those that it divided.
+/// Splits the products of a kernel whose K is larger than `most`, a power of two; returns those that it split.
 fn apply(module: &mut Module, kernel: FuncId, most: u32) -> Vec<Shortage> {
     let mut uses = vec![0; module.funcs[kernel].values.len()];
     let func = &module.funcs[kernel];
@@ -75,7 +75,7 @@ fn apply(module: &mut Module, kernel: FuncId, most: u32) -> Vec<Shortage> {
 struct Split<'a> {
     func: &'a mut Func,
     types: &'a mut Types,
-    /// How often each value is an operand.
+    /// The number of uses of each value as an operand.
     uses: Vec<u32>,
     /// The block that is rewritten.
     block: BlockId,
@@ -130,7 +130,7 @@ impl Split<'_> {
         self.done.push(Shortage { loc: inst.loc, remedy: Remedy::Chunks { k, chunk } });
     }
 
-    /// Whether an operand is a load of which parts can be loaded.
+    /// Returns true if an operand is a load of which parts can be loaded.
     fn is_divisible(&self, v: ValueId) -> bool {
         let Def::Inst(id, _) = self.func.values[v].def else { return false };
         let inst = &self.func.insts[id];
@@ -146,7 +146,7 @@ impl Split<'_> {
         }
     }
 
-    /// A part of what [`is_divisible`](Self::is_divisible) allows.
+    /// A part of an operand that [`is_divisible`](Self::is_divisible) allows.
     fn part(&mut self, v: ValueId, chunk: Chunk) -> Option<ValueId> {
         let Def::Inst(id, _) = self.func.values[v].def else { return None };
         let inst = self.func.insts[id].clone();
@@ -195,7 +195,8 @@ impl Split<'_> {
         Some(part)
     }
 
-    /// Behind a load that cannot be done later, in its block; `None` where it can, at the end of the block that is written.
+    /// The position after a load that cannot be done later, in its block; otherwise `None`, for the end of the block
+    /// that is written.
     fn place(&self, load: InstId, end: usize) -> Option<(BlockId, usize)> {
         let insts = &self.func.blocks[self.block].insts;
         if let Some(at) = insts.iter().position(|i| *i == load) {

@@ -1,4 +1,4 @@
-//! Stores chunk by chunk what is computed from more tiles than lanes have room for.
+//! Stores in slices what is computed from more tiles than lanes have registers for.
 //!
 //! ```text
 //! v2 = view_load w, v0 : tile[f32, 8192]         v3 = view_load w, v0 : tile[f32, 4096]
@@ -9,13 +9,15 @@
 //!                                                ..the other half
 //! ```
 //!
-//! A row that was normalized is scaled and shifted by what is loaded behind it, for which its lanes need twice the registers
-//! of the row. A slice of each is enough for a slice of the result. Where registers are left, the next one is loaded before a
-//! slice is computed, since a lane that waits for each stands still: layer normalization of rows of 16384 went from 0.94 to
-//! 0.96 of a copy with that. Programs with matrix products, whose results have ways of their own, stay as they are.
+//! A row that was normalized is scaled and shifted by values that are loaded after it, for which its lanes need twice
+//! the registers of the row. A slice of each suffices for a slice of the result. If registers are left, the next slice
+//! is loaded before one is computed, since a lane that waits for each is idle: layer normalization of rows of 16384
+//! went from 0.94 to 0.96 of a copy with that. Programs with matrix products, whose results are stored differently, are
+//! unchanged.
 //!
-//! May assume scheduled kernels, so that barriers stand where whole tiles need them. Guarantees that what moves behind
-//! the store of an earlier slice is pure, or loads what the program does not write; and that slices move no element.
+//! Requires scheduled kernels, so that barriers are where whole tiles need them. Guarantees that instructions that move
+//! after the store of an earlier slice are pure, or load memory that the program does not write; and that slices move
+//! no element.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,7 +45,7 @@ pub const PASS: Pass = Pass {
     run: Run::Kernel { run, verify: verify_scheduled },
 };
 
-/// Elements of a slice in a lane, at least: a wide access of the smallest type that is stored from wider ones.
+/// The fewest elements of a slice in a lane: a wide access of the smallest type that is stored from wider ones.
 const SLICE: u32 = 8;
 
 /// Programs, or blocks of them, for which a multiprocessor should have registers.
@@ -69,22 +71,22 @@ fn run(kernel: &mut Kernel) {
     }
 }
 
-/// What a store is computed from, as far as it can be computed in slices.
+/// The part of the computation of a store that can be done in slices.
 struct Tail {
     /// The slices are `2^log2` parts of the stored tile.
     log2: u32,
-    /// The dimension along which the stored tile is cut.
+    /// The dimension along which the stored tile is sliced.
     dim: usize,
-    /// What is computed in slices, with the dimension along which it is cut.
+    /// The values that are computed in slices, with the dimension along which they are sliced.
     inner: BTreeMap<ValueId, usize>,
     /// The instructions that compute it.
     insts: BTreeSet<InstId>,
-    /// Whether there are registers for what the next slice is computed from, too.
+    /// Registers suffice for the loads of the next slice, too.
     is_ahead: bool,
 }
 
 impl Tail {
-    /// Of a store in a block, if there is one that needs more registers than there are.
+    /// For a store in a block, if it needs more registers than lanes have.
     fn find(kernel: &Kernel, block: BlockId, store: InstId) -> Option<Tail> {
         let func = kernel.func();
         let inst = &func.insts[store];
@@ -126,7 +128,7 @@ impl Tail {
     }
 }
 
-/// How often each value is an operand.
+/// The number of uses of each value as an operand.
 fn uses(func: &tk_tile::Func) -> BTreeMap<ValueId, u32> {
     let mut uses = BTreeMap::new();
     for v in walk::insts(func).into_iter().flat_map(|i| func.insts[i].operands.clone()) {
@@ -144,7 +146,7 @@ fn shape(kernel: &Kernel, v: ValueId) -> &[u32] {
     kernel.module.types.get(kernel.func().ty(v)).shape().unwrap_or(&[])
 }
 
-/// The dimension along which an operand is cut for a slice of a result; `None` if all of it is taken.
+/// The dimension along which an operand is sliced for a slice of a result; `None` if all of it is used.
 fn dim_of(kernel: &Kernel, x: ValueId, inst: &Inst, dim: usize) -> Option<usize> {
     let (from, to) = (shape(kernel, x), inst.results.first().map_or(&[][..], |r| shape(kernel, *r)));
     match inst.op {
@@ -157,21 +159,21 @@ fn dim_of(kernel: &Kernel, x: ValueId, inst: &Inst, dim: usize) -> Option<usize>
     }
 }
 
-/// Looks at what a tile is computed from.
+/// Finds what a tile is computed from.
 struct Search<'a> {
     kernel: &'a Kernel,
     block: BlockId,
     roots: Roots,
     uses: BTreeMap<ValueId, u32>,
-    /// Where the store stands.
+    /// The position of the store.
     at: usize,
     tail: Tail,
-    /// What is held all the time, with the dimension along which its slices are cut.
+    /// The values that are live all the time, with the dimension along which they are sliced.
     outer: BTreeMap<ValueId, usize>,
 }
 
 impl Search<'_> {
-    /// Whether a value has slices along a dimension: computed in slices, or cut.
+    /// Returns true if a value has slices along a dimension: computed in slices, or sliced.
     fn follow(&mut self, v: ValueId, dim: usize) -> bool {
         let fits = self.kernel.layout(v).is_some_and(|l| l.part(dim, self.tail.log2).is_some());
         if !fits || self.outer.get(&v).is_some_and(|d| *d != dim) {
@@ -186,7 +188,7 @@ impl Search<'_> {
         true
     }
 
-    /// Follows the operands of what is computed for this alone, and may be in slices.
+    /// Follows the operands of a value that is computed only for this, and may be sliced.
     fn inside(&mut self, v: ValueId, dim: usize) -> Option<()> {
         let func = self.kernel.func();
         let Def::Inst(id, _) = func.values[v].def else { return None };
@@ -220,15 +222,15 @@ impl Search<'_> {
             _ => return None,
         }
         self.tail.inner.insert(v, dim);
-        // What others use as well stays for them.
+        // Values with other uses remain whole.
         if self.uses.get(&v) == Some(&1) {
             self.tail.insts.insert(id);
         }
         Some(())
     }
 
-    /// Whether a load may be done as late as the store: nothing that others could notice stands between, and the program does
-    /// not write what is loaded.
+    /// Returns true if a load may move to the store: no effect that others observe is between them, and the program
+    /// does not write the loaded memory.
     fn may_wait(&self, load: InstId, place: usize) -> bool {
         let func = self.kernel.func();
         let minds = |i: &InstId| {
@@ -257,7 +259,7 @@ impl Search<'_> {
     }
 }
 
-/// Puts slices in the place of a store.
+/// Replaces a store by slices.
 fn cut(kernel: &mut Kernel, block: BlockId, store: InstId, tail: &Tail) {
     let old = kernel.func().insts[store].clone();
     let mut edit = Edit { kernel, loc: old.loc };
@@ -283,7 +285,7 @@ fn cut(kernel: &mut Kernel, block: BlockId, store: InstId, tail: &Tail) {
     edit.func().blocks[block].insts.extend(behind);
 }
 
-/// Loads what a slice is computed from, if there is a slice of this number.
+/// Loads for a slice, if there is a slice of this number.
 fn loaded(edit: &mut Edit<'_>, block: BlockId, tail: &Tail, number: u32) -> BTreeMap<ValueId, ValueId> {
     let mut slices = Slices { edit, block, tail, number, made: BTreeMap::new() };
     for (v, dim) in &tail.inner {
@@ -300,7 +302,7 @@ struct Slices<'a, 'k> {
     block: BlockId,
     tail: &'a Tail,
     number: u32,
-    /// What there is of this slice.
+    /// The values of this slice so far.
     made: BTreeMap<ValueId, ValueId>,
 }
 
@@ -334,7 +336,7 @@ impl Slices<'_, '_> {
         slice
     }
 
-    /// A slice of what exists.
+    /// A slice of an existing value.
     fn sliced(&mut self, v: ValueId, dim: usize) -> ValueId {
         let result = self.result(v, dim);
         let shape = shape(self.edit.kernel, v);
@@ -347,7 +349,7 @@ impl Slices<'_, '_> {
         slice
     }
 
-    /// Where the slice of a tile begins along its dimension.
+    /// The start of the slice of a tile along its dimension.
     fn start(&self, v: ValueId, dim: usize) -> u32 {
         (shape(self.edit.kernel, v).get(dim).copied().unwrap_or(1) >> self.tail.log2) * self.number
     }
@@ -363,7 +365,7 @@ impl Slices<'_, '_> {
         (self.edit.kernel.module.types.intern(Type::Tile { elem, shape }), layout)
     }
 
-    /// The operands of an access to a view, whose slice of `tile` begins further behind; those of anything else as they are.
+    /// The operands of an access to a view, advanced to the slice of `tile`; those of other instructions unchanged.
     fn placed(&mut self, inst: &Inst, dim: usize, tile: ValueId) -> Vec<ValueId> {
         let mut operands = inst.operands.clone();
         let views = [MemoryOp::ViewLoad, MemoryOp::ViewStore, MemoryOp::ViewInside];
@@ -378,7 +380,7 @@ impl Slices<'_, '_> {
         operands
     }
 
-    /// A position further behind.
+    /// A position advanced by an offset.
     fn moved(&mut self, at: ValueId, by: i64) -> ValueId {
         let d = self.edit.dtype(at);
         let known = constant(self.edit.kernel.func(), at)

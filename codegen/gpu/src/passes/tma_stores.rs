@@ -1,4 +1,4 @@
-//! Lets TMA store tiles that go through shared memory.
+//! Stores tiles that go through shared memory with TMA.
 //!
 //! ```text
 //! shared_store v0 {buffer = 0, ..}                      shared_store v0 {bases = .., buffer = 0}
@@ -6,14 +6,14 @@
 //! view_store c, m, n, v1
 //! ```
 //!
-//! The elements of a product lie in registers as its instructions want it, and go through shared memory to be stored in wide
-//! accesses. One thread tells TMA to do the second half, which computes addresses and limits by itself. Elements
-//! lie in shared memory as a tensor map says ([`crate::analysis::wgmma_shared`]).
+//! The elements of an accumulator are in the registers that its instruction requires, and go through shared memory to
+//! be stored in wide accesses. One thread issues a TMA store for the second half, which computes addresses and limits
+//! itself. The placement in shared memory is that of a tensor map ([`crate::analysis::wgmma_shared`]).
 //!
-//! Taken are tiles of kernels with products of groups, if the launch knows the matrix ([`crate::ir::tensor_map`]) and nothing
-//! else in the kernel reads it or has an order: copies reach memory by another way than threads do.
+//! Applies to tiles of kernels with wgmma products, if the launch knows the matrix ([`crate::ir::tensor_map`]) and
+//! nothing else in the kernel reads it or orders memory: TMA accesses memory through another proxy than threads do.
 //!
-//! May assume a lowered kernel without places. Guarantees the same results.
+//! Requires a lowered kernel without offsets. Guarantees the same results.
 
 use std::collections::BTreeSet;
 
@@ -87,7 +87,7 @@ fn run(kernel: &mut Kernel) {
     }
 }
 
-/// What is needed to store a tile.
+/// The data that is needed to store a tile.
 fn taken(kernel: &Kernel, known: &Known, store: InstId) -> Option<Taken> {
     let func = kernel.func();
     let inst = &func.insts[store];
@@ -110,7 +110,7 @@ fn taken(kernel: &Kernel, known: &Known, store: InstId) -> Option<Taken> {
     let [fill, last] = accesses[..] else { return None };
     let alone = all.iter().filter(|i| func.insts[**i].operands.contains(tile)).count() == 1;
     let GpuOp::SharedStore(filled) = GpuOp::of(&func.insts[fill])? else { return None };
-    // All that is stored is stored by threads that come by here.
+    // All threads execute the store.
     let together = func.blocks.iter().any(|(_, b)| [fill, load, store].iter().all(|i| b.insts.contains(i)));
     let plain =
         filled.buffer.stages.is_none() && read.buffer.stages.is_none() && !read.own && read.remote.is_none();
@@ -121,7 +121,7 @@ fn taken(kernel: &Kernel, known: &Known, store: InstId) -> Option<Taken> {
     let bits = [tall, wide].map(|n| cut(n).log2);
     let bytes = matrix.dtype.bytes() as u32;
     let (span, bases) = WgmmaShared::of_tile(bits, bytes)?;
-    // Elements only change hands: what else goes through shared memory turns, cuts or reshapes tiles.
+    // Only the owners of elements change: other uses of shared memory transpose, slice or reshape tiles.
     let same = |v: &ValueId| func.ty(*v) == func.ty(*tile);
     let changes = filled.placement == read.placement
         && !(filled.ahead || filled.chunked || filled.remote.is_some())
@@ -139,7 +139,7 @@ fn taken(kernel: &Kernel, known: &Known, store: InstId) -> Option<Taken> {
     fits.then_some(Taken { fill, load, store, buffer, bases, shape, span, once })
 }
 
-/// Whether an instruction reads or writes memory behind a parameter.
+/// Returns true if an instruction reads or writes memory of a parameter.
 fn reaches(func: &Func, roots: &Roots, id: InstId, root: ValueId) -> bool {
     let inst = &func.insts[id];
     let accesses = match inst.op {

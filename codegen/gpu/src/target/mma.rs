@@ -1,8 +1,9 @@
-//! Owns the instructions of a warp that multiply matrices: for which types they exist, and which lane holds what.
+//! Describes the matrix instructions of each target: their types, and which lane owns each element of operands and
+//! accumulator.
 //!
-//! An instruction adds the product of `A` (rows x K) and `B` (K x columns) to an accumulator. Each lane holds some elements
-//! of each, in words of 32 bits (an f64 is a word of its own). With `p` elements in a word, the lanes hold, as the PTX
-//! manual draws it ("Matrix Fragments for mma"):
+//! An instruction adds the product of `A` (rows x K) and `B` (K x columns) to an accumulator. Each lane owns some
+//! elements of each, in words of 32 bits (an f64 is a word of its own). With `p` elements in a word, the elements are
+//! distributed as the PTX manual draws it ("Matrix Fragments for mma"):
 //!
 //! | | registers | lanes |
 //! |---|---|---|
@@ -10,32 +11,32 @@
 //! | `B` | `p` neighbours along K, then K from `4 p` on | K from `p` on (4 words), then columns 0 to 7 |
 //! | accumulator | 2 neighbouring columns, then row 8 | columns from 2 on (4 pairs), then rows 0 to 7 |
 //!
-//! That is [`Form::Quads`]. Warps of AMD hold rows and columns along lanes ([`Form::Mfma`], [`Form::Wmma`]; drawn in the
-//! chapters on matrix arithmetic of the manuals of CDNA3 and RDNA3). Those of 64 lanes are called with the factors
-//! exchanged, which turns the accumulator around: neighbours in a row are in one lane, and where K of the next product is
-//! along that row, they are its factor as they are held. Those of 32 lanes are not: a lane would have every second column, as
-//! it has every second row now, but lanes that follow one another store neighbours.
+//! That is [`Form::Quads`]. Warps of AMD have rows and columns along lanes ([`Form::Mfma`], [`Form::Wmma`]; drawn in
+//! the chapters on matrix arithmetic of the manuals of CDNA3 and RDNA3). Instructions of 64 lanes are called with the
+//! operands exchanged, which transposes the accumulator: neighbours in a row are in one lane, and where K of the next
+//! product is along that row, they are its operand without a conversion. Those of 32 lanes are not exchanged: a lane
+//! would own every second column, as it owns every second row now, but adjacent lanes store neighbours.
 //!
 //! | `Mfma`, 64 lanes | registers | lanes |
 //! |---|---|---|
-//! | a factor | as many neighbours along K as are left for a lane | rows or columns, then K |
+//! | an operand | as many neighbours along K as are left for a lane | rows or columns, then K |
 //! | accumulator | columns 1 and 2, then 8 and 16 | rows, then column 4 (and 8) |
 //! | accumulator of f64 | columns 4 and 8 | rows, then columns 1 and 2 |
 //!
 //! | `Wmma`, 32 lanes | registers | lanes |
 //! |---|---|---|
-//! | a factor | all of K | rows or columns; the upper half repeats the lower one |
+//! | an operand | all of K | rows or columns; the upper half repeats the lower one |
 //! | accumulator | rows 2, 4 and 8 | columns, then row 1 |
 //!
-//! A *group* of four warps multiplies together ([`Matrix::warps`]): each has 16 of 64 rows, held as above; the columns of an
-//! instruction follow one another in registers, up to 256 of them. `B` lies in shared memory and `A` too, if it is not held
-//! as above ([`crate::analysis::wgmma_shared`]).
+//! A *warpgroup* of four warps multiplies together ([`Matrix::warps`]): each has 16 of 64 rows, distributed as above;
+//! the columns of an instruction are consecutive in registers, up to 256 of them. `B` is in shared memory and `A` too,
+//! unless it is in registers as above ([`crate::analysis::wgmma_shared`]).
 //!
-//! [`Tiles`] lays instructions and warps over a tile, and gives what a thread holds of all of it as a [`Fragment`]. A tile
-//! that has fewer rows or columns than an instruction is multiplied as if it repeated: bases that point outside are zero.
-//! K is never cut that way, since a sum would count elements twice.
+//! [`Tiles`] tiles a result with instructions and warps, and describes the elements that a thread owns as a
+//! [`Fragment`]. A tile that has fewer rows or columns than an instruction is multiplied as if it repeated: bases that
+//! are out of bounds are zero. K is never repeated that way, since a sum would count elements twice.
 //!
-//! Guarantees that fragments of one product fit together.
+//! Guarantees that the fragments of one product are consistent.
 
 use tk_ops::DType;
 
@@ -44,7 +45,7 @@ use crate::layout::{Layout, Threads, cut, padded};
 use crate::target::precision::Precision;
 use crate::target::spec::TargetSpec;
 
-/// Which lane of a warp holds what.
+/// Which lane of a warp owns each element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Four lanes share a row or a column.
@@ -56,7 +57,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// Whether instructions are called with the right factor in front.
+    /// Returns true if instructions are called with the right operand first.
     pub fn exchanges(self) -> bool {
         match self {
             Form::Quads | Form::Wmma => false,
@@ -70,28 +71,28 @@ impl Form {
 pub struct Matrix {
     /// Its extents, as it is called.
     pub name: &'static str,
-    /// Which lane holds what.
+    /// Which lane owns each element.
     pub form: Form,
-    /// What the factors may hold.
+    /// The element types of the operands.
     pub factors: &'static [DType],
-    /// What it adds up in.
+    /// The element type of the accumulator.
     pub sum: DType,
     /// Rows.
     pub m: u32,
     /// Columns.
     pub n: u32,
-    /// Elements of a sum.
+    /// The extent that the product sums over.
     pub k: u32,
-    /// Warps that multiply together; 0 if one does by itself.
+    /// Log2 of the warps that multiply together; 0 for a single warp.
     pub warps: u32,
-    /// Whether it takes only the bits of a tf32 of each f32.
+    /// It uses only the tf32 bits of each f32.
     pub rounds: bool,
-    /// Whether it reads the bits of an 8-bit float with an exponent that is smaller by one and without a negative zero, whose
-    /// code is NaN (`fnuz`): half of each number.
+    /// It reads the bits of an 8-bit float with a bias that is larger by one and without a negative zero, whose code is
+    /// NaN (`fnuz`): half of each number.
     pub halves: bool,
 }
 
-/// Halves.
+/// f16 and bf16.
 const HALF: Matrix = Matrix {
     name: "m16n8k16",
     form: Form::Quads,
@@ -111,52 +112,52 @@ const INT8: Matrix =
     Matrix { name: "m16n8k32", factors: &[DType::I8, DType::U8], sum: DType::I32, k: 5, ..HALF };
 /// 8-bit floats.
 const F8: Matrix = Matrix { factors: &[DType::F8E4M3, DType::F8E5M2], sum: DType::F32, ..INT8 };
-/// Doubles.
+/// f64.
 const F64: Matrix =
     Matrix { name: "m8n8k4", factors: &[DType::F64], sum: DType::F64, m: 3, n: 3, k: 2, ..HALF };
-/// Those of warpgroups; `n` is the most columns. There is none for tf32: it would cut the bits of an f32 off where those
-/// of a warp are given rounded ones, which makes errors 2.6 times as large (on an H200, 1024^3 and K = 8192).
+/// wgmma; `n` is the most columns. tf32 is left out: wgmma would truncate an f32 where the instructions of a warp are
+/// given rounded ones, which makes errors 2.6 times as large (on an H200, 1024^3 and K = 8192).
 const GROUP_HALF: Matrix = Matrix { name: "m64k16", m: 6, n: 8, warps: 2, ..HALF };
 const GROUP_INT8: Matrix =
     Matrix { name: "m64k32", k: 5, factors: INT8.factors, sum: INT8.sum, ..GROUP_HALF };
 const GROUP_F8: Matrix = Matrix { factors: F8.factors, sum: F8.sum, ..GROUP_INT8 };
 
-/// Halves of warps of 64 lanes.
+/// f16 and bf16, for warps of 64 lanes.
 const MFMA_HALF: Matrix = Matrix { name: "32x32x8", form: Form::Mfma, m: 5, n: 5, k: 3, ..HALF };
 const MFMA_HALF_SMALL: Matrix = Matrix { name: "16x16x16", m: 4, n: 4, k: 4, ..MFMA_HALF };
 /// f32, all bits of which count.
 const MFMA_F32: Matrix = Matrix { name: "32x32x2", factors: &[DType::F32], k: 1, ..MFMA_HALF };
 const MFMA_F32_SMALL: Matrix = Matrix { name: "16x16x4", factors: &[DType::F32], k: 2, ..MFMA_HALF_SMALL };
-/// 8-bit integers with a sign, of the second and of the third generation.
+/// Signed 8-bit integers, of the second and of the third generation.
 const MFMA_INT8: Matrix =
     Matrix { name: "32x32x8", factors: &[DType::I8], sum: DType::I32, k: 3, ..MFMA_HALF };
 const MFMA_INT8_SMALL: Matrix = Matrix { name: "16x16x16", k: 4, m: 4, n: 4, ..MFMA_INT8 };
 const MFMA_INT8_LONG: Matrix = Matrix { name: "32x32x16", k: 4, ..MFMA_INT8 };
 const MFMA_INT8_LONG_SMALL: Matrix = Matrix { name: "16x16x32", k: 5, ..MFMA_INT8_SMALL };
-/// 8-bit floats of which no number is infinite; of others there is none, since its infinities are other numbers.
+/// 8-bit floats without infinities; others are not supported, since the codes of their infinities are other numbers.
 const MFMA_F8: Matrix =
     Matrix { name: "32x32x16", factors: &[DType::F8E4M3], k: 4, halves: true, ..MFMA_HALF };
 const MFMA_F8_SMALL: Matrix = Matrix { name: "16x16x32", m: 4, n: 4, k: 5, ..MFMA_F8 };
-/// Those that it reads as they are.
+/// `fnuz` floats, which it reads as they are.
 const MFMA_FNUZ: Matrix =
     Matrix { factors: &[DType::F8E4M3FNUZ, DType::F8E5M2FNUZ], halves: false, ..MFMA_F8 };
 const MFMA_FNUZ_SMALL: Matrix = Matrix { name: MFMA_F8_SMALL.name, m: 4, n: 4, k: 5, ..MFMA_FNUZ };
-/// Doubles.
+/// f64.
 const MFMA_F64: Matrix =
     Matrix { factors: &[DType::F64], sum: DType::F64, name: "16x16x4f64", k: 2, ..MFMA_HALF_SMALL };
 
-/// Of warps of 32 lanes that have a row each.
+/// For warps of 32 lanes that have a row each.
 const WMMA_HALF: Matrix = Matrix { name: "16x16x16", form: Form::Wmma, ..MFMA_HALF_SMALL };
 const WMMA_INT8: Matrix = Matrix { factors: &[DType::I8, DType::U8], sum: DType::I32, ..WMMA_HALF };
 
-/// Those of a machine; of those for the same types, the one with more work first.
+/// The instructions of Ampere; of those for the same types, the one with more work first.
 pub const AMPERE: &[Matrix] = &[HALF, TF32, INT8, F64];
-/// The same, with 8-bit floats and warpgroups.
+/// The same, with 8-bit floats and wgmma.
 pub const HOPPER: &[Matrix] = &[GROUP_HALF, GROUP_INT8, GROUP_F8, HALF, TF32, INT8, F8, F64];
-/// Of CDNA2.
+/// The instructions of CDNA2.
 pub const CDNA2: &[Matrix] =
     &[MFMA_HALF, MFMA_HALF_SMALL, MFMA_F32, MFMA_F32_SMALL, MFMA_INT8, MFMA_INT8_SMALL, MFMA_F64];
-/// Of CDNA3.
+/// The instructions of CDNA3.
 pub const CDNA3: &[Matrix] = &[
     MFMA_HALF,
     MFMA_HALF_SMALL,
@@ -170,16 +171,16 @@ pub const CDNA3: &[Matrix] = &[
     MFMA_FNUZ_SMALL,
     MFMA_F64,
 ];
-/// Of RDNA3.
+/// The instructions of RDNA3.
 pub const RDNA3: &[Matrix] = &[WMMA_HALF, WMMA_INT8];
 
-/// Every instruction that some target has: calls of the simulator name them by their numbers here.
+/// Every instruction of some target: calls of the simulator identify them by their index here.
 pub fn all() -> impl Iterator<Item = Matrix> {
     [HOPPER, CDNA2, CDNA3, RDNA3].into_iter().flatten().copied()
 }
 
 impl Matrix {
-    /// Log2 of the lanes of the warps that have it.
+    /// Log2 of the lanes of a warp that executes it.
     pub fn lane_bits(&self) -> u32 {
         match self.form {
             Form::Quads | Form::Wmma => 5,
@@ -187,7 +188,8 @@ impl Matrix {
         }
     }
 
-    /// Log2 of the elements along K that a lane has of its row or column of a factor, with this logarithm of rows or columns.
+    /// Log2 of the elements along K that a lane owns of its row or column of an operand, with this logarithm of rows or
+    /// columns.
     fn neighbours(&self, across: u32) -> u32 {
         match self.form {
             Form::Quads => self.packed(),
@@ -196,12 +198,12 @@ impl Matrix {
         }
     }
 
-    /// Whether several warps multiply together, on factors in shared memory.
+    /// Returns true if several warps multiply together, with operands in shared memory.
     pub fn is_group(&self) -> bool {
         self.warps > 0
     }
 
-    /// The same without how many columns it has, which differs between products.
+    /// Returns true if they are equal except for the number of columns, which differs between products.
     pub fn is_like(&self, other: &Matrix) -> bool {
         Matrix { n: other.n, ..*self } == *other
     }
@@ -212,7 +214,7 @@ impl Matrix {
         (WORD / bytes).checked_ilog2().unwrap_or(0)
     }
 
-    /// Bytes of an element of a factor.
+    /// Bytes of an element of an operand.
     pub fn bytes(&self) -> u32 {
         self.factors.first().map_or(1, |d| d.bytes() as u32)
     }
@@ -220,7 +222,7 @@ impl Matrix {
 
 /// Bytes of a register.
 const WORD: u32 = 4;
-/// Log2 of the least columns of an instruction of groups.
+/// Log2 of the fewest columns of a wgmma.
 const LEAST_COLUMNS: u32 = 3;
 
 /// The name of a matrix instruction.
@@ -233,22 +235,22 @@ impl InstructionName {
         all().find(|m| m.name == name).map(|m| InstructionName(m.name))
     }
 
-    /// Whether instructions with this name are those of warpgroups.
+    /// Returns true if instructions with this name are wgmma.
     pub fn is_group(self) -> bool {
         all().any(|m| m.is_group() && m.name == self.0)
     }
 }
 
-/// What a product multiplies.
+/// The types, precision and K of a product.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
-    /// The element types of the factors.
+    /// The element types of the operands.
     pub factors: [DType; 2],
-    /// That of accumulator and result.
+    /// The type of accumulator and result.
     pub sum: DType,
-    /// How f32 is multiplied.
+    /// The precision of f32 operands.
     pub precision: Precision,
-    /// Elements of a sum.
+    /// The extent that the product sums over.
     pub k: u32,
 }
 
@@ -256,7 +258,7 @@ pub struct Kind {
 pub fn find(spec: &TargetSpec, kind: Kind) -> impl Iterator<Item = Matrix> {
     let serves = move |m: &&Matrix| {
         let sums: &[DType] = match m.sum {
-            // Halves add up in f32, as they do in the interpreter.
+            // f16 is accumulated in f32, as in the interpreter.
             DType::F32 => &[DType::F32, DType::F16, DType::BF16],
             DType::I32 => &[DType::I32, DType::U32],
             _ => &[DType::F64],
@@ -274,8 +276,8 @@ type Basis = [u32; 2];
 /// A dimension and a bit of its coordinate.
 type Unit = (usize, u32);
 
-/// What a thread holds of a matrix for all instructions of a product. Register numbers count zero bases too: there several
-/// instructions, or several registers of one, have the same element.
+/// The elements that a thread owns of a matrix for all instructions of a product. Register numbers count zero bases
+/// too: there several instructions, or several registers of one, have the same element.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fragment {
     form: Form,
@@ -292,22 +294,22 @@ pub struct Fragment {
 }
 
 impl Fragment {
-    /// Which lane holds what of one instruction.
+    /// Which lane owns each element of one instruction.
     pub fn form(&self) -> Form {
         self.form
     }
 
-    /// What the register bits stand for.
+    /// The bases of register bits.
     pub fn register(&self) -> &[Basis] {
         &self.register
     }
 
-    /// What the lane bits stand for.
+    /// The bases of lane bits.
     pub fn lane(&self) -> &[Basis] {
         &self.lane
     }
 
-    /// What the warp bits stand for.
+    /// The bases of warp bits.
     pub fn warp(&self) -> &[Basis] {
         &self.warp
     }
@@ -340,7 +342,7 @@ impl Fragment {
         Some(Layout::repeated(atom, self.repeats.to_vec()))
     }
 
-    /// The register of the layout that a register of an atom is.
+    /// The register of the layout for a register of an atom.
     pub fn held(&self, atom: usize, register: usize) -> usize {
         let (mut number, mut bit) = (0, 0);
         for (i, _) in self.register.iter().enumerate().filter(|(_, b)| **b != [0, 0]) {
@@ -351,22 +353,21 @@ impl Fragment {
     }
 }
 
-/// Instructions and warps over the tile of a result.
+/// The tiling of a result by instructions and warps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tiles {
-    /// The instruction, with the columns that it has here.
+    /// The instruction, with its number of columns here.
     pub matrix: Matrix,
     shape: [u32; 2],
-    /// Logarithms of the warps, or groups of them, along rows and columns; what is left over repeats the work of others.
+    /// Logarithms of the warps, or warpgroups, along rows and columns; the rest repeats the work of others.
     warps: [u32; 2],
     warp_bits: u32,
 }
 
 impl Tiles {
-    /// Warps so that no work is done twice if that can be helped, and that a warp's part is near a square, since it reads
-    /// rows and columns; with `rows`, warps are below one another as long as there are rows, as groups are always: more
-    /// columns of an instruction read fewer bytes for each product. `None` if there is too little to do for an instruction
-    /// of groups.
+    /// Distributes warps so that no work is done twice if possible, and that a warp's part is nearly square, since it
+    /// reads rows and columns; with `rows`, warps are along rows as long as there are rows, as warpgroups always are:
+    /// more columns of an instruction read fewer bytes for each product. `None` if the tile is too small for a wgmma.
     pub fn choose(matrix: Matrix, shape: [u32; 2], threads: Threads, rows: bool) -> Option<Tiles> {
         let bits = shape.map(|n| cut(n).log2);
         let own = [matrix.m, if matrix.is_group() { LEAST_COLUMNS } else { matrix.n }];
@@ -383,7 +384,7 @@ impl Tiles {
             let cost = [
                 height * width,
                 if rows || matrix.is_group() { u64::from(n) } else { height + width },
-                // Of equals the one with more warps along rows, whose sums stay in a warp.
+                // Among equals the one with more warps along rows, whose sums stay in a warp.
                 u64::from(n),
             ];
             if best.is_none_or(|(c, _)| cost < c) {
@@ -391,7 +392,7 @@ impl Tiles {
             }
         }
         let warps = best.map_or([0, 0], |b| b.1);
-        // Rows that follow one another stay in a warp, and groups do no work twice.
+        // Consecutive rows stay in a warp, and warpgroups do no work twice.
         let alone = matrix.is_group() && (warps[0] + warps[1] < free || rows && warps[1] > 0);
         (!alone).then(|| Tiles::new(matrix, shape, warps, threads.warp_bits))
     }
@@ -402,7 +403,7 @@ impl Tiles {
         Tiles { matrix: Matrix { n, ..matrix }, shape, warps, warp_bits }
     }
 
-    /// Those of an accumulator that is held in this layout; `None` if it is not held as the instruction asks for.
+    /// The tiling of an accumulator with this layout; `None` if it is not the layout of the instruction.
     pub fn of(matrix: Matrix, shape: [u32; 2], layout: &Layout) -> Option<Tiles> {
         let atom = layout.atom();
         let bases: Vec<Vec<u32>> =
@@ -414,29 +415,30 @@ impl Tiles {
         (whole && tiles.accumulator().layout().as_ref() == Some(layout)).then_some(tiles)
     }
 
-    /// Elements of the result that a warp computes, those included that others compute too or that are outside.
+    /// Elements of the result that a warp computes, including those that others compute too or that are out of bounds.
     pub fn work(&self) -> u64 {
         let part =
             |d: usize, warps: u32, least: u32| u64::from((padded(self.shape[d]) >> warps).max(1 << least));
         part(0, self.warps[0] + self.matrix.warps, self.rows()) * part(1, self.warps[1], self.matrix.n)
     }
 
-    /// Log2 of the warps, or groups of them, that share rows.
+    /// Log2 of the warps, or warpgroups, that share rows.
     pub fn shares(&self) -> u32 {
         self.warps[1]
     }
 
-    /// The rows of an instruction that a warp has.
+    /// The rows of an instruction that a warp owns.
     fn rows(&self) -> u32 {
         self.matrix.m - self.matrix.warps
     }
 
-    /// The bits of the rows of an instruction that count its warps.
+    /// The bits of the rows of an instruction that number its warps.
     fn of_group(&self) -> std::ops::Range<u32> {
         self.rows()..self.matrix.m
     }
 
-    /// warpgroups that do different work: for each bit of the number of a group the row and column at which it begins.
+    /// Warpgroups that do different work: for each bit of the number of a warpgroup the row and column at which it
+    /// begins.
     pub fn groups(&self) -> Vec<[u32; 2]> {
         let bits = self.shape.map(|n| cut(n).log2);
         let columns = self.of_warps(1).map(|i| unit(bits, 1, i));
@@ -448,19 +450,19 @@ impl Tiles {
         if d == 0 { self.matrix.m } else { self.matrix.n }
     }
 
-    /// Instructions of a warp along a dimension: which bits of the coordinate count them.
+    /// The bits of a coordinate that number the instructions of a warp along a dimension.
     pub fn more(&self, d: usize) -> std::ops::Range<u32> {
         let end = cut(self.shape[d]).log2.saturating_sub(self.warps[d]);
         self.own(d)..end.max(self.own(d))
     }
 
-    /// The bits of a coordinate of the result that count warps.
+    /// The bits of a coordinate of the result that number warps.
     fn of_warps(&self, d: usize) -> std::ops::Range<u32> {
         let end = cut(self.shape[d]).log2;
         end.saturating_sub(self.warps[d])..end
     }
 
-    /// What a thread holds of accumulator and result.
+    /// The fragment of accumulator and result.
     pub fn accumulator(&self) -> Fragment {
         let cuts = self.shape.map(cut);
         let bits = cuts.map(|c| c.log2);
@@ -479,7 +481,7 @@ impl Tiles {
         Fragment { form: self.matrix.form, out_bits: bits, repeats, register, own, steps: 0, lane, warp }
     }
 
-    /// What registers and lanes stand for in the accumulator of one instruction: dimensions and bits of them.
+    /// The bases of registers and lanes in the accumulator of one instruction: dimensions and bits of them.
     fn own_sums(&self) -> [Vec<Unit>; 2] {
         let rows = |bits: std::ops::Range<u32>| bits.map(|i| (0, i));
         let columns = |bits: std::ops::Range<u32>| bits.map(|i| (1, i));
@@ -493,7 +495,7 @@ impl Tiles {
                 [columns(2..n).collect(), rows(0..m).chain(columns(0..2)).collect()]
             }
             Form::Mfma => {
-                // The lanes that are left behind the rows have columns from 4 on.
+                // The remaining lanes, after the rows, have columns from 4 on.
                 let end = 2 + self.matrix.lane_bits() - m;
                 let register = columns(0..2).chain(columns(end..n));
                 [register.collect(), rows(0..m).chain(columns(2..end)).collect()]
@@ -502,9 +504,9 @@ impl Tiles {
         }
     }
 
-    /// What a thread holds of a factor with `k` elements in a sum: 0 is the left one, 1 the right one.
+    /// The fragment of an operand with `k` elements along K: 0 is the left one, 1 the right one.
     pub fn factor(&self, side: usize, k: u32) -> Fragment {
-        // Coordinates are (across, K) here and transposed for the right factor.
+        // Coordinates are (across, K) here and transposed for the right operand.
         let across = self.shape[side.min(1)];
         let cuts = [cut(across), cut(k)];
         let bits = cuts.map(|c| c.log2);
@@ -531,7 +533,7 @@ impl Tiles {
         register.extend(self.more(d).map(|i| at(0, i)));
         let steps = bits[1].saturating_sub(self.matrix.k);
         register.extend((self.matrix.k..bits[1]).map(|i| at(1, i)));
-        // As for the accumulator; warps along the other dimension read the same.
+        // As for the accumulator; warps along the other dimension read the same elements.
         let other = vec![[0, 0]; self.warps[1] as usize];
         let own_warps: Vec<Basis> = self.of_warps(d).map(|i| at(0, i)).collect();
         let mut warp: Vec<Basis> = match side {
@@ -553,7 +555,7 @@ impl Tiles {
     }
 }
 
-/// Whether a tile has the rows and columns of an instruction of groups. Others are multiplied as if they repeated.
+/// Returns true if a tile has the rows and columns of a wgmma. Others are multiplied as if they repeated.
 fn is_whole(matrix: &Matrix, shape: [u32; 2]) -> bool {
     let [rows, columns] = shape.map(|n| cut(n).log2);
     !matrix.is_group() || rows >= matrix.m && columns >= LEAST_COLUMNS

@@ -1,8 +1,8 @@
-//! How matrix products multiply f32.
+//! The precision of matrix products of f32.
 
 use tk_tile::Attrs;
 
-/// How f32 is multiplied: the parameter `precision` of `dot`.
+/// The precision of f32 operands: the parameter `precision` of `dot`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the reference of `dot` defines them")]
 pub enum Precision {
@@ -34,7 +34,7 @@ impl Precision {
         Precision::ALL.into_iter().find(|p| p.name() == name)
     }
 
-    /// Of a `dot` of tile IR.
+    /// The precision of a `dot` of tile IR.
     pub fn of(attrs: &Attrs) -> Precision {
         attrs.str("precision").and_then(Precision::parse).unwrap_or_default()
     }

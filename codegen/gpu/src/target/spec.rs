@@ -1,11 +1,11 @@
-//! Owns facts about targets: [`TargetSpec`] says what a machine can do, never who made it.
+//! Facts about targets: [`TargetSpec`] states what a target can do, never its vendor.
 //!
-//! Guarantees that nothing else holds such a number: passes and emission ask here.
+//! Guarantees that such a number is nowhere else: passes and emission ask here.
 
 use crate::layout::linear::shared::SharedBanks;
 use crate::target::mma::{AMPERE, CDNA2, CDNA3, HOPPER, Matrix, RDNA3};
 
-/// The compute capability of the GPUs that run some code, as their driver tells it. Of AMD's, others have the same; they do
+/// The compute capability of the GPUs that run some code, as reported by the driver. AMD GPUs may have the same, but do
 /// not load the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunsOn {
@@ -13,37 +13,37 @@ pub struct RunsOn {
     pub major: u32,
     /// Its second number.
     pub minor: u32,
-    /// Whether it must be this one; otherwise a larger second number serves too.
+    /// It must be this one; otherwise a larger second number works too.
     pub exact: bool,
 }
 
-/// What a multiprocessor has. From the table of technical specifications in NVIDIA's programming guide; of AMD's compute
-/// units from LLVM's guide to the AMDGPU target and from what LLVM knows of each processor.
+/// The resources of a multiprocessor. From the table of technical specifications in NVIDIA's programming guide; of
+/// AMD's compute units from LLVM's guide to the AMDGPU target and from LLVM's data about each processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Multiprocessor {
     /// 32-bit registers.
     pub registers: u32,
-    /// Registers are given out to a warp by so many.
+    /// The granularity in which registers are allocated to a warp.
     pub unit: u32,
     /// Schedulers, each of which runs a share of the warps of a block with its share of the registers.
     pub schedulers: u32,
-    /// Warps that it keeps.
+    /// The most resident warps.
     pub warps: u32,
-    /// Blocks that it keeps.
+    /// The most resident blocks.
     pub blocks: u32,
     /// Bytes of shared memory.
     pub shared_bytes: u32,
-    /// Bytes of shared memory that the system takes of each block.
+    /// Bytes of shared memory that the system reserves for each block.
     pub reserved_bytes: u32,
 }
 
 impl TargetSpec {
-    /// What decides about the cost of its accesses to shared memory.
+    /// The properties that determine the cost of its accesses to shared memory.
     pub const fn banks(&self) -> SharedBanks {
         SharedBanks { count: self.shared_banks, vector_bytes: self.vector_bytes }
     }
 
-    /// The same machine as the simulator has it: on the host, whose arithmetic is that of the interpreter.
+    /// The simulated version of this target: on the host, whose arithmetic is that of the interpreter.
     const fn simulated(self, name: &'static str) -> TargetSpec {
         TargetSpec {
             name,
@@ -61,9 +61,9 @@ impl TargetSpec {
         }
     }
 
-    /// How many blocks of a kernel a multiprocessor runs at once; 0 if not even one fits. Registers of a lane, threads and
-    /// bytes of shared memory are those of a block. Registers are given out to a warp in units, and warps of a block to
-    /// schedulers, as in the calculation of NVIDIA's occupancy calculator.
+    /// The number of blocks of a kernel that a multiprocessor runs at once; 0 if not even one fits. Registers of a
+    /// lane, threads and bytes of shared memory are those of a block. Registers are allocated to a warp in units, and
+    /// warps of a block to schedulers, as in NVIDIA's occupancy calculator.
     pub fn blocks_per_sm(&self, registers: u32, threads: u32, shared_bytes: u32) -> u32 {
         let warps = threads.div_ceil(self.warp_size).max(1);
         let of_warp = (registers.max(1) * self.warp_size).next_multiple_of(self.sm.unit);
@@ -72,7 +72,7 @@ impl TargetSpec {
         by_registers.min(by_shared).min(self.sm.warps / warps).min(self.sm.blocks)
     }
 
-    /// The most registers that a lane can have in a block of so many warps, so that a multiprocessor runs one.
+    /// The most registers of a lane in a block of this many warps with which a multiprocessor runs one block.
     pub fn registers_of_launch(&self, warps: u32) -> u32 {
         let of_scheduler = self.sm.registers / self.sm.schedulers / self.sm.unit;
         let of_warp = of_scheduler / warps.div_ceil(self.sm.schedulers).max(1) * self.sm.unit;
@@ -80,12 +80,12 @@ impl TargetSpec {
     }
 }
 
-/// What a machine can do. Sizes in bytes.
+/// The capabilities of a target. Sizes in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetSpec {
     /// The name on the command line: `sm_90a`, `sim`.
     pub name: &'static str,
-    /// Which GPUs run its code, if their driver tells them apart by a compute capability.
+    /// The GPUs that run its code, if their driver reports a compute capability.
     pub runs_on: Option<RunsOn>,
     /// Lanes that execute one instruction.
     pub warp_size: u32,
@@ -101,37 +101,38 @@ pub struct TargetSpec {
     pub vector_bytes: u32,
     /// 32-bit registers of one lane.
     pub registers: u32,
-    /// What a multiprocessor has for all blocks that it runs at once.
+    /// The resources of a multiprocessor for all of its resident blocks.
     pub sm: Multiprocessor,
-    /// An access by 32 bits behind an address that all lanes share does nothing where these are too many.
+    /// An access at a 32-bit offset from a uniform address does nothing if the offset is out of bounds.
     pub has_bounded_access: bool,
-    /// Copies to shared memory run beside the program.
+    /// Copies to shared memory can be asynchronous.
     pub has_async_copy: bool,
-    /// Whole tiles are copied by one instruction.
+    /// One instruction copies a whole tile.
     pub has_tma: bool,
-    /// Matrices are multiplied by one instruction ([`TargetSpec::matrices`]).
+    /// It has matrix instructions ([`TargetSpec::matrices`]).
     pub has_mma: bool,
-    /// Those instructions; of those for the same types, the one with more work first.
+    /// The matrix instructions; of those for the same types, the one with more work first.
     pub matrices: &'static [Matrix],
-    /// The lanes of a warp store matrices of eight rows of 16 bytes to shared memory together.
+    /// It has `stmatrix`: the lanes of a warp store matrices of eight rows of 16 bytes to shared memory together.
     pub has_matrix_store: bool,
-    /// A product of matrices runs beside the program, on operands in shared memory.
+    /// It has asynchronous matrix products, on operands in shared memory.
     pub has_async_mma: bool,
-    /// warpgroups hand registers to others while they run.
+    /// Warpgroups can release and request registers while they run.
     pub moves_registers: bool,
-    /// There is one for f32 rounded to tf32.
+    /// It has a matrix instruction for f32 rounded to tf32.
     pub has_tf32: bool,
-    /// There is one for fp8.
+    /// It has a matrix instruction for fp8.
     pub has_f8: bool,
-    /// There is one with scales for blocks of elements.
+    /// It has a matrix instruction with scales for blocks of elements.
     pub has_scaled_mma: bool,
-    /// Programs reach the shared memory of others of their cluster.
+    /// Blocks of a cluster access each other's shared memory.
     pub has_clusters: bool,
     /// Its assembly is PTX.
     pub has_ptx: bool,
     /// Its assembly is that of GCN and CDNA.
     pub has_gcn: bool,
-    /// It is of AMD's RDNA family, which has other exchanges between lanes, caches and buffer descriptors than CDNA.
+    /// It is of AMD's RDNA family, whose exchanges between lanes, caches and buffer descriptors differ from those of
+    /// CDNA.
     pub has_rdna: bool,
     /// f16 has arithmetic, order (`max`) and conversions.
     pub has_f16_arithmetic: bool,
@@ -143,8 +144,8 @@ pub struct TargetSpec {
     pub has_f8_conversion: bool,
     /// Conversions of floats to integers truncate and saturate; NaN gives 0 where neither side has 64 bits.
     pub float_to_int_saturates: bool,
-    /// The larger and the smaller of two floats of up to 32 bits are instructions, where NaN loses and where it wins;
-    /// both order -0 below +0.
+    /// It has instructions for the minimum and the maximum of two floats of up to 32 bits that ignore NaN, and that
+    /// propagate it; both order -0 below +0.
     pub has_float_min_max: bool,
     /// Nanoseconds of a tick of the clock that all programs share.
     pub tick_ns: u32,
@@ -215,7 +216,8 @@ pub const SM_90A: TargetSpec = TargetSpec {
     ..SM_80
 };
 
-/// AMD CDNA2, MI210 to MI250X. Half of the 512 registers of a lane are accumulators, which LLVM gives out with the others.
+/// AMD CDNA2, MI210 to MI250X. Half of the 512 registers of a lane are accumulators, which LLVM allocates with the
+/// others.
 pub const GFX90A: TargetSpec = TargetSpec {
     name: "gfx90a",
     runs_on: Some(RunsOn { major: 9, minor: 0, exact: true }),
@@ -257,7 +259,7 @@ pub const GFX90A: TargetSpec = TargetSpec {
     float_to_int_saturates: false,
     has_float_min_max: false,
     tick_ns: 40,
-    // `HW_ID`: CU_ID, SH_ID and SE_ID stand beside each other.
+    // `HW_ID`: CU_ID, SH_ID and SE_ID are adjacent.
     processor_fields: &[(4, 8, 8)],
 };
 
@@ -273,7 +275,8 @@ pub const GFX942: TargetSpec = TargetSpec {
     ..GFX90A
 };
 
-/// AMD RDNA3, Radeon RX 7900. A block runs on one compute unit of a pair: its barriers then wait for shared memory alone.
+/// AMD RDNA3, Radeon RX 7900. A block runs on one compute unit of a pair: its barriers then wait for shared memory
+/// alone.
 pub const GFX1100: TargetSpec = TargetSpec {
     name: "gfx1100",
     has_rdna: true,
@@ -296,13 +299,13 @@ pub const GFX1100: TargetSpec = TargetSpec {
     ..GFX90A
 };
 
-/// The simulator with warps of 32 lanes and what Hopper has.
+/// The simulator with warps of 32 lanes and the capabilities of Hopper.
 pub const SIM_32: TargetSpec = TargetSpec { has_clusters: false, ..SM_90A.simulated("sim") };
 
-/// The simulator with warps of 64 lanes and what CDNA3 has.
+/// The simulator with warps of 64 lanes and the capabilities of CDNA3.
 pub const SIM_64: TargetSpec = GFX942.simulated("sim64");
 
-/// The simulator with warps of 32 lanes and what RDNA3 has.
+/// The simulator with warps of 32 lanes and the capabilities of RDNA3.
 pub const SIM_WMMA: TargetSpec = GFX1100.simulated("sim-wmma");
 
 /// The GPUs: the targets that binaries are made for.
@@ -325,7 +328,7 @@ pub fn target(name: &str) -> Option<&'static TargetSpec> {
 mod tests {
     use super::*;
 
-    /// What `cudaOccupancyMaxActiveBlocksPerMultiprocessor` gives on such GPUs.
+    /// The values of `cudaOccupancyMaxActiveBlocksPerMultiprocessor` on such GPUs.
     #[test]
     fn blocks_of_a_multiprocessor() {
         assert_eq!(SM_90A.blocks_per_sm(32, 256, 0), 8);
@@ -337,7 +340,7 @@ mod tests {
         assert_eq!(SM_80.blocks_per_sm(64, 128, 200 << 10), 0);
     }
 
-    /// What `ptxas` takes as the limit for blocks of so many warps.
+    /// The limits of `ptxas` for blocks of this many warps.
     #[test]
     fn registers_of_a_launch() {
         let warps = [1, 8, 9, 12, 16, 17, 20, 32];

@@ -1,6 +1,6 @@
-//! Owns S03 of what runs beside the program: copies, waits for them, and stages of multi-stage buffers.
+//! Verifies S03 of asynchronous operations: copies, waits for them, and stages of multi-stage buffers.
 //!
-//! May assume L01 and L03 to L06. Guarantees that emission finds what a copy reads, and the stage that is meant.
+//! Requires L01 and L03 to L06. Guarantees that emission finds the source of a copy, and the stage.
 
 use tk_ops::DType;
 use tk_tile::{Elem, Inst, InstId, Type, ValueId};
@@ -12,7 +12,7 @@ use crate::ir::kernel::ALIGN;
 use crate::ir::op::{BufferRef, GpuOp};
 use crate::ir::shared_access::{buffers, has_predicate, loaded, predicate, stage_index};
 
-/// S03 of the condition and the number of a stage.
+/// S03 of the predicate and the number of a stage.
 pub(super) fn multi_stage(cx: Cx<'_>, inst: &Inst) -> Check {
     let is_bool = |v| cx.ty(v).dtype() == Some(DType::Bool) && cx.shape(v).is_empty();
     ensure(!has_predicate(inst) || predicate(inst).is_some_and(is_bool), S03, || {
@@ -32,7 +32,7 @@ pub(super) fn multi_stage(cx: Cx<'_>, inst: &Inst) -> Check {
     })
 }
 
-/// S03 of what a copy reads: as a load does, without a value for what it leaves out.
+/// S03 of the source of a copy: that of a load, without a value for elements that it leaves out.
 pub(super) fn source(cx: Cx<'_>, operands: &[ValueId], place: ValueId, r: ValueId) -> Check {
     let ok = match cx.ty(place) {
         Type::View { elem, rank, .. } => {
@@ -52,7 +52,7 @@ pub(super) fn source(cx: Cx<'_>, operands: &[ValueId], place: ValueId, r: ValueI
     ensure(ok && !cx.shape(r).is_empty(), S03, || "it copies no tile of this type from there".into())
 }
 
-/// S03 of a load that its store does: nothing but meetings of threads stands between them, which count it to the store.
+/// S03 of a load that its store does: only barriers, which count it as part of the store, are between them.
 pub(super) fn chunked(cx: Cx<'_>, inst: &Inst, v: ValueId) -> Check {
     let func = cx.kernel.func();
     let found = func.blocks.iter().find_map(|(_, b)| {

@@ -1,9 +1,10 @@
-//! Owns S07: barriers between accesses of different threads.
+//! Verifies S07: barriers between accesses of different threads.
 //!
-//! May assume L01 and S03 to S05. Follows all ways through branches and loops until nothing new comes round; knows nothing
-//! of how barriers were placed. Guarantees that no thread sees half of what another does, but for multi-stage buffers: that a stage is
-//! waited for, and read by nobody when it is filled, follows from how loops run ahead ([`crate::passes::software_pipeline`]) and is looked at by
-//! the simulated target alone, whose copies destroy what they replace when they begin and arrive when they are waited for.
+//! Requires L01 and S03 to S05. Follows all paths through branches and loops to a fixed point; independent of how
+//! barriers were inserted. Guarantees that no thread sees a partial write of another, except for multi-stage buffers:
+//! that a stage is waited for, and not read while it is filled, follows from how loops run ahead
+//! ([`crate::passes::software_pipeline`]), and only the simulated target checks it: its copies destroy the previous
+//! contents when they begin, and arrive when they are waited for.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,21 +18,21 @@ use crate::ir::kernel::Kernel;
 use crate::ir::op::{GpuOp, Placement, SharedStore};
 use crate::ir::shared_access::{is_addition, is_ahead, is_of_tma_pipeline, is_own, touched};
 
-/// How a buffer is accessed.
+/// The kind of an access to a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Read,
     Store,
     Add,
-    /// A store for which the load of its buffer waits by itself.
+    /// A store for which the load of its buffer waits itself.
     Remote,
     /// A copy into another stage of a multi-stage buffer than is read meanwhile.
     Pipelined,
-    /// Of each thread to places of its own.
+    /// By each thread to elements of its own.
     Own,
 }
 
-/// An access since all threads met last.
+/// An access since the last barrier.
 type Access = (InstId, usize, Kind);
 
 /// Checks every access.
@@ -42,7 +43,7 @@ pub(super) fn check(kernel: &Kernel) -> Result<(), VerifyError> {
 
 struct Walk<'a> {
     kernel: &'a Kernel,
-    /// Whether two stores to one buffer are known to fill different elements.
+    /// Known pairs of stores to one buffer, and whether they fill different elements.
     apart: BTreeMap<(InstId, InstId), bool>,
 }
 
@@ -81,14 +82,14 @@ impl Walk<'_> {
                     since.extend(arm);
                 }
             }
-            // Blocks over single elements touch no shared memory.
+            // Blocks over single elements do not access shared memory.
             (Flow::For | Flow::While | Flow::Plain | Flow::Elements | Flow::Expect, _) => {}
         }
         Ok(())
     }
 
-    /// A loop: `iteration` changes what came before an iteration to what comes behind it, and gives what is there when the loop
-    /// ends in the middle of it; a loop that ends before an iteration gives nothing.
+    /// A loop: `iteration` maps the accesses before an iteration to those after it, and returns those at an exit in the
+    /// middle of it; for a loop that exits before an iteration it returns nothing.
     fn iterations(
         &mut self,
         since: &mut BTreeSet<Access>,
@@ -160,7 +161,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether two stores to one buffer fill different elements: `cat` and `join` come in several.
+    /// Returns true if two stores to one buffer fill different elements: `cat` and `join` have several.
     fn are_apart(&mut self, a: InstId, b: InstId) -> bool {
         if let Some(known) = self.apart.get(&(a, b)) {
             return *known;
@@ -169,7 +170,7 @@ impl Walk<'_> {
         let copies =
             |i: InstId| insts.get(i).is_some_and(|i| matches!(GpuOp::of(i), Some(GpuOp::AsyncCopy(_))));
         if copies(a) && copies(b) {
-            // Of iterations that are on their way at once: their stages differ.
+            // Those of iterations in flight have different stages.
             return true;
         }
         let apart = match (self.elements(a), self.elements(b)) {

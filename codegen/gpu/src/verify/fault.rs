@@ -1,4 +1,4 @@
-//! A violated invariant, and how checks report one.
+//! Violated invariants, and how checks report them.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::ir::kernel::Kernel;
 
 macro_rules! invariants {
     ($($name:ident)*) => {
-        /// The number of an invariant; the list stands at the top of [`crate::verify`].
+        /// The number of an invariant, as listed in [`crate::verify`].
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         #[allow(missing_docs, reason = "listed at the top of the file")]
         pub enum Invariant { $($name,)* }
@@ -28,13 +28,13 @@ invariants! { L01 L02 L03 L04 L05 L06 L07 L08 L09 L10 L11 S01 S02 S03 S04 S05 S0
 /// A violated invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerifyError {
-    /// Which.
+    /// The invariant.
     pub invariant: Invariant,
     /// The instruction, if it is about one.
     pub inst: Option<InstId>,
-    /// Where that comes from.
+    /// Its source position.
     pub loc: Option<Loc>,
-    /// What is wrong, with the name of the operation.
+    /// The violation, with the name of the operation.
     pub message: String,
 }
 
@@ -46,9 +46,9 @@ impl fmt::Display for VerifyError {
 
 impl std::error::Error for VerifyError {}
 
-/// A violation without its place.
+/// A violation without its position.
 pub(super) type Fault = (Invariant, String);
-/// What a check gives.
+/// The result of a check.
 pub(super) type Check = Result<(), Fault>;
 
 /// A violation.
@@ -65,7 +65,7 @@ pub(super) fn whole(invariant: Invariant, message: String) -> VerifyError {
     VerifyError { invariant, inst: None, loc: None, message }
 }
 
-/// Checks every instruction in the order of the text.
+/// Checks every instruction in program order.
 pub(super) fn each(kernel: &Kernel, mut check: impl FnMut(&Inst) -> Check) -> Result<(), VerifyError> {
     let func = kernel.func();
     walk::insts(func).into_iter().try_for_each(|id| {

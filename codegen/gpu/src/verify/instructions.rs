@@ -1,6 +1,7 @@
-//! Verifies S09 and S10: the width and the instruction of each access, and that every side of a TMA pipeline is there.
+//! Verifies S09 and S10: the width and the instruction of each access, and both sides of each TMA pipeline.
 //!
-//! Needs S01 to S08. Guarantees that emission has nothing to choose, and that no warp waits for a barrier at which none arrives.
+//! Requires S01 to S08. Guarantees that emission makes no choices, and that no warp waits for a barrier at which none
+//! arrives.
 
 use tk_tile::{Inst, InstId, walk};
 
@@ -18,7 +19,7 @@ pub(super) fn check(kernel: &Kernel) -> Result<(), VerifyError> {
     pipelines(kernel).map_err(|(invariant, message)| whole(invariant, message))
 }
 
-/// A width that was chosen, and the most that is possible.
+/// The chosen width against the largest possible one.
 fn width(chosen: Option<u32>, most: u32) -> Check {
     let Some(n) = chosen else { return fault(S09, "its width is not decided") };
     ensure(n.is_power_of_two() && n <= most, S09, || {
@@ -67,7 +68,7 @@ fn access(kernel: &Kernel, axis: &AxisInfo, inst: &Inst) -> Check {
     }
 }
 
-/// How fragments are read, and the best way that there is.
+/// The chosen way to read fragments against the best one.
 fn fragments(chosen: Option<FragmentLoad>, best: FragmentLoad) -> Check {
     match (chosen, best) {
         (Some(FragmentLoad::Vector(n)), FragmentLoad::Vector(most)) => width(Some(n), most),
@@ -76,7 +77,7 @@ fn fragments(chosen: Option<FragmentLoad>, best: FragmentLoad) -> Check {
     }
 }
 
-/// What the sides of a pipeline do.
+/// The operations found on a pipeline.
 #[derive(Default)]
 struct Sides {
     is_declared: bool,
@@ -119,7 +120,7 @@ fn pipelines(kernel: &Kernel) -> Check {
     Ok(())
 }
 
-/// What is done with a pipeline. Each acquired stage gets as many bytes as were announced, and is committed, in its block.
+/// The operations on a pipeline. Each acquired stage receives the announced bytes, and is committed, in its block.
 fn sides(kernel: &Kernel, pipeline: Pipeline, declared: &[Pipeline]) -> Result<Sides, super::fault::Fault> {
     let func = kernel.func();
     let mut sides = Sides { is_declared: declared.contains(&pipeline), ..Sides::default() };

@@ -1,6 +1,6 @@
-//! Owns L03 to L11: which layouts values have, and how those of an instruction fit together.
+//! Verifies L03 to L11: the layouts of values, and how those of an instruction agree.
 //!
-//! May assume L01. Guarantees that every layout that emission asks for is there, and says what its values need.
+//! Requires L01. Guarantees that every layout that emission needs exists and is the required one.
 
 use tk_ops::{ControlOp, DotOp, Op, ReduceOp, ScanOp, ShapeOp};
 use tk_tile::flow::{Flow, flow};
@@ -33,7 +33,7 @@ pub(super) fn check(kernel: &Kernel) -> Result<(), VerifyError> {
     })
 }
 
-/// A kernel that is looked at.
+/// The kernel being verified.
 #[derive(Clone, Copy)]
 pub(super) struct Cx<'a> {
     /// The kernel.
@@ -45,7 +45,7 @@ impl<'a> Cx<'a> {
         self.kernel.module.types.get(self.kernel.func().ty(v))
     }
 
-    /// The extents of a tile; none of a scalar and of a view.
+    /// The extents of a tile; empty for a scalar or a view.
     pub fn shape(&self, v: ValueId) -> &'a [u32] {
         self.ty(v).shape().unwrap_or(&[])
     }
@@ -95,7 +95,7 @@ impl<'a> Cx<'a> {
         ensure(other.is_none(), L07, || "its tiles have several layouts".into())
     }
 
-    /// The same layout, or none, up to an invariant and what it is about.
+    /// The same layout, or none; otherwise a violation of an invariant about `what`.
     fn agree(&self, a: ValueId, b: ValueId, what: &str) -> Check {
         ensure(self.id(a) == self.id(b), L10, || format!("{what} changes its layout"))
     }
@@ -134,7 +134,7 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// L08: nobody in another warp holds a part of the dimension.
+    /// L08: no other warp owns a part of the dimension.
     fn in_warp(&self, x: ValueId, axis: usize) -> Check {
         let warps = self.layout(x).map_or(1, |l| l.partial(axis).1.len() as u32);
         ensure(warps == 1, L08, || format!("{warps} warps share the dimension"))

@@ -1,6 +1,6 @@
-//! Owns S03 and S04 of matrix products.
+//! Verifies S03 and S04 of matrix products.
 //!
-//! May assume L01 and L03 to L06. Guarantees that emission finds every factor, and an instruction for it.
+//! Requires L01 and L03 to L06. Guarantees that emission finds every operand, and an instruction for it.
 
 use tk_tile::ValueId;
 
@@ -14,10 +14,10 @@ use crate::ir::op::{Fragments, Mma, MmaOperand, MmaWait, Product, SharedDot};
 use crate::layout::cut;
 use crate::target::mma::{InstructionName, Tiles};
 
-/// Notes that a buffer holds elements of so many bytes; gives how many there is room for.
+/// Records the size of the elements of a buffer; returns the number for which it has room.
 pub(super) type UseOf<'a> = &'a mut dyn FnMut(usize, u64) -> Result<i64, Fault>;
 
-/// The accumulator stays where it is.
+/// Accumulator and result have the same type and layout.
 fn accumulates(cx: Cx<'_>, acc: ValueId, r: ValueId) -> Check {
     ensure(cx.id(acc) == cx.id(r) && cx.ty(acc) == cx.ty(r), S03, || {
         "accumulator and result differ in type or layout".into()
@@ -39,7 +39,7 @@ pub(super) fn plain(cx: Cx<'_>, dot: &SharedDot, acc: ValueId, r: ValueId, use_o
     Ok(())
 }
 
-/// How instructions of this name cover the result.
+/// The tiling of the result by instructions of this name.
 fn tiles(cx: Cx<'_>, product: Product, instruction: InstructionName, acc: ValueId) -> Result<Tiles, Fault> {
     let tiles = analysis::mma::tiles(cx.kernel, product, instruction, acc);
     let why = "the target has no such instruction, or the accumulator does not lie as it asks for";
@@ -94,7 +94,7 @@ pub(super) fn wait(cx: Cx<'_>, wait: &MmaWait, v: ValueId, r: ValueId) -> Check 
     })
 }
 
-/// What one instruction multiplies of a factor.
+/// The part of an operand that one instruction multiplies.
 pub(super) fn fragments(
     cx: Cx<'_>,
     fragments: &Fragments,

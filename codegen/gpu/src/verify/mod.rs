@@ -1,38 +1,38 @@
-//! Owns what holds for kernels of the last two stages, as numbered invariants, and the types that hold only if they do:
+//! Verifies the numbered invariants of kernels of the last two stages, and constructs the types that guarantee them:
 //! [`LaidOutModule`] and [`ScheduledModule`].
 //!
-//! May assume nothing about a kernel that was read from text, but that it holds one function. Guarantees an answer
-//! without a panic; the first violation in the order of the text is reported.
+//! Requires of a kernel from text only that it has one function. Guarantees a result without a panic; the first
+//! violation in program order is reported.
 //!
 //! Of both stages:
 //!
 //! | | |
 //! |---|---|
 //! | L01 | The module is one kernel without calls and host operations, and what [`tk_tile::verify`] numbers holds for it. |
-//! | L02 | Every operation belongs to the stage: before it is scheduled a kernel has conversions, but no other operation of a machine, no parts of reductions and no buffers. |
+//! | L02 | Every operation belongs to the stage: before it is scheduled a kernel has conversions, but no other target operation, no parts of reductions and no buffers. |
 //! | L03 | A tile of rank 1 and more has a layout; scalars and views have none. |
-//! | L04 | The dimensions of a layout are cut as the extents of its tile are. |
+//! | L04 | The dimensions of a layout are divided as the extents of its tile are. |
 //! | L05 | A layout has the lanes and warps that the kernel is compiled for, and no blocks. |
-//! | L06 | Somebody holds each element of an atom. |
-//! | L07 | The tiles of an operation that works at each place by itself have one layout; so have those of an access to memory, the positions and the result of a `gather`, and accumulator and result of a product. |
-//! | L08 | What a fold leaves behind lies where its operand lay, without the dimension. A running fold keeps the layout. Folds by a function of the user and running folds stay inside of warps. |
-//! | L09 | What `broadcast`, `permute` and a `reshape` that only adds or removes dimensions of extent 1 give lies where it lay. `join` of scalars gives both to each thread, and `split` to scalars takes it from there. |
-//! | L10 | Values that enter, leave and go round in blocks keep their layouts. |
+//! | L06 | Some thread owns each element of an atom. |
+//! | L07 | The tiles of an elementwise operation have one layout; so have those of an access to memory, the positions and the result of a `gather`, and accumulator and result of a product. |
+//! | L08 | The result of a reduction has the layout of its operand without the dimension. A scan keeps the layout. Reductions by a function of the user and scans stay inside of warps. |
+//! | L09 | The result of `broadcast`, `permute` and a `reshape` that only adds or removes dimensions of extent 1 has the layout that moves no element. `join` of scalars gives both to each thread, and `split` to scalars takes them from there. |
+//! | L10 | Values that enter and leave blocks, or are carried by loops, keep their layouts. |
 //! | L11 | A `convert` has one operand, one result of the same type, and nothing else. |
 //!
 //! Of scheduled kernels:
 //!
 //! | | |
 //! |---|---|
-//! | S01 | No operation needs what another warp holds: no conversion between warps, no fold over several of them, no rearrangement that moves elements, and nothing that goes through shared memory in another way than S03 knows. |
-//! | S02 | A fold in parts leaves what [`crate::layout::Layout::partial`] says; the fold of the parts has all of them in registers of each thread, and says how many are of elements. |
-//! | S03 | An operation on shared memory has the operands, results and attributes that it needs, names buffers that exist, and all accesses to a buffer are by elements of one size. |
-//! | S04 | Every access stays in its buffer, and `bases` send no two elements to one place. |
-//! | S05 | Buffers begin at multiples of 16 bytes, factors of groups where their order repeats, end below 4 GiB, and share no place while both are alive: from the first store to the last read, and through loops that only some of the accesses stand in. |
-//! | S06 | What is read from a buffer was stored to it before, in the same block or around it, or by a copy that runs ahead. |
-//! | S07 | Between two accesses to the same bytes of shared memory of which one stores there is a barrier, on every way through branches and loops; only stores to other elements of a buffer, additions, accesses of each thread to places of its `own`, and copies and stores `ahead` into other stages of a multi-stage buffer follow each other without. |
-//! | S08 | A program of several blocks does only what [`crate::passes::cluster`] lets it do, with a warp for each block, on a target whose blocks reach each other. What is remote fills its buffer alone, for one load. Blocks wait for each other before the first store to shared memory. |
-//! | S09 | Every access to memory says its width or its instruction: a power of two of elements that is aligned in memory, adjacent in registers, and inside of view and mask as a whole or not at all. |
+//! | S01 | No operation needs an element that another warp owns: no conversion between warps, no reduction over several of them, no rearrangement that moves elements, and no use of shared memory other than the operations of S03. |
+//! | S02 | A partial reduction has a result with the layout [`crate::layout::Layout::partial`]; the reduction of the partial results has all of them in registers of each thread, and states how many of them are of elements. |
+//! | S03 | An operation on shared memory has the operands, results and attributes that it needs, names existing buffers, and all accesses to a buffer have elements of one size. |
+//! | S04 | Every access is inside of its buffer, and `bases` map no two elements to one offset. |
+//! | S05 | Buffers begin at multiples of 16 bytes, operands of wgmma at multiples of the period of their order, end below 4 GiB, and do not overlap while both are live: from the first store to the last read, and through loops that contain only some of the accesses. |
+//! | S06 | An element that is read from a buffer was stored to it before, in the same block or an enclosing one, or by a copy that runs ahead. |
+//! | S07 | A barrier separates two accesses to the same bytes of shared memory of which one is a store, on every path through branches and loops; except for stores to other elements of a buffer, additions, accesses of each thread to its `own` elements, and copies and stores `ahead` into other stages of a multi-stage buffer. |
+//! | S08 | A program of several blocks contains only operations that [`crate::passes::cluster`] allows, with a warp for each block, on a target with clusters. A remote store alone fills its buffer, for one load. Blocks wait for each other before the first store to shared memory. |
+//! | S09 | Every access to memory has its width or its instruction: a power of two of elements that is aligned in memory, adjacent in registers, and inside of view and mask as a whole or not at all. |
 //! | S10 | Each TMA pipeline is initialized, filled with as many bytes as its producer announces, waited for and released: no warp waits at a barrier where none arrives. |
 
 mod async_copies;
@@ -73,7 +73,7 @@ macro_rules! stage {
                 Ok(Self(kernel))
             }
 
-            /// The kernel, to be changed and verified again.
+            /// Returns the kernel, to be changed and verified again.
             pub fn into_inner(self) -> Kernel {
                 self.0
             }
@@ -89,16 +89,16 @@ macro_rules! stage {
 }
 
 stage! {
-    /// A kernel of which is known which thread owns each element. It cannot be changed; passes take the kernel out.
+    /// A kernel in which the owner of each element is known. It is immutable; passes take the kernel out.
     LaidOutModule, verify_laid_out
 }
 
 stage! {
-    /// A kernel of which is known besides what lies in shared memory when, and where threads wait. It cannot be changed.
+    /// A kernel that also determines when shared memory is used for what, and where threads wait. It is immutable.
     ScheduledModule, verify_selected
 }
 
-/// Checks what holds for kernels with layouts.
+/// Checks the invariants of kernels with layouts.
 ///
 /// # Errors
 /// The first invariant that does not hold.
@@ -116,7 +116,7 @@ pub fn verify_laid_out(kernel: &Kernel) -> Result<(), VerifyError> {
     layouts::check(kernel)
 }
 
-/// Checks what holds for scheduled kernels.
+/// Checks the invariants of scheduled kernels.
 ///
 /// # Errors
 /// The first invariant that does not hold.
@@ -126,7 +126,7 @@ pub fn verify_scheduled(kernel: &Kernel) -> Result<(), VerifyError> {
     clusters(kernel).map_err(|(invariant, message)| whole(invariant, message))
 }
 
-/// Checks what emission relies on: scheduled kernels whose accesses have their instructions.
+/// Checks the invariants on which emission relies: scheduled kernels whose accesses have their instructions.
 ///
 /// # Errors
 /// The first invariant that does not hold.
@@ -147,7 +147,7 @@ fn clusters(kernel: &Kernel) -> Check {
     cluster::waits(kernel).map_err(|message| (Invariant::S08, message.into()))
 }
 
-/// Checks a kernel in which nobody waits yet: all but S07.
+/// Checks a kernel without barriers: all but S07.
 ///
 /// # Errors
 /// The first invariant that does not hold.
@@ -156,7 +156,7 @@ pub fn verify_placed(kernel: &Kernel) -> Result<(), VerifyError> {
     shared_memory::check(kernel).map_err(|(invariant, message)| whole(invariant, message))
 }
 
-/// Checks a kernel whose buffers have no places yet: all but S05, S06 and S07.
+/// Checks a kernel whose buffers have no offsets yet: all but S05, S06 and S07.
 ///
 /// # Errors
 /// The first invariant that does not hold.

@@ -1,6 +1,6 @@
-//! Owns S01 to S04: what scheduled kernels do not hold any more, and each access to shared memory by itself.
+//! Verifies S01 to S04: what scheduled kernels no longer contain, and each access to shared memory by itself.
 //!
-//! May assume L01 and L03 to L06. Guarantees that emission finds every element in its own warp or in a buffer.
+//! Requires L01 and L03 to L06. Guarantees that emission finds every element in its own warp or in a buffer.
 
 use tk_ops::{DType, DotOp, Op, ReduceOp, ScanOp, ShapeOp};
 use tk_tile::verify::is_machine;
@@ -57,7 +57,7 @@ fn stays(cx: Cx<'_>, inst: &Inst) -> Check {
     ensure(conversion::in_warp(from, to, bytes).is_some(), S01, || "it goes through shared memory".into())
 }
 
-/// S01 of a fold.
+/// S01 of a reduction or scan.
 fn one_warp(cx: Cx<'_>, x: ValueId, axis: usize) -> Check {
     let warps = cx.layout(x).map_or(1, |l| l.partial(axis).1.len() as u32);
     ensure(warps == 1, S01, || format!("{warps} warps share the dimension"))
@@ -68,7 +68,7 @@ fn in_place(cx: Cx<'_>, inst: &Inst, op: ShapeOp) -> Check {
     let (Some(x), Some(r)) = (inst.operands.first(), inst.results.first()) else { return Ok(()) };
     let (from, to) = (cx.shape(*x), cx.shape(*r));
     let ok = match (op, cx.layout(*x), cx.layout(*r)) {
-        // L09 has looked at these.
+        // L09 has checked these.
         (ShapeOp::Permute | ShapeOp::Broadcast, _, _) | (_, None, _) | (_, _, None) => true,
         (ShapeOp::Reshape, Some(a), Some(b)) => is_unit(from, to) || a.reshaped(from, to).as_ref() == Some(b),
         (ShapeOp::Join, Some(a), Some(b)) => {
@@ -83,7 +83,7 @@ fn in_place(cx: Cx<'_>, inst: &Inst, op: ShapeOp) -> Check {
     ensure(ok, S01, || "elements have to move".into())
 }
 
-/// Whether a slice is what each thread has of one of equal parts along a dimension.
+/// Returns true if a slice is the elements that each thread owns of one of equal parts along a dimension.
 fn is_part(inst: &Inst, (from, a): (&[u32], &Layout), (to, b): (&[u32], &Layout)) -> bool {
     let starts = inst.attrs.ints("starts").unwrap_or(&[]);
     let mut cut = (0..from.len()).filter(|d| from.get(*d) != to.get(*d));
@@ -111,7 +111,7 @@ fn parts(cx: Cx<'_>, inst: &Inst, op: ReduceOp) -> Check {
     ensure(real, S02, || "`k` is not how many of the results in parts are of elements".into())?;
     let same = inst.operands.iter().all(|v| cx.id(*v) == cx.id(*x) && cx.shape(*v) == cx.shape(*x));
     ensure(same, S02, || "the operands differ in shape or layout".into())?;
-    // What is found in parts: one operand has it when these become one, the results before.
+    // The values of partial results: an operand has them when they are merged, the results before.
     let (found, single) =
         if merge { (&inst.operands, &inst.results) } else { (&inst.results, &inst.operands) };
     let wanted = match single.as_slice() {
@@ -148,10 +148,10 @@ fn dtype(cx: Cx<'_>, v: ValueId) -> Result<DType, Fault> {
     }
 }
 
-/// The most dimensions of a view: no access has more operands that say where.
+/// The most dimensions of a view: no access has more operands for positions.
 const MOST_RANK: usize = 64;
 
-/// How many operands and results an operation has, predicate and stage not counted.
+/// The number of operands and results of an operation, predicate and stage not counted.
 fn arity(op: &GpuOp) -> (std::ops::RangeInclusive<usize>, usize) {
     match op {
         GpuOp::Convert(_) | GpuOp::SharedGather(_) | GpuOp::SharedRank(_) | GpuOp::SharedDot(_) => (1..=1, 1),
@@ -279,7 +279,7 @@ fn ranked(cx: Cx<'_>, v: ValueId, r: ValueId) -> Check {
     })
 }
 
-/// S03 of what is counted.
+/// S03 of a histogram.
 fn counted(cx: Cx<'_>, at: ValueId, mask: &[ValueId]) -> Check {
     let mask = mask.iter().all(|m| {
         cx.id(*m) == cx.id(at) && cx.shape(*m) == cx.shape(at) && cx.ty(*m).dtype() == Some(DType::Bool)
@@ -296,7 +296,7 @@ fn placed(cx: Cx<'_>, placement: &Placement, v: ValueId, room: i64) -> Check {
     }
 }
 
-/// The elements that a buffer has room for, of this size.
+/// The number of elements of this size for which a buffer has room.
 fn used(cx: Cx<'_>, buffer: usize, bytes: u64, sizes: &mut [Option<u64>]) -> Result<i64, Fault> {
     let found = cx.kernel.buffers.get(buffer).zip(sizes.get_mut(buffer));
     let Some((found, size)) = found else { return fault(S03, format!("there is no buffer {buffer}")) };
@@ -306,7 +306,7 @@ fn used(cx: Cx<'_>, buffer: usize, bytes: u64, sizes: &mut [Option<u64>]) -> Res
     Ok(i64::from(found.bytes) / i64::try_from(bytes.max(1)).unwrap_or(i64::MAX))
 }
 
-/// The extents that are reached where positions along `axis` are below `extent`.
+/// The extents that are accessed if positions along `axis` are below `extent`.
 fn along(axis: usize, extent: u32, shape: &[u32]) -> Result<Vec<u32>, Fault> {
     let mut shape = shape.to_vec();
     match shape.get_mut(axis) {
@@ -332,7 +332,7 @@ fn strided(Strides { start, strides }: &Strides, shape: &[u32], room: i64) -> Ch
     })
 }
 
-/// S04 of elements where `bases` say; atoms follow each other.
+/// S04 of elements placed by `bases`; atoms are consecutive.
 fn spread(cx: Cx<'_>, v: ValueId, bases: &[i64], room: i64) -> Check {
     if cx.layout(v).is_none() {
         return fault(S03, "a scalar has no bits of coordinates");

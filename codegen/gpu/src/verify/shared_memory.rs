@@ -1,6 +1,6 @@
-//! Owns S05 and S06: where buffers lie, how long they are alive, and that they are stored to first.
+//! Verifies S05 and S06: offsets and live ranges of buffers, and that they are stored to before they are read.
 //!
-//! May assume L01 and S03. Guarantees that what is stored to a buffer is there when it is read, if threads wait (S07).
+//! Requires L01 and S03. Guarantees that a buffer contains what was stored when it is read, if threads wait (S07).
 
 use tk_tile::flow::{Flow, flow};
 use tk_tile::{BlockId, InstId};
@@ -16,20 +16,20 @@ use crate::ir::shared_access::touched;
 /// An access to a buffer.
 struct Access {
     buffer: usize,
-    /// When it happens, in the order of the text.
+    /// Its position in program order.
     at: usize,
     stores: bool,
-    /// By a copy, which may stand in a branch: it fills the stage for an iteration that may not come.
+    /// A copy, possibly in a branch: it fills the stage for an iteration that may not be executed.
     ahead: bool,
-    /// The blocks around it, the body of the kernel first.
+    /// The enclosing blocks, the body of the kernel first.
     blocks: Vec<BlockId>,
 }
 
-/// What a kernel does to its buffers.
+/// The accesses of a kernel to its buffers.
 #[derive(Default)]
 struct Story {
     accesses: Vec<Access>,
-    /// Where loops begin and end.
+    /// The beginnings and ends of loops.
     loops: Vec<(usize, usize)>,
     now: usize,
 }
@@ -71,7 +71,7 @@ impl Story {
         let (reads, writes) = touched(inst);
         for (list, stores) in [(reads, false), (writes, true)] {
             for buffer in list {
-                // Additions find what was stored before.
+                // Additions read what was stored before.
                 let stores = stores && !crate::ir::shared_access::is_addition(inst);
                 let ahead = matches!(GpuOp::of(inst), Some(GpuOp::AsyncCopy(_) | GpuOp::TmaLoad(_)));
                 self.accesses.push(Access { buffer, at: self.now, stores, ahead, blocks: around.clone() });
@@ -98,7 +98,8 @@ impl Story {
         })
     }
 
-    /// From the first to the last access. If a loop holds only some of them, all of its iterations count.
+    /// The live range: from the first to the last access. If a loop contains only some of them, all of its iterations
+    /// count.
     fn life(&self, buffer: usize) -> Option<(usize, usize)> {
         let times: Vec<usize> = self.accesses.iter().filter(|a| a.buffer == buffer).map(|a| a.at).collect();
         let mut life = (*times.iter().min()?, *times.iter().max()?);

@@ -1,6 +1,6 @@
-//! Owns S03 and S04 of TMA pipelines.
+//! Verifies S03 and S04 of TMA pipelines.
 //!
-//! May assume L01 and L03 to L06. Guarantees that emission finds the barriers of each stage, and what a copy brings.
+//! Requires L01 and L03 to L06. Guarantees that emission finds the mbarriers of each stage, and the box of each copy.
 
 use tk_ops::DType;
 use tk_tile::{BlockId, Inst, ValueId};
@@ -45,13 +45,14 @@ pub(super) fn check(cx: Cx<'_>, inst: &Inst, op: &GpuOp, operands: &[ValueId]) -
     }
 }
 
-/// One warp brings tiles, or a warpgroup that hands registers over.
+/// There is one producer warp, or a warpgroup that releases registers.
 fn beside(cx: Cx<'_>, is: &IsProducerWarp) -> Check {
     let known = is.warps.is_none_or(|n| n == GROUP && moves(cx.kernel));
     ensure(known, S03, || "so many warps bring no tiles".into())
 }
 
-/// Registers are handed over where the warps part: there are those that the launch gave, and a warpgroup does it together.
+/// `setmaxnreg` is at the start of the branches for the roles of warps: the launch provides the registers, and whole
+/// warpgroups execute it.
 fn counted(cx: Cx<'_>, inst: &Inst, count: u32) -> Check {
     let spec = cx.kernel.options.spec;
     let fits = count.is_multiple_of(STEP) && (FEWEST..=spec.registers).contains(&count);
@@ -86,7 +87,7 @@ fn counted(cx: Cx<'_>, inst: &Inst, count: u32) -> Check {
     })
 }
 
-/// The barriers of a TMA pipeline.
+/// The mbarriers of a TMA pipeline.
 fn barriers(cx: Cx<'_>, Pipeline { barriers, stages }: Pipeline) -> Check {
     let found = cx.kernel.buffers.get(barriers);
     let fits = found.is_some_and(|b| Some(b.bytes) == stages.checked_mul(BARRIERS));

@@ -1,8 +1,8 @@
-//! Owns `inline_asm`: instructions of the target for each element.
+//! Emits `inline_asm`: instructions of the target for each element.
 //!
-//! May assume nothing about the text and its constraints, which the program gives. Guarantees that LLVM gets only what it
-//! takes, since it ends the process on other constraints and operands; what instructions there are is the assembler's to
-//! say.
+//! Requires nothing of the text and its constraints, which the program gives. Guarantees that LLVM gets only
+//! constraints and operands that it accepts, since it aborts the process on others; the assembler checks the
+//! instructions.
 
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::BasicValueEnum;
@@ -14,14 +14,14 @@ use super::{Emit, Res, bug};
 /// Bits of a register that elements share.
 const WORD: u32 = 32;
 
-/// The registers of one value for one run of the instructions.
+/// The registers of one value for one execution of the instructions.
 #[derive(Clone, Copy, Debug)]
 struct Registers<'c> {
     /// The type of an element.
     element: BasicTypeEnum<'c>,
-    /// How many registers.
+    /// The number of registers.
     count: usize,
-    /// How many elements are in each.
+    /// The number of elements in each.
     each: u32,
     /// The type of elements that share registers.
     dtype: Option<DType>,
@@ -42,7 +42,7 @@ impl<'c> Emit<'_, 'c> {
         for first in (0..elements).step_by(pack) {
             let mut args = vec![];
             for (column, r) in columns.iter().zip(&ins) {
-                // Where a thread has no more elements, its last one is repeated.
+                // A thread without further elements repeats its last one.
                 let last = column.len().saturating_sub(1);
                 let chunk: Vec<_> =
                     (first..first + pack).filter_map(|n| column.get(n.min(last)).copied()).collect();
@@ -69,12 +69,13 @@ impl<'c> Emit<'_, 'c> {
         Ok(())
     }
 
-    /// The elements that a thread has of a value.
+    /// The elements of a value that a thread owns.
     fn elements_of(&self, v: ValueId) -> Res<Vec<BasicValueEnum<'c>>> {
         if self.shape(v).is_empty() { Ok(vec![self.scalar(v)?]) } else { self.registers(v) }
     }
 
-    /// Elements of less than 32 bits share registers of 32 when several are taken at once.
+    /// The registers of a value: elements of less than 32 bits share registers of 32 bits if several are processed at
+    /// once.
     fn registers_of(&self, v: ValueId, pack: usize) -> Res<Registers<'c>> {
         let dtype = self.dtype(v);
         let element = self.zero(dtype).get_type();
@@ -83,7 +84,7 @@ impl<'c> Emit<'_, 'c> {
             return Ok(Registers { element, count: pack, each: 1, dtype: None });
         }
         let count = pack * width as usize / WORD as usize;
-        // A bool has one bit, and no place among others.
+        // A bool has one bit and is not packed.
         if count == 0 || !matches!(width, 8 | 16) {
             return self.unsupported(format!(
                 "`inline_asm` with `pack = {pack}` for elements of {width} bits, which do not fill registers of {WORD},"
@@ -92,7 +93,7 @@ impl<'c> Emit<'_, 'c> {
         Ok(Registers { element, count, each: WORD / width, dtype })
     }
 
-    /// One run of the instructions: the registers of the results.
+    /// One execution of the instructions: the registers of the results.
     fn assembled(
         &self,
         text: &str,
@@ -119,8 +120,7 @@ impl<'c> Emit<'_, 'c> {
         Ok(if from == ty { x } else { self.builder.build_bit_cast(x, ty, "")? })
     }
 
-    /// The type of the register that each constraint names: those of the results first, as `=r`, then of the values, as
-    /// `r`.
+    /// The type of the register of each constraint: those of the results first, as `=r`, then of the values, as `r`.
     fn constraint_types(
         &self,
         outs: &[Registers<'c>],
@@ -185,7 +185,7 @@ impl<'c> Emit<'_, 'c> {
     }
 }
 
-/// The width of a register; 0 for what is none.
+/// The width of a register; 0 for other types.
 fn bits(ty: BasicTypeEnum<'_>) -> u32 {
     match ty {
         BasicTypeEnum::IntType(t) => t.get_bit_width(),

@@ -1,4 +1,4 @@
-//! Owns atomic operations on device memory: one for each element, by the first of the threads that hold it.
+//! Emits atomic operations on device memory: one for each element, by the first of the threads that own it.
 
 use tk_ops::{AtomicOp, ControlOp, DType, Op};
 use tk_tile::{Inst, Type, ValueId, walk};
@@ -8,8 +8,8 @@ use super::{Emit, Res};
 use crate::target::Atomic;
 
 impl<'c> Emit<'_, 'c> {
-    /// For whom an instruction, or one in its blocks, publishes what the program has written before: the widest scope that is
-    /// wider than the program. `None` if it publishes nothing.
+    /// The scope to which an instruction, or one in its blocks, releases earlier writes of the program: the widest
+    /// scope that is wider than the program. `None` if it releases nothing.
     pub(super) fn released(&self, inst: &Inst) -> Option<&'static str> {
         let func = self.func();
         let inner = inst.blocks.iter().flat_map(|b| walk::insts_in(func, *b)).map(|i| &func.insts[i]);
@@ -51,7 +51,7 @@ impl<'c> Emit<'_, 'c> {
         let places = self.atomic_places(inst, place, rank, mask, like)?;
         let layout = if self.shape(like).is_empty() { None } else { Some(self.layout_id(like)?) };
         let owner = self.is_first(layout)?;
-        // `cas(p, compare, value)`: the operand that is stored comes last.
+        // The operand of `cas(p, compare, value)` that is stored comes last.
         let stored = operand(first + values.saturating_sub(1)).filter(|_| values > 0);
         let stored = stored.map(|v| self.registers(v)).transpose()?;
         let compare =
@@ -62,7 +62,7 @@ impl<'c> Emit<'_, 'c> {
             Type::Tile { elem: tk_tile::Elem::Ptr { pointee, .. }, .. } => pointee,
             Type::Tile { elem, .. } => elem,
         };
-        // A pointer is an address of 64 bits.
+        // A pointer is a 64-bit address.
         let dtype = match element {
             tk_tile::Elem::Scalar(dtype) => *dtype,
             tk_tile::Elem::Ptr { .. } => DType::U64,

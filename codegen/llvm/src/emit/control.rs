@@ -1,4 +1,4 @@
-//! Owns control flow, the program, hints and asserts.
+//! Emits control flow, program indices, hints and asserts.
 
 use inkwell::IntPredicate;
 use inkwell::types::BasicTypeEnum;
@@ -32,7 +32,7 @@ impl<'c> Emit<'_, 'c> {
             ControlOp::If => self.branch(inst),
             ControlOp::Map => self.map(inst),
             ControlOp::MultipleOf | ControlOp::MaxContiguous => self.alias(inst),
-            // A promise that this back end does not use.
+            // A promise that this code generator does not use.
             ControlOp::Assume => Ok(()),
             ControlOp::Assert => self.assert(inst),
             ControlOp::GridBarrier => self.machine.grid_barrier(self),
@@ -55,7 +55,7 @@ impl<'c> Emit<'_, 'c> {
         }
     }
 
-    /// What a value is in LLVM values, in an order that [`Emit::whole`] understands.
+    /// The LLVM values of a value, in the order of [`Emit::whole`].
     fn parts(&self, v: ValueId) -> Res<Vec<BasicValueEnum<'c>>> {
         Ok(match self.value(v)? {
             Val::Scalar(x) => vec![*x],
@@ -68,7 +68,7 @@ impl<'c> Emit<'_, 'c> {
         })
     }
 
-    /// The value of type and layout of `like` from its LLVM values.
+    /// The value with the type and layout of `like` from its LLVM values.
     fn whole(&self, like: ValueId, parts: &[BasicValueEnum<'c>]) -> Res<Val<'c>> {
         let missing = || Stop::Bug("a value has too few parts".into());
         Ok(match self.ty(like) {
@@ -85,7 +85,7 @@ impl<'c> Emit<'_, 'c> {
         })
     }
 
-    /// Phis for the parts of values that come from here.
+    /// Phis for the parts of values, with incoming values from the current block.
     fn phis(&self, types: &[BasicTypeEnum<'c>]) -> Res<Vec<PhiValue<'c>>> {
         types.iter().map(|t| Ok(self.builder.build_phi(*t, "")?)).collect()
     }
@@ -94,7 +94,7 @@ impl<'c> Emit<'_, 'c> {
         values.iter().map(|v| self.parts(*v)).collect()
     }
 
-    /// Defines values from phis, of which each takes as many as it has parts.
+    /// Defines values from phis, each from as many as it has parts.
     fn define_phis(&mut self, values: &[ValueId], counts: &[usize], phis: &[PhiValue<'c>]) -> Res<()> {
         let mut rest = phis;
         for (v, n) in values.iter().zip(counts) {
@@ -107,18 +107,18 @@ impl<'c> Emit<'_, 'c> {
         Ok(())
     }
 
-    /// The block where code goes.
+    /// The current block of the builder.
     pub fn here(&self) -> Res<inkwell::basic_block::BasicBlock<'c>> {
         self.builder.get_insert_block().ok_or_else(|| Stop::Bug("no block is open".into()))
     }
 
-    /// A block behind those of the function.
+    /// Appends a block to the function.
     pub fn new_block(&self, name: &str) -> inkwell::basic_block::BasicBlock<'c> {
         self.context.append_basic_block(self.function, name)
     }
 
-    /// A scalar of the program, which all lanes have, as the target branches on it. A function of elements has other
-    /// scalars in each lane.
+    /// A scalar of the program, which is uniform, in the form on which the target branches. Scalars in a function of
+    /// elements are not uniform.
     fn uniform(&self, x: IntValue<'c>) -> Res<IntValue<'c>> {
         if self.nested.is_some() || x.is_const() { Ok(x) } else { self.machine.uniform(self, x) }
     }
@@ -128,7 +128,7 @@ impl<'c> Emit<'_, 'c> {
         rewrite::yielded(self.func(), block).to_vec()
     }
 
-    /// Counts in 64 bits, so that the last step does not overflow. A step of 0 makes no iteration.
+    /// Counts in 64 bits, so that the last step does not overflow. A step of 0 executes no iteration.
     fn for_loop(&mut self, inst: &Inst) -> Res<()> {
         let ([lo, hi, step, init @ ..], [body]) = (inst.operands.as_slice(), inst.blocks.as_slice()) else {
             return bug("a loop has bounds and a body");
@@ -224,7 +224,7 @@ impl<'c> Emit<'_, 'c> {
         Ok(())
     }
 
-    /// Whether there are atomics in a block: it may wait for other programs.
+    /// Returns true if a block contains atomics: it may wait for other programs.
     fn is_atomic(&self, block: BlockId) -> bool {
         let ops = walk::insts_in(self.func(), block);
         ops.into_iter().any(|i| matches!(self.func().insts[i].op, Op::Atomic(_)))
@@ -258,7 +258,7 @@ impl<'c> Emit<'_, 'c> {
         self.define_phis(&inst.results, &counts, &phis)
     }
 
-    /// Fails at the first element that is false, as the interpreter counts them.
+    /// Fails at the first element that is false, in the order of the interpreter.
     fn assert(&mut self, inst: &Inst) -> Res<()> {
         let x = self.operand(inst, 0)?;
         let b = self.builder;
@@ -286,7 +286,7 @@ impl<'c> Emit<'_, 'c> {
             });
         }
         let Some((fails, element)) = first else { return Ok(()) };
-        // In a function of elements each thread has elements of its own, or combines what another one does not.
+        // In a function of elements each thread has elements of its own, or combines what no other thread does.
         let own = match (self.nested, shape.is_empty()) {
             (Some(_), _) => None,
             (None, true) => self.is_first(None)?,
@@ -297,7 +297,7 @@ impl<'c> Emit<'_, 'c> {
         self.machine.assert(self, &Failing { fails, own, element, text, shape })
     }
 
-    /// Does something where a predicate holds; `None` is always true.
+    /// Executes `act` only where a predicate is true; `None` is always true.
     pub fn act_where(&self, predicate: Option<IntValue<'c>>, act: impl FnOnce() -> Res<()>) -> Res<()> {
         let Some(p) = predicate else { return act() };
         let (inside, after) = (self.new_block("lane"), self.new_block("all"));

@@ -1,6 +1,6 @@
-//! Owns coordinates: which element of a tile a register of this thread holds.
+//! Computes coordinates: which element of a tile a register of this thread owns.
 //!
-//! Guarantees that the part that depends on the thread is computed once for each layout, at the entry.
+//! Guarantees that the part that depends on the thread is computed once for each layout, in the entry block.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ impl<'c> Emit<'_, 'c> {
         self.kernel.layouts.find(id).ok_or_else(|| Stop::Bug(format!("{id} is no layout")))
     }
 
-    /// Computes the coordinates of register 0 for every layout that some value has, where they are visible everywhere.
+    /// Computes the coordinates of register 0 for every layout of some value, where they dominate all uses.
     pub(super) fn layouts_at_entry(&mut self) -> Res<()> {
         let mut used: Vec<LayoutId> = self.kernel.of.iter().copied().flatten().collect();
         used.sort_unstable();
@@ -103,7 +103,7 @@ impl<'c> Emit<'_, 'c> {
         self.threads.get(&layout).cloned().ok_or_else(|| Stop::Bug(format!("{layout} has no coordinates")))
     }
 
-    /// The coordinate along a dimension of an element that a register of this thread holds.
+    /// The coordinate along a dimension of the element that a register of this thread owns.
     pub fn coord(&self, layout: LayoutId, register: usize, dim: usize) -> Res<IntValue<'c>> {
         let base = self.thread_coords(layout)?.get(dim).copied();
         let base = base.ok_or_else(|| Stop::Bug(format!("{layout} has no dimension {dim}")))?;
@@ -112,7 +112,7 @@ impl<'c> Emit<'_, 'c> {
         self.join(held, base, at, dim)
     }
 
-    /// The coordinate of a thread and that of a register, together.
+    /// Combines the coordinate of a thread with that of a register.
     fn join(&self, layout: &Layout, base: IntValue<'c>, at: u32, dim: usize) -> Res<IntValue<'c>> {
         let at = u64::from(at);
         if at == 0 {
@@ -122,13 +122,13 @@ impl<'c> Emit<'_, 'c> {
         if layout.is_disjoint() {
             return Ok(self.builder.build_int_nuw_add(base, ty.const_int(at, false), "")?);
         }
-        // Atoms follow each other; inside of one it is an exclusive or.
+        // Atoms are consecutive; inside of one it is an exclusive or.
         let inside = (1u64 << layout.atom().out_bits().get(dim).copied().unwrap_or(0)) - 1;
         let near = self.builder.build_xor(base, ty.const_int(at & inside, false), "")?;
         Ok(self.builder.build_int_nuw_add(near, ty.const_int(at & !inside, false), "")?)
     }
 
-    /// The place in row-major order of the element that a register of this thread holds.
+    /// The row-major index of the element that a register of this thread owns.
     pub fn position(&self, layout: LayoutId, shape: &[u32], register: usize) -> Res<IntValue<'c>> {
         let mut at = self.i32().const_zero();
         for (dim, stride) in tk_gpu::ir::attrs::row_major(shape).iter().enumerate() {
@@ -139,7 +139,7 @@ impl<'c> Emit<'_, 'c> {
         Ok(at)
     }
 
-    /// Whether register `register` of this thread holds an element and no padding; `None` if it always does.
+    /// Returns true if register `register` of this thread owns an element and not padding; `None` if it always does.
     pub fn is_real(&self, layout: LayoutId, shape: &[u32], register: usize) -> Res<Option<IntValue<'c>>> {
         let mut all: Option<IntValue<'c>> = None;
         for (d, n) in shape.iter().enumerate() {
@@ -158,8 +158,8 @@ impl<'c> Emit<'_, 'c> {
         Ok(all)
     }
 
-    /// Whether this thread is the first of those that hold the same elements; `None` if no two do. For a scalar, whether
-    /// it is thread 0.
+    /// Returns true if this thread is the first of those that own the same elements; `None` if no two do. For a scalar,
+    /// true if it is thread 0.
     pub fn is_first(&self, layout: Option<LayoutId>) -> Res<Option<IntValue<'c>>> {
         let threads = self.kernel.options.threads();
         // In a function of elements, a scalar, or a tile of one, is one of many.
@@ -181,7 +181,7 @@ impl<'c> Emit<'_, 'c> {
         Ok(Some(self.builder.build_int_compare(inkwell::IntPredicate::EQ, bits, self.int(0), "")?))
     }
 
-    /// Both predicates; `None` is always true.
+    /// The conjunction of two predicates; `None` is always true.
     pub fn both(&self, a: Option<IntValue<'c>>, b: Option<IntValue<'c>>) -> Res<Option<IntValue<'c>>> {
         Ok(match (a, b) {
             (Some(a), Some(b)) => Some(self.builder.build_and(a, b, "")?),
@@ -189,8 +189,8 @@ impl<'c> Emit<'_, 'c> {
         })
     }
 
-    /// The registers of `layout` whose elements have the same coordinates if those along `ignored` are left out, each list
-    /// in the order of the coordinate along `ignored`, with the list of the first coming first.
+    /// The registers of `layout` whose elements have the same coordinates except along `ignored`, each list in the
+    /// order of the coordinate along `ignored`, and the list of the first register first.
     pub fn rows(&self, layout: &Layout, ignored: usize) -> Vec<(Vec<u32>, Vec<usize>)> {
         let mut rows: BTreeMap<Vec<u32>, Vec<(u32, usize)>> = BTreeMap::new();
         for r in 0..layout.registers() {

@@ -1,5 +1,5 @@
-//! Owns matrix products of plain multiplications: both factors lie in shared memory in row-major order, and every thread
-//! goes along the dimension that is summed.
+//! Emits matrix products of plain multiplications: both operands are in shared memory in row-major order, and every
+//! thread loops over the dimension of the sum.
 
 use std::collections::BTreeMap;
 
@@ -11,15 +11,15 @@ use tk_tile::{Inst, ValueId};
 use super::{Emit, Res, Stop, bug};
 use crate::target::{Access, Space};
 
-/// A factor in shared memory.
+/// An operand in shared memory.
 #[derive(Clone, Copy)]
 struct Factor<'c> {
     dtype: DType,
-    /// The place of its element for the first step, of the row or column of register 0.
+    /// The address of its element for the first step, in the row or column of register 0.
     base: IntValue<'c>,
-    /// Bytes from one row (of `a`) or column (of `b`) to the next.
+    /// Bytes between adjacent rows (of `a`) or columns (of `b`).
     across: i64,
-    /// Bytes from one step to the next.
+    /// Bytes between adjacent steps.
     along: i64,
 }
 
@@ -31,7 +31,7 @@ impl<'c> Emit<'_, 'c> {
         let shape = self.shape(r);
         let k = op.product.k;
         let to = self.dtype(r).ok_or_else(|| Stop::Bug("a product of pointers".into()))?;
-        // Halves accumulate in f32, as the interpreter does.
+        // f16 accumulates in f32, as in the interpreter.
         let wide = if matches!(to, DType::F16 | DType::BF16) { DType::F32 } else { to };
         let [a, b] = self.factors((inst, op), r, shape)?;
         if !held.is_disjoint() {
@@ -82,7 +82,7 @@ impl<'c> Emit<'_, 'c> {
         Ok([factor(0)?, factor(1)?])
     }
 
-    /// Whether a register is no padding along one dimension.
+    /// Returns true if a register is not padding along one dimension.
     fn real_along(
         &self,
         layout: tk_gpu::ir::kernel::LayoutId,
@@ -98,7 +98,7 @@ impl<'c> Emit<'_, 'c> {
         }
     }
 
-    /// The element of a factor for a row or column and a step; read once for all that use it.
+    /// The element of an operand for a row or column and a step; read once for all its uses.
     fn element(
         &self,
         known: &mut BTreeMap<u32, BasicValueEnum<'c>>,

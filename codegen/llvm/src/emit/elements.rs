@@ -1,7 +1,7 @@
-//! Owns functions of elements: the blocks of `map`, of `reduce` and of `scan`, which run once for each register.
+//! Emits functions of elements: the blocks of `map`, of `reduce` and of `scan`, once for each register.
 //!
-//! In such a block a scalar differs from thread to thread, and control flow with it: so nothing in it may need another
-//! thread. Padding is no element: what would show that the block ran for it is left out there.
+//! In such a block scalars and control flow differ between threads, so no operation in it may need another thread.
+//! Padding is no element: side effects of the block are suppressed for it.
 
 use inkwell::values::{BasicValueEnum, IntValue};
 use tk_gpu::ir::op::GpuOp;
@@ -14,10 +14,10 @@ use super::value::Val;
 use super::{Emit, Res, Stop};
 
 impl<'c> Emit<'_, 'c> {
-    /// Whether an instruction can be emitted where it stands.
+    /// Checks that an instruction can be emitted in its block.
     pub(super) fn allowed(&self, inst: &Inst) -> Res<()> {
         let Some(nested) = self.nested else { return Ok(()) };
-        // Every thread holds a tile of one element of its own.
+        // Every thread owns a tile of one element.
         let is_spread = |v: &ValueId| match self.ty(*v) {
             Type::Tile { shape, .. } => shape.iter().any(|n| *n != 1),
             Type::View { .. } => false,
@@ -36,7 +36,7 @@ impl<'c> Emit<'_, 'c> {
             {
                 self.unsupported(format!("`{name}` in a function that combines elements"))
             }
-            // The thread that acts for those with the same element alone knows what it got.
+            // Only the thread that acts for those with the same element receives its result.
             Op::Atomic(_) if self.is_first(None)?.is_some() && !inst.results.is_empty() => {
                 self.unsupported(format!("`{name}` in a function of elements of so small a tile"))
             }
@@ -55,7 +55,7 @@ impl<'c> Emit<'_, 'c> {
         }
     }
 
-    /// Whether it shows that a block ran: it fails, does not end, or touches memory.
+    /// Returns true if a block has side effects: it fails, may not terminate, or accesses memory.
     pub(super) fn has_side_effects(&self, block: BlockId) -> bool {
         walk::insts_in(self.func(), block).into_iter().any(|i| match self.func().insts[i].op {
             Op::Memory(_) | Op::Atomic(_) => true,
@@ -89,8 +89,8 @@ impl<'c> Emit<'_, 'c> {
         tk_tile::rewrite::yielded(self.func(), block).iter().map(|v| self.scalar(*v)).collect()
     }
 
-    /// Does something only where a predicate holds, if it has side effects; gives `otherwise` elsewhere. Anything else is done
-    /// everywhere.
+    /// Executes code only where a predicate is true, if it has side effects, and returns `otherwise` elsewhere. Code
+    /// without side effects is executed everywhere.
     pub(super) fn only_where(
         &mut self,
         predicate: Option<IntValue<'c>>,
@@ -117,7 +117,7 @@ impl<'c> Emit<'_, 'c> {
             .collect()
     }
 
-    /// The block runs for each register.
+    /// Executes the block for each register.
     pub(super) fn map(&mut self, inst: &Inst) -> Res<()> {
         let block = *inst.blocks.first().ok_or_else(|| Stop::Bug("`map` has a block".into()))?;
         let operands = inst.operands.iter().map(|v| self.registers(*v)).collect::<Res<Vec<_>>>()?;

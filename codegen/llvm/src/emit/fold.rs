@@ -1,8 +1,9 @@
-//! Owns reductions inside of warps.
+//! Emits reductions inside of warps.
 //!
-//! What is folded is a *state*, one or more values for each element ([`tk_gpu::ir::attrs::state`]): in registers first,
-//! then by shuffles between lanes. Of what is in a warp, neighbours are combined first, the earlier one as the first argument
-//! of a function of the user. One that needs the order of all elements has them in one warp, in their order.
+//! A reduction combines *states*, one or more values for each element ([`tk_gpu::ir::attrs::state`]): in registers
+//! first, then between lanes with shuffles. Within a warp, neighbours are combined first, the earlier one as the first
+//! argument of a function of the user. A reduction that depends on the order of all elements has them in one warp, in
+//! their order.
 
 use std::collections::BTreeMap;
 
@@ -19,21 +20,21 @@ use super::state::Nested;
 use super::{Emit, Res, Stop, bug};
 use crate::target::Lane;
 
-/// What is folded: a value, or several that belong together.
+/// The state of a reduction: one or more values.
 pub type State<'c> = Vec<BasicValueEnum<'c>>;
 
-/// How two states become one.
+/// How two states are combined.
 pub struct Combine<'i> {
     /// The instruction.
     pub inst: &'i Inst,
-    /// What it folds with; `None` for the block of the instruction.
+    /// The operation; `None` for the block of the instruction.
     pub op: Option<ReduceOp>,
     /// The element types of a state; `None` for pointers.
     pub dtypes: Vec<Option<DType>>,
 }
 
 impl Combine<'_> {
-    /// Whether it shows that it was done.
+    /// Returns true if it has side effects.
     pub fn has_side_effects(&self, e: &Emit<'_, '_>) -> bool {
         self.op.is_none() && self.inst.blocks.iter().any(|b| e.has_side_effects(*b))
     }
@@ -58,7 +59,7 @@ impl<'c> Emit<'_, 'c> {
         let held = self.kernel.layouts.get(layout).clone();
         let states = self.states(inst, &combine, merge)?;
         let held_along = self.shape(x).get(axis).copied().unwrap_or(1);
-        // Of the results of warps, those of the first `k` are real.
+        // Of the partial results of warps, the first `k` are real.
         let extent = inst.attrs.int("k").and_then(|k| u32::try_from(k).ok()).unwrap_or(held_along);
         let ragged = tk_gpu::layout::padded(held_along) != extent;
         let mut done: BTreeMap<Vec<u32>, State<'c>> = BTreeMap::new();
@@ -108,18 +109,18 @@ impl<'c> Emit<'_, 'c> {
         Ok(states)
     }
 
-    /// An element as another type; bool counts as 0 and 1.
+    /// An element converted to another type; bool becomes 0 and 1.
     pub fn converted(&self, x: BasicValueEnum<'c>, from: DType, to: DType) -> Res<BasicValueEnum<'c>> {
         if from == to { Ok(x) } else { self.with_scalars(|e| e.cast(x, from, to)) }
     }
 
-    /// Whether the coordinate of a register along an axis is below an extent.
+    /// Returns true if the coordinate of a register along an axis is below an extent.
     pub fn is_along(&self, layout: LayoutId, n: usize, axis: usize, extent: u32) -> Res<IntValue<'c>> {
         let at = self.coord(layout, n, axis)?;
         Ok(self.builder.build_int_compare(IntPredicate::ULT, at, self.int(extent), "")?)
     }
 
-    /// Folds states that are in the order of their positions, neighbours first, so that rounding errors grow with the
+    /// Reduces states in the order of their positions, neighbours first, so that rounding errors grow with the
     /// logarithm of their number.
     fn in_registers(
         &mut self,
@@ -140,8 +141,8 @@ impl<'c> Emit<'_, 'c> {
         row.pop().ok_or_else(|| Stop::Bug("nothing to fold".into()))
     }
 
-    /// Combines states of which the second, or both, may be of padding. Padding lies behind what is real, so the result
-    /// is real if the first is.
+    /// Combines states of which the second, or both, may be of padding. Padding comes after elements, so the result is
+    /// real if the first is.
     fn guarded(
         &mut self,
         combine: &Combine<'_>,
@@ -155,7 +156,7 @@ impl<'c> Emit<'_, 'c> {
         Ok((kept.collect::<Res<_>>()?, a.1))
     }
 
-    /// Folds what the lanes of a warp hold along an axis; all of them get the result.
+    /// Reduces the states of the lanes of a warp along an axis; all of them get the result.
     fn between_lanes(
         &mut self,
         combine: &Combine<'_>,
@@ -168,7 +169,7 @@ impl<'c> Emit<'_, 'c> {
             .filter_map(|i| atom.basis(InDim::Lane, i).and_then(|b| b.get(axis).copied()).map(|c| (c, i)))
             .filter(|(c, _)| *c != 0)
             .collect();
-        // Blocks of neighbours become one, then neighbouring blocks.
+        // Blocks of neighbours are reduced, then adjacent blocks.
         bits.sort_unstable();
         for (_, i) in bits {
             let lane = Lane::Xor(1 << i);
@@ -178,7 +179,7 @@ impl<'c> Emit<'_, 'c> {
                 row = (self.combined(combine, &row.0, &other)?, None);
                 continue;
             }
-            // The lane whose bit is 0 holds what comes first.
+            // The lane whose bit is 0 owns the earlier state.
             let bit = self.builder.build_and(self.tid, self.int(1 << i), "")?;
             let first = self.builder.build_int_compare(IntPredicate::EQ, bit, self.int(0), "")?;
             let choose = |a: BasicValueEnum<'c>, b: BasicValueEnum<'c>| -> Res<BasicValueEnum<'c>> {
@@ -198,7 +199,7 @@ impl<'c> Emit<'_, 'c> {
         Ok(row)
     }
 
-    /// Two states as one; `a` comes first.
+    /// Combines two states; `a` comes first.
     pub fn combined(
         &mut self,
         combine: &Combine<'_>,
@@ -228,7 +229,8 @@ impl<'c> Emit<'_, 'c> {
         Ok(vec![self.with_scalars(|e| e.elementwise(with, &[d, d], d, fast, &[*a, *b]))?])
     }
 
-    /// The larger (smaller) of two elements with its position; of equal ones the first. NaN wins, and -0 is less than +0.
+    /// The larger (smaller) of two elements with its position; of equal ones the first. NaN wins, and -0 is less than
+    /// +0.
     fn better(
         &self,
         op: ReduceOp,
@@ -269,7 +271,7 @@ impl<'c> Emit<'_, 'c> {
         Ok(vec![builder.build_select(takes, *y, *x, "")?, builder.build_select(takes, *j, *i, "")?])
     }
 
-    /// Defines the results from what each row became.
+    /// Defines the results from the state of each row.
     fn define_folded(
         &mut self,
         inst: &Inst,
@@ -279,7 +281,7 @@ impl<'c> Emit<'_, 'c> {
     ) -> Res<()> {
         let part = inst.attrs.flag("part");
         let missing = || Stop::Bug("a result of a fold is in no row".into());
-        // Positions are what is asked of a state of two.
+        // Positions are the requested part of a state of two.
         let position = matches!(combine.op, Some(ReduceOp::ArgMax | ReduceOp::ArgMin)) && !part;
         for (n, r) in inst.results.iter().enumerate() {
             let of = if position { 1 } else { n };
@@ -298,7 +300,7 @@ impl<'c> Emit<'_, 'c> {
         Ok(())
     }
 
-    /// The coordinates of each register of a result, without those along a folded axis that it still has.
+    /// The coordinates of each register of a result, without those along a reduced axis that it still has.
     fn rows_of(&self, r: ValueId, folded: Option<usize>) -> Res<Vec<Vec<u32>>> {
         if self.shape(r).is_empty() {
             return Ok(vec![vec![]]);
@@ -315,8 +317,9 @@ impl<'c> Emit<'_, 'c> {
     }
 }
 
-/// The registers along an axis in groups, each of which is folded by itself. A lane has elements of every atom of a tile that has
-/// several along the axis, so a function that needs the order of all elements folds one atom after the other.
+/// The registers along an axis in groups, each of which is reduced by itself. If a tile has several atoms along the
+/// axis, a lane has elements of each, so a function that depends on the order of all elements reduces one atom after
+/// the other.
 fn in_order(inst: &Inst, held: &Layout, axis: usize, regs: Vec<usize>) -> Vec<Vec<usize>> {
     if !inst.attrs.flag("ordered") {
         return vec![regs];

@@ -1,4 +1,4 @@
-//! Owns accesses to device memory through tiles of pointers, and the grouping of registers into wide accesses.
+//! Emits accesses to device memory through tiles of pointers, and groups registers into wide accesses.
 
 use std::rc::Rc;
 
@@ -31,7 +31,7 @@ impl<'c> Emit<'_, 'c> {
         }
     }
 
-    /// The bytes of what a tile of pointers, or a view, holds.
+    /// The size of an element of a tile of pointers, or of a view.
     pub fn pointee_bytes(&self, v: ValueId) -> Res<u32> {
         match self.ty(v) {
             tk_tile::Type::Tile { elem: tk_tile::Elem::Ptr { pointee, .. }, .. } => {
@@ -61,7 +61,7 @@ impl<'c> Emit<'_, 'c> {
             (Tile::Splat(p), Tile::Splat(at)) => {
                 Tile::Splat(moved(p.into_int_value(), at.into_int_value())?.into())
             }
-            // An offset does not overflow (E0712), so what is added last can be added to the address.
+            // An offset does not overflow (E0712), so the last addend can be added to the address.
             (Tile::Splat(p), Tile::Affine { base, offsets }) => {
                 let base = moved(p.into_int_value(), base)?;
                 Tile::Affine { base, offsets: Rc::new(offsets.iter().map(|o| o * size).collect()) }
@@ -86,7 +86,7 @@ impl<'c> Emit<'_, 'c> {
         Ok(())
     }
 
-    /// How many consecutive registers of `tile` one access serves.
+    /// The number of consecutive registers of `tile` that one access moves.
     pub(super) fn vector(&self, inst: &Inst, tile: ValueId) -> Res<u32> {
         if self.shape(tile).is_empty() {
             return Ok(1);
@@ -102,7 +102,8 @@ impl<'c> Emit<'_, 'c> {
         })
     }
 
-    /// Where the wide accesses through a tile of pointers go, the first register of each; `vector` neighbours at once.
+    /// The addresses of the wide accesses through a tile of pointers, the first register of each; `vector` neighbours
+    /// at once.
     pub(super) fn places(&self, p: ValueId, mask: Option<ValueId>, vector: u32) -> Res<Vec<Place<'c>>> {
         let pointers = self.tile(p)?;
         let mask = mask.map(|m| self.tile(m)).transpose()?;
@@ -133,7 +134,7 @@ impl<'c> Emit<'_, 'c> {
         self.read_now_or_late(r, Late { vector, places, other, caching: Caching::of(&inst.attrs) })
     }
 
-    /// Reads a tile, unless it is stored chunk by chunk: then the store reads it.
+    /// Reads a tile, unless its store reads it in chunks.
     pub(super) fn read_now_or_late(&mut self, r: ValueId, what: Late<'c>) -> Res<()> {
         if self.chunked.contains(&r) {
             self.late.insert(r, what);
@@ -143,7 +144,7 @@ impl<'c> Emit<'_, 'c> {
         self.define_regs(r, regs)
     }
 
-    /// Reads elements of `like` in wide accesses, those with these numbers.
+    /// Reads these elements of `like` in wide accesses.
     pub(super) fn read(
         &self,
         like: ValueId,
@@ -169,7 +170,7 @@ impl<'c> Emit<'_, 'c> {
         Ok(regs)
     }
 
-    /// Writes the elements of a tile in wide accesses; of threads that hold the same, the first writes.
+    /// Writes the elements of a tile in wide accesses; of threads that own the same, the first writes.
     pub fn write(&self, value: ValueId, (vector, places): (u32, &[Place<'c>]), caching: Caching) -> Res<()> {
         let dtype = self.dtype(value);
         let regs = self.registers(value)?;
@@ -197,13 +198,13 @@ impl<'c> Emit<'_, 'c> {
         Access { predicate, near, caching, ..access }
     }
 
-    /// The type of an element as it lies in memory: bool is a byte.
+    /// The type of an element in memory: bool is a byte.
     pub fn memory_type(&self, dtype: Option<DType>) -> inkwell::types::BasicTypeEnum<'c> {
         let zero = self.zero(dtype);
         if dtype == Some(DType::Bool) { self.context.i8_type().into() } else { zero.get_type() }
     }
 
-    /// An element as it lies in memory.
+    /// Converts an element to its form in memory.
     pub fn to_memory(&self, dtype: Option<DType>, x: BasicValueEnum<'c>) -> Res<BasicValueEnum<'c>> {
         if dtype != Some(DType::Bool) {
             return Ok(x);
@@ -211,7 +212,7 @@ impl<'c> Emit<'_, 'c> {
         Ok(self.builder.build_int_z_extend(x.into_int_value(), self.context.i8_type(), "")?.into())
     }
 
-    /// An element from memory.
+    /// Converts an element from its form in memory.
     pub fn from_memory(&self, dtype: Option<DType>, x: BasicValueEnum<'c>) -> Res<BasicValueEnum<'c>> {
         if dtype != Some(DType::Bool) {
             return Ok(x);
@@ -245,7 +246,7 @@ impl<'c> Emit<'_, 'c> {
     }
 }
 
-/// Whether a predicate is known to hold.
+/// Returns true if a predicate is known to hold.
 pub fn is_true(x: IntValue<'_>) -> bool {
     x.get_zero_extended_constant() == Some(1)
 }

@@ -1,8 +1,8 @@
-//! Owns matrix products by warpgroups: the right factor lies in shared memory, the left one does too or is held as
-//! words, and accumulators stay in registers. Products are begun, and waited for before anything else touches their sums.
+//! Emits wgmma: the right operand is in shared memory, the left one is too or is in registers as words, and
+//! accumulators stay in registers. Products are issued, and waited for before anything else uses their accumulators.
 //!
-//! May assume what the verifier of scheduled kernels says of `mma`. Guarantees that every address is that of the group plus
-//! what depends on the step.
+//! Requires `mma` as verified in scheduled kernels. Guarantees that every address is that of the warpgroup plus an
+//! offset that depends on the step.
 
 use inkwell::values::{BasicValueEnum, IntValue};
 use tk_gpu::analysis::wgmma_shared::{self, WgmmaShared};
@@ -18,7 +18,7 @@ use crate::target::request::Product;
 use crate::target::request::{Left, Lies, Step, WgmmaOperands, words_of};
 
 impl<'c> Emit<'_, 'c> {
-    /// A product of groups.
+    /// A product by warpgroups.
     pub(super) fn multiply_in_groups(
         &mut self,
         (inst, op): (&Inst, &Mma),
@@ -56,7 +56,7 @@ impl<'c> Emit<'_, 'c> {
         self.define_regs(r, sums)
     }
 
-    /// Its instructions: step by step along K, in each all rows and columns of the group.
+    /// Its instructions: step by step along K, in each all rows and columns of the warpgroup.
     fn together(
         &mut self,
         (inst, op): (&Inst, &Mma),
@@ -88,7 +88,7 @@ impl<'c> Emit<'_, 'c> {
                     let instruction = ((((m * atoms[1] + n) << rows) + row) << columns) + column;
                     let inside = offset(0, [row << matrix.m, at]);
                     let of_left = i64::from(m * along.repeats + atom);
-                    // Words are those of an atom of the factor, steps first, then rows.
+                    // Words are those of an atom of the operand, steps first, then rows.
                     let held =
                         (((of_left << (along.log2 - matrix.k)) + i64::from(step)) << rows) + i64::from(row);
                     let left = if left.is_some() { of_left * size(0) + inside } else { held * words };
@@ -108,7 +108,7 @@ impl<'c> Emit<'_, 'c> {
         Ok(WgmmaOperands { product: *product, left, right, steps })
     }
 
-    /// The number of the group of this thread, as a value that is the same in a warp.
+    /// The number of the warpgroup of this thread, as a value that is uniform in a warp.
     fn group(&self, warps: u32) -> Res<IntValue<'c>> {
         let threads = self.kernel.options.threads();
         let by = self.int(threads.lane_bits + warps);
@@ -120,7 +120,7 @@ impl<'c> Emit<'_, 'c> {
         }
     }
 
-    /// Where a factor lies; `None` if it is in registers.
+    /// The location of an operand in shared memory; `None` if it is in registers.
     fn side_lies(
         &self,
         (inst, op): (&Inst, &Mma),
@@ -153,7 +153,7 @@ impl<'c> Emit<'_, 'c> {
         Ok(Some(Lies { address, swizzled }))
     }
 
-    /// The words of a left factor in registers: those of an instruction, rows, steps along K, atoms.
+    /// The words of a left operand in registers: those of an instruction, rows, steps along K, atoms.
     fn left_words(
         &mut self,
         inst: &Inst,

@@ -1,8 +1,8 @@
-//! Owns matrix products by instructions: fragments are read from shared memory step by step along K, or are held in
-//! registers already; accumulators stay in registers.
+//! Emits matrix products by instructions of a warp: fragments are read from shared memory step by step along K, or are
+//! in registers already; accumulators stay in registers.
 //!
-//! May assume what the verifier of scheduled kernels says of `mma`. Guarantees that every address is the start of a buffer
-//! plus what depends on the thread and the step ([`Lying::access`]).
+//! Requires `mma` as verified in scheduled kernels. Guarantees that every address is the start of a buffer plus an
+//! offset that depends on the thread and the step ([`Lying::access`]).
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -25,12 +25,12 @@ use super::{Emit, Res, Stop, bug};
 use crate::target::request::Product;
 use crate::target::{Access, Space};
 
-/// The bits of an f32 that a tf32 has not.
+/// The bits of an f32 that a tf32 lacks.
 const TF32_LEAVES_OUT: u32 = 0x1FFF;
-/// The bit of an f32 that a quiet NaN has.
+/// The quiet bit of a NaN of f32.
 const QUIET: u32 = 0x0040_0000;
 
-/// A factor.
+/// An operand.
 struct Side<'c> {
     fragment: Fragment,
     dtype: DType,
@@ -42,60 +42,61 @@ struct Side<'c> {
 /// The words of the instructions of a step.
 type Words<'c> = Vec<Vec<BasicValueEnum<'c>>>;
 
-/// A factor for one step.
+/// An operand for one step.
 struct Step<'c> {
-    /// What is multiplied with the other factor.
+    /// The words that are multiplied with the other operand.
     all: Words<'c>,
-    /// What `all` leaves out of each element, and `all` once more without what is not finite.
+    /// The remainder of each element that `all` leaves out, and `all` once more without non-finite elements.
     rest: Option<(Words<'c>, Words<'c>)>,
 }
 
-/// How an instruction reads the bits of its factors.
+/// How an instruction reads the bits of its operands.
 #[derive(Clone, Copy)]
 struct Bits {
-    /// Of an f32, those of a tf32; with `split` what they leave out is multiplied as well.
+    /// Of an f32, those of a tf32; with `split` the remainder is multiplied as well.
     rounds: bool,
     split: bool,
     /// Of an 8-bit float, as half of it.
     halves: bool,
 }
 
-/// Where a factor comes from.
+/// The source of an operand.
 enum From<'c> {
     /// A value for each register of the layout.
     Registers(Vec<BasicValueEnum<'c>>),
     Buffer(Lying<'c>),
 }
 
-/// A factor in shared memory. All sizes are bytes.
+/// An operand in shared memory. All sizes are bytes.
 struct Lying<'c> {
     load: FragmentLoad,
-    /// Log2 of the matrices that one access brings.
+    /// Log2 of the matrices that one access loads.
     matrices: usize,
-    /// The register bits that stand for the neighbours which one access brings to a lane that reads for itself.
+    /// The register bits of the neighbours that one access loads if each lane reads its own elements.
     vector: Vec<usize>,
-    /// Where the buffer begins.
+    /// The offset of the buffer.
     start: i64,
-    /// Bytes to the stage that is read, if the buffer is a multi-stage buffer.
+    /// The offset of the stage that is read, if the buffer is a multi-stage buffer.
     stage: Option<IntValue<'c>>,
-    /// What one atom takes.
+    /// The size of an atom.
     atom: i64,
-    /// Where the thread reads, from the start of an atom, for the registers that are all zero.
+    /// The offset at which the thread reads, from the start of an atom, for the registers that are all zero.
     near: IntValue<'c>,
-    /// The bits that `near` may have.
+    /// The bits that may be set in `near`.
     threads: i64,
-    /// What register bits add, by exclusive or: those that count accesses of a matrix load, or all of them.
+    /// The offsets of register bits, added by exclusive or: those that number accesses of a matrix load, or all of
+    /// them.
     rest: Vec<i64>,
-    /// `near` with some bits changed, as far as somebody asked.
+    /// `near` with some bits changed, computed on demand.
     moved: RefCell<BTreeMap<i64, IntValue<'c>>>,
 }
 
 impl<'c> Lying<'c> {
-    /// Where access `number` of an atom is: an address and what is added to it.
+    /// The location of access `number` of an atom: an address and an offset.
     fn access(&self, e: &Emit<'_, 'c>, atom: usize, number: usize) -> Res<(IntValue<'c>, i64)> {
         let bits = self.rest.iter().enumerate().filter(|(i, _)| number >> i & 1 == 1);
         let inside = bits.fold(0, |all, (_, image)| all ^ image);
-        // Where a thread has no bits, exclusive or is addition.
+        // Exclusive or is addition in bits that are zero in the thread's offset.
         let shared = inside & self.threads;
         let known = self.moved.borrow().get(&shared).copied();
         let address = match known {
@@ -171,7 +172,7 @@ impl<'c> Emit<'_, 'c> {
             }
         }
         if let Some(before) = before {
-            // Both factors were half of what they are.
+            // Both operands were half of their values.
             let four = self.context.f32_type().const_float(4.0);
             for (x, before) in sums.iter_mut().zip(before) {
                 let whole = self.builder.build_float_mul(x.into_float_value(), four, "")?;
@@ -216,7 +217,7 @@ impl<'c> Emit<'_, 'c> {
         Ok(())
     }
 
-    /// What one instruction multiplies of a factor in a buffer.
+    /// The part of an operand in a buffer that one instruction multiplies.
     pub(super) fn fragments(&mut self, inst: &Inst, op: &Fragments) -> Res<()> {
         let (acc, r) = (self.operand(inst, 0)?, self.result(inst)?);
         let (product, tiles) = self.product_of(op.product, op.instruction, acc)?;
@@ -243,7 +244,7 @@ impl<'c> Emit<'_, 'c> {
         self.unpacked_words(self.zero(Some(side.dtype)).get_type(), 1 << side.packed, words)
     }
 
-    /// The elements of words that hold this many each.
+    /// The elements of words with this many each.
     pub(super) fn unpacked_words(
         &self,
         element: BasicTypeEnum<'c>,
@@ -347,7 +348,7 @@ impl<'c> Emit<'_, 'c> {
         })
     }
 
-    /// A factor for one step of an atom.
+    /// An operand for one step of an atom.
     fn factor_step(&self, side: &Side<'c>, bits: Bits, atom: usize, step: usize) -> Res<Step<'c>> {
         let words = self.factor_words(side, atom, step)?;
         let each = 1 << (side.fragment.own - side.packed);
@@ -373,29 +374,29 @@ impl<'c> Emit<'_, 'c> {
         Ok(Step { all: grouped(&all), rest: Some((grouped(&rest), grouped(&finite))) })
     }
 
-    /// Four 8-bit floats as the instruction reads half of each: without the sign of zeros, and with its own code of NaN. A sum of
-    /// two numbers of 7 bits stays in its byte.
+    /// Four 8-bit floats as the instruction reads half of each: without the sign of zeros, and with its own code of
+    /// NaN. A sum of two numbers of 7 bits stays in its byte.
     fn halves(&self, x: IntValue<'c>) -> Res<IntValue<'c>> {
         let b = self.builder;
         let of_each = |byte: u32| self.int(byte * 0x0101_0101);
         let size = b.build_and(x, of_each(0x7F), "")?;
-        // The highest bit of a byte says that it is not zero, and that all others are ones, which is NaN.
+        // The highest bit of a byte is set if it is not zero, and if all others are ones, which is NaN.
         let some = b.build_and(b.build_int_add(size, of_each(0x7F), "")?, of_each(0x80), "")?;
         let nan = b.build_and(b.build_int_add(size, of_each(0x01), "")?, of_each(0x80), "")?;
         let number = b.build_or(size, b.build_and(x, some, "")?, "")?;
-        // 0x80 less 0x01 is 0x7F.
+        // 0x80 minus 0x01 is 0x7F.
         let low = b.build_int_sub(nan, b.build_right_shift(nan, self.int(7), false, "")?, "")?;
         let ones = b.build_or(nan, low, "")?;
         Ok(b.build_or(b.build_and(number, b.build_not(ones, "")?, "")?, nan, "")?)
     }
 
-    /// The bits of an f32 that a tf32 holds, and what they leave out as another tf32. Infinity leaves nothing out; what
-    /// multiplies with the rest of the other factor, which may be 0, is 0 for it.
+    /// The tf32 part of an f32, and its remainder as another tf32. Infinity has no remainder; the value that multiplies
+    /// the remainder of the other operand, which may be 0, is 0 for it.
     fn tf32_parts(&self, x: IntValue<'c>) -> Res<[BasicValueEnum<'c>; 3]> {
         let (b, float) = (self.builder, self.context.f32_type());
         let zero = self.int(0);
         let high = b.build_and(x, self.int(!TF32_LEAVES_OUT), "")?;
-        // A NaN stays one, whichever of its bits say so.
+        // A NaN remains one, whichever of its bits are set.
         let own = b.build_bit_cast(x, float, "")?.into_float_value();
         let nan = b.build_float_compare(inkwell::FloatPredicate::UNO, own, own, "")?;
         let quiet = b.build_or(x, self.int(QUIET), "")?;
@@ -449,7 +450,7 @@ impl<'c> Emit<'_, 'c> {
         Ok(out)
     }
 
-    /// Every lane reads what it holds, word by word if the elements of a word are neighbours.
+    /// Every lane reads its own elements, word by word if the elements of a word are neighbours.
     fn read_own(
         &self,
         side: &Side<'c>,
@@ -491,7 +492,7 @@ impl<'c> Emit<'_, 'c> {
         self.packed_words(side.dtype, side.packed, elements)
     }
 
-    /// Elements as words of `2^packed` of them.
+    /// Packs elements into words of `2^packed`.
     pub(super) fn packed_words(
         &self,
         dtype: DType,

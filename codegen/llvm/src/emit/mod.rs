@@ -1,10 +1,10 @@
-//! Owns the emission of a scheduled kernel as an LLVM function.
+//! Emits a scheduled kernel as an LLVM function.
 //!
-//! Every thread of the block runs the function. A scalar is one LLVM value, the same in every thread; a tile is one value
-//! for each register of its layout ([`value`]). Control flow is that of the program and uniform; single threads are
-//! masked by predicates only.
+//! Every thread of the block runs the function. A scalar is one LLVM value, the same in every thread; a tile is one
+//! value for each register of its layout ([`value`]). Control flow is that of the program and uniform; single threads
+//! are masked by predicates only.
 //!
-//! May assume a verified scheduled kernel. What only one target has comes from its [`TargetEmitter`].
+//! Requires a verified scheduled kernel. Target-specific code comes from its [`TargetEmitter`].
 
 pub mod assembly;
 pub mod atomic;
@@ -49,52 +49,53 @@ use crate::lines::LineTable;
 use crate::scalar::Scalars;
 use crate::target::TargetEmitter;
 
-/// Everything that emission of one kernel needs.
+/// The state of the emission of one kernel.
 pub struct Emit<'a, 'c> {
-    /// Owner of the types.
+    /// The context of the types.
     pub context: &'c Context,
-    /// Stands where code goes.
+    /// The builder, at the current position.
     pub builder: &'a Builder<'c>,
-    /// The module that is filled.
+    /// The module.
     pub module: &'a Module<'c>,
     /// The kernel.
     pub kernel: &'a Kernel,
-    /// What is known of its values.
+    /// The facts about its values.
     pub axis: AxisInfo,
-    /// What only this target has.
+    /// The emitter of target-specific code.
     pub machine: &'a dyn TargetEmitter<'c>,
-    /// The function that is filled.
+    /// The function.
     pub function: FunctionValue<'c>,
-    /// What every value is.
+    /// The emitted form of every value.
     values: Vec<Option<Val<'c>>>,
-    /// Coordinates of register 0 of this thread, for each layout that was asked for.
+    /// Coordinates of register 0 of this thread, for each layout, on demand.
     threads: BTreeMap<LayoutId, Vec<IntValue<'c>>>,
     /// The number of this thread in its program.
     pub tid: IntValue<'c>,
-    /// How many programs there are on each axis.
+    /// The number of programs along each axis.
     pub programs: [IntValue<'c>; 3],
-    /// Where the instruction that is being emitted comes from.
+    /// The source position of the current instruction.
     pub loc: Option<Loc>,
-    /// The lines of the source, if the result has a table of them.
+    /// The lines of the source, if the output has a line table.
     lines: Option<&'a LineTable<'a, 'c>>,
     /// The addresses of tensor maps ([`tk_gpu::ir::tensor_map`]).
     pub maps: Vec<IntValue<'c>>,
-    /// The TMA pipelines between the warp that brings tiles and the others.
+    /// The TMA pipelines between the producer and the consumers.
     tma_pipelines: Vec<TmaPipeline<'c>>,
-    /// Tiles that are stored chunk by chunk, and what their loads read.
+    /// Tiles that are stored in chunks, and the addresses of their loads.
     chunked: BTreeSet<ValueId>,
     late: BTreeMap<ValueId, Late<'c>>,
-    /// Warps beside those of the program ([`tk_gpu::ir::warps::producers`]), counted once: each barrier asks.
+    /// The number of warps beside those of the program ([`tk_gpu::ir::warps::producers`]), computed once since each
+    /// barrier uses it.
     pub producers: u32,
-    /// Whether this warp is the one that brings tiles, where others go its way.
+    /// Whether this warp is the producer, if the kernel has one.
     brings: Option<IntValue<'c>>,
-    /// The parity of the phase for which the load of a buffer waits that other blocks fill.
+    /// The phase parity for which the load of a buffer that other blocks fill waits.
     phases: BTreeMap<u32, PointerValue<'c>>,
     /// The function of elements that is being emitted, if it is one.
     pub nested: Option<Nested>,
 }
 
-/// Fills `function`, which has an empty entry block in which `builder` stands, and its line table.
+/// Fills `function`, which has an empty entry block at which `builder` is positioned, and its line table.
 pub fn emit<'a, 'c>(
     context: &'c Context,
     builder: &'a Builder<'c>,
@@ -141,21 +142,21 @@ pub fn emit<'a, 'c>(
     Ok(())
 }
 
-/// Where the first instruction of a function comes from that anybody knows of.
+/// The source position of the first instruction of a function that has one.
 pub fn first_loc(func: &Func) -> Option<Loc> {
     func.blocks[func.body].insts.iter().find_map(|i| func.insts[*i].loc)
 }
 
-/// A parameter of the function: what it is called, and what it holds.
+/// A parameter of the function: its name and its kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slot {
     /// `x`, `x.shape[0]`, `x.strides[1]`.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: SlotKind,
 }
 
-/// What a parameter holds.
+/// The kind of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlotKind {
     /// An address of elements; `None` if they are pointers.
@@ -231,7 +232,7 @@ impl<'a, 'c> Emit<'a, 'c> {
         self.ty(v).dtype()
     }
 
-    /// Recipes for single elements.
+    /// The emitter of operations on single elements.
     pub fn scalars<'s>(&'s self, math: &'s crate::scalar::Math<'s, 'c>) -> Scalars<'s, 'c> {
         Scalars {
             context: self.context,
@@ -242,7 +243,7 @@ impl<'a, 'c> Emit<'a, 'c> {
         }
     }
 
-    /// Calls `f` with the recipes for single elements.
+    /// Calls `f` with the emitter of operations on single elements.
     pub fn with_scalars<T>(
         &self,
         f: impl FnOnce(&Scalars<'_, 'c>) -> Result<T, crate::scalar::Error>,
@@ -273,7 +274,7 @@ impl<'a, 'c> Emit<'a, 'c> {
         self.i64().const_int(v.cast_unsigned(), true)
     }
 
-    /// What a value is.
+    /// The emitted form of a value.
     pub fn value(&self, v: ValueId) -> Res<&Val<'c>> {
         match self.values.get(v.0 as usize).and_then(Option::as_ref) {
             Some(val) => Ok(val),
@@ -281,7 +282,7 @@ impl<'a, 'c> Emit<'a, 'c> {
         }
     }
 
-    /// Says what a value is.
+    /// Defines the emitted form of a value.
     pub fn define(&mut self, v: ValueId, val: Val<'c>) {
         if let Some(slot) = self.values.get_mut(v.0 as usize) {
             *slot = Some(val);
@@ -329,7 +330,7 @@ impl<'a, 'c> Emit<'a, 'c> {
             let val = match self.ty(*v) {
                 Type::Tile { .. } => {
                     let passed = next()?;
-                    // What is 1 in every launch of this code need not be asked for.
+                    // An extent or stride that is 1 in every launch of this code needs no parameter.
                     let known = self
                         .axis
                         .tile(*v)
@@ -377,7 +378,7 @@ impl<'a, 'c> Emit<'a, 'c> {
         Ok(())
     }
 
-    /// Something that this target cannot do.
+    /// Stops: this target does not support an operation.
     pub fn unsupported<T>(&self, what: impl Into<String>) -> Res<T> {
         Err(Stop::Unsupported { what: what.into(), loc: self.loc })
     }

@@ -1,4 +1,4 @@
-//! Owns where the registers of a thread lie in shared memory: [`Places`].
+//! Computes addresses in shared memory for the registers of a thread: [`Places`].
 
 use inkwell::values::IntValue;
 use tk_gpu::ir::kernel::LayoutId;
@@ -9,37 +9,37 @@ use tk_tile::{Inst, ValueId};
 
 use super::{Emit, Res, Stop};
 
-/// Where a tile is in shared memory: the fields of the operation that accesses it.
+/// The placement of a tile in shared memory: the fields of the operation that accesses it.
 #[derive(Clone, Copy)]
 pub(super) struct Slot<'i> {
     pub inst: &'i Inst,
     pub buffer: BufferRef,
     pub placement: &'i Placement,
-    /// Neighbours in consecutive registers that one access serves.
+    /// Neighbours in consecutive registers that one access moves.
     pub vector: u32,
 }
 
-/// Where the registers of a thread lie in a buffer.
+/// The addresses of the registers of a thread in a buffer.
 pub(super) struct Places<'c> {
     /// Bytes from the start of shared memory, for register 0.
     pub base: IntValue<'c>,
-    /// What each register adds.
+    /// The offset of each register.
     pub registers: Vec<At<'c>>,
-    /// Neighbours in consecutive registers that one access serves.
+    /// Neighbours in consecutive registers that one access moves.
     pub vector: u32,
 }
 
-/// What a register adds to the place of register 0.
+/// The address of a register relative to that of register 0.
 #[derive(Clone, Copy)]
 pub(super) enum At<'c> {
-    /// So many bytes.
+    /// An offset in bytes.
     Bytes(i64),
-    /// The place is another one, and so many bytes.
+    /// Another address, and an offset in bytes.
     Place(IntValue<'c>, i64),
 }
 
 impl<'c> Emit<'_, 'c> {
-    /// Moves places to the stage of a multi-stage buffer that an instruction accesses.
+    /// Advances addresses to the stage of a multi-stage buffer that an instruction accesses.
     fn in_stage(&self, at: Slot<'_>, places: Places<'c>) -> Res<Places<'c>> {
         let Some(by) = self.stage(at.inst, at.buffer)? else { return Ok(places) };
         let moved = |at: IntValue<'c>| self.builder.build_int_add(at, by, "");
@@ -56,7 +56,7 @@ impl<'c> Emit<'_, 'c> {
         })
     }
 
-    /// Where the registers of a tile go.
+    /// The addresses of the registers of a tile.
     pub(super) fn places_of(&self, at: Slot<'_>, tile: ValueId) -> Res<Places<'c>> {
         let bytes = self.bytes_of(tile);
         let start = i64::from(self.buffer(at.buffer.buffer)?);
@@ -73,7 +73,8 @@ impl<'c> Emit<'_, 'c> {
         self.in_stage(at, Places { vector: at.vector, ..places? })
     }
 
-    /// The same of strides, in a buffer that begins at `start`. Elements along `free` are left out: their coordinate counts as 0.
+    /// The same for strides, in a buffer that begins at `start`. Elements along `free` are left out: their coordinate
+    /// counts as 0.
     pub(super) fn strided(
         &self,
         layout: LayoutId,
@@ -135,8 +136,8 @@ impl<'c> Emit<'_, 'c> {
         Ok(Places { base, registers, vector: 1 })
     }
 
-    /// Where registers lie whose atoms lie one after the other, by the places of the bits of a thread and of a register, in
-    /// bytes: for register 0, and what each adds to that.
+    /// The addresses of registers whose atoms are consecutive, from the offsets of the bits of a thread and of a
+    /// register, in bytes: for register 0, and relative to that.
     pub(super) fn spread(
         &self,
         count: usize,
@@ -155,7 +156,7 @@ impl<'c> Emit<'_, 'c> {
         for n in 0..count {
             let inside =
                 register.iter().enumerate().filter(|(i, _)| n >> i & 1 == 1).fold(0, |a, (_, b)| a ^ b);
-            // Where a thread has no bits, exclusive or is addition.
+            // Exclusive or is addition in bits that are zero in the thread's offset.
             let (met, clear) = (inside & threads, inside & !threads);
             registers.push(if met == 0 {
                 At::Bytes(start_of(n) - start + clear)
@@ -167,7 +168,7 @@ impl<'c> Emit<'_, 'c> {
         Ok((base, registers))
     }
 
-    /// Whether register `n` of a tile lies in shared memory at all: padding does not in row-major order.
+    /// Returns true if register `n` of a tile has an address in shared memory: padding has none in row-major order.
     pub(super) fn lies(&self, placement: &Placement, tile: ValueId, n: usize) -> Res<Option<IntValue<'c>>> {
         match placement {
             Placement::Strided(_) => self.is_no_padding(tile, n),
@@ -175,7 +176,7 @@ impl<'c> Emit<'_, 'c> {
         }
     }
 
-    /// Whether register `n` of a tile is an element; `None` if it is known to be one.
+    /// Returns true if register `n` of a tile is an element; `None` if it always is.
     pub(super) fn is_no_padding(&self, tile: ValueId, n: usize) -> Res<Option<IntValue<'c>>> {
         if self.shape(tile).is_empty() {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Owns `print`: what a thread knows of the values goes out as parts; who puts them together is the target's business.
+//! Emits `print`: each thread sends its elements as parts of a message; the target assembles them.
 
 use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, IntValue};
@@ -40,7 +40,7 @@ impl<'c> Emit<'_, 'c> {
         self.machine.print(self, inst.attrs.str("message").unwrap_or(""), forms, &parts)
     }
 
-    /// Whether the text of a tile shows the element that a register holds; `None` if it shows all.
+    /// Returns true if the text of a tile shows the element of a register; `None` if it shows all.
     fn is_shown(&self, layout: LayoutId, shape: &[u32], register: usize) -> Res<Option<IntValue<'c>>> {
         let mut all = None;
         for (d, n) in shape.iter().enumerate().filter(|(_, n)| is_cut(shape) && **n > 2 * EDGE) {

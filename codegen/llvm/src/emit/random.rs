@@ -1,4 +1,4 @@
-//! Owns random numbers: Philox-4x32-10 in integer instructions, as [`tk_ops::philox`] defines it.
+//! Emits random numbers: Philox-4x32-10 in integer instructions, as [`tk_ops::philox`] defines it.
 
 use inkwell::values::{BasicValueEnum, IntValue};
 use tk_ops::{DType, ElementwiseOp, RandomOp};
@@ -7,7 +7,7 @@ use tk_tile::Inst;
 use super::{Emit, Res, Stop, bug};
 use crate::math::{Approximations, LlvmMath, cos_of_turns};
 
-/// The multipliers and what the key grows by, of `tk_ops::philox`.
+/// The multipliers and the increments of the key, of `tk_ops::philox`.
 const MULTIPLIERS: [u64; 2] = [0xd251_1f53, 0xcd9e_8d57];
 const WEYL: [u64; 2] = [0x9e37_79b9, 0xbb67_ae85];
 const ROUNDS: usize = 10;

@@ -1,8 +1,8 @@
-//! Owns running folds inside of warps: each thread scans its neighbours, lanes scan the totals by shuffles, and what
-//! comes before is put in front.
+//! Emits scans inside of warps: each thread scans its neighbours, lanes scan the totals with shuffles, and each element
+//! is combined with the total of what precedes it.
 //!
-//! May assume the layout of [`tk_gpu::passes::assign_layouts::anchor::Anchors::along`]: neighbours in registers, then in the low lanes; atoms
-//! follow each other.
+//! Requires the layout of [`tk_gpu::passes::assign_layouts::anchor::Anchors::along`]: neighbours in registers, then in
+//! the low lanes; atoms are consecutive.
 
 use inkwell::IntPredicate;
 use inkwell::values::IntValue;
@@ -100,7 +100,7 @@ impl<'c> Emit<'_, 'c> {
         Ok(())
     }
 
-    /// How many registers of a thread are neighbours along an axis.
+    /// The number of registers of a thread that are neighbours along an axis.
     fn neighbours(&self, held: &Layout, axis: usize) -> usize {
         let atom = held.atom();
         let along = (0..atom.bits(InDim::Register))
@@ -108,7 +108,7 @@ impl<'c> Emit<'_, 'c> {
         1 << along.count()
     }
 
-    /// Scans one atom of a row; gives what all of it and what came before fold to.
+    /// Scans one atom of a row; returns the total of it and everything before it.
     fn scan_atom(
         &mut self,
         combine: &Combine<'_>,
@@ -133,14 +133,14 @@ impl<'c> Emit<'_, 'c> {
             running = self.after(combine, &from, &running, Some(there))?;
         }
         if segment.bits > 0 {
-            // What the lanes before this one fold to.
+            // The total of the lanes before this one.
             let before = self.other_lane(&running, segment, 1)?;
             let there = self.is_there(segment, lane, 1)?;
             for item in items.iter_mut() {
                 *item = self.after(combine, &before, item, Some(there))?;
             }
         }
-        // The last lane of the segment knows what all of it folds to.
+        // The last lane of the segment has the total of all of it.
         let mask = self.int((1 << segment.bits) - 1);
         let low = self.builder.build_and(self.tid, self.int(self.kernel.options.spec.warp_size - 1), "")?;
         let last = if segment.reverse {
@@ -167,7 +167,7 @@ impl<'c> Emit<'_, 'c> {
         Ok((state, real))
     }
 
-    /// Whether there is a lane `by` before this one in its segment.
+    /// Returns true if its segment has a lane `by` before this one.
     fn is_there(&self, segment: Segment, lane: IntValue<'c>, by: u32) -> Res<IntValue<'c>> {
         let (predicate, bound) = if segment.reverse {
             (IntPredicate::ULT, (1 << segment.bits) - by)
@@ -177,7 +177,7 @@ impl<'c> Emit<'_, 'c> {
         Ok(self.builder.build_int_compare(predicate, lane, self.int(bound), "")?)
     }
 
-    /// `a` then `b`; only `b` if `a` is padding, or is not there.
+    /// `a` then `b`; only `b` if `a` is padding or does not exist.
     fn after(
         &mut self,
         combine: &Combine<'_>,

@@ -1,4 +1,4 @@
-//! Owns what goes through shared memory: stores and loads of tiles, gathers, ranks, counts.
+//! Emits operations on shared memory: stores and loads of tiles, gathers, ranks, histograms.
 
 use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, IntValue};
@@ -17,12 +17,12 @@ use super::value::word;
 use super::{Emit, Res, Stop, bug};
 use crate::target::{Access, Space};
 
-/// What `select_instructions` has decided.
+/// The choice of `select_instructions`.
 pub(super) fn decided<T>(choice: Option<T>) -> Res<T> {
     choice.ok_or_else(|| Stop::Bug("an access has no instruction".into()))
 }
 
-/// Bytes from one element to the next along an axis.
+/// Bytes between adjacent elements along an axis.
 fn step_bytes(placement: &Strides, axis: usize, bytes: u32) -> i64 {
     placement.strides.get(axis).copied().unwrap_or(0) * i64::from(bytes)
 }
@@ -61,13 +61,13 @@ impl<'c> Emit<'_, 'c> {
         }
     }
 
-    /// The first byte of a buffer.
+    /// The offset of a buffer.
     pub fn buffer(&self, buffer: usize) -> Res<u32> {
         let buffer = self.kernel.buffers.get(buffer);
         Ok(buffer.ok_or_else(|| Stop::Bug("there is no such buffer".into()))?.offset)
     }
 
-    /// Bytes from the start of a buffer to the stage that an instruction accesses; `None` if it is no multi-stage buffer.
+    /// The offset in a buffer of the stage that an instruction accesses; `None` if it is no multi-stage buffer.
     pub(super) fn stage(&self, inst: &Inst, buffer: BufferRef) -> Res<Option<IntValue<'c>>> {
         let stages = buffer.count();
         let (Some(slot), Some(whole)) =
@@ -82,7 +82,8 @@ impl<'c> Emit<'_, 'c> {
         Ok(Some(self.builder.build_int_nuw_mul(slot, self.int(whole.bytes / stages), "")?))
     }
 
-    /// Every access to device memory goes to shared memory as one; what is masked or outside becomes 0 there.
+    /// Every access to device memory is one copy to shared memory; elements that are masked or out of bounds become 0
+    /// there.
     fn async_copy(&mut self, inst: &Inst, op: &AsyncCopy) -> Res<()> {
         let (place, r) = (self.operand(inst, 0)?, self.result(inst)?);
         let vector = decided(op.vector)?;
@@ -131,7 +132,7 @@ impl<'c> Emit<'_, 'c> {
         Access { predicate, ..Access::of(address, offset, ty, bytes, places.vector) }
     }
 
-    /// Stores elements of 16 bits as matrices of eight rows of 16 bytes, four at a time.
+    /// Stores elements of 16 bits with `stmatrix`: matrices of eight rows of 16 bytes, four at a time.
     fn store_matrices(&mut self, op: &SharedStore, v: ValueId) -> Res<()> {
         let Some(rows) = stmatrix::rows(self.kernel, op, v) else { return bug("no matrices of this layout") };
         let held = self.kernel.layouts.get(self.layout_id(v)?);
@@ -154,7 +155,7 @@ impl<'c> Emit<'_, 'c> {
         Ok(())
     }
 
-    /// Makes the barriers of buffers that other blocks fill, and tells the other blocks that this one has begun.
+    /// Initializes the mbarriers of buffers that other blocks fill, and tells the other blocks that this one has begun.
     fn cluster_arrive(&mut self, op: &ClusterArrive) -> Res<()> {
         if let Some(buffer) = op.barriers {
             let count = self.kernel.buffers.get(buffer).map_or(0, |b| b.bytes / BARRIER);
@@ -173,14 +174,14 @@ impl<'c> Emit<'_, 'c> {
         self.machine.cluster_arrive(self)
     }
 
-    /// Whether this is the first thread of its block.
+    /// Returns true if this is the first thread of its block.
     fn is_first_of_block(&self) -> Res<IntValue<'c>> {
         let within = self.kernel.block_threads() - 1;
         let at = self.builder.build_and(self.tid, self.int(within), "")?;
         Ok(self.builder.build_int_compare(IntPredicate::EQ, at, self.int(0), "")?)
     }
 
-    /// The barrier of this number of remote stores.
+    /// The mbarrier of this number of remote stores.
     fn remote_barrier(&self, n: u32) -> Res<IntValue<'c>> {
         let Some(barriers) = cluster::barriers(self.kernel) else {
             return bug("a remote store has no barrier");
@@ -265,7 +266,7 @@ impl<'c> Emit<'_, 'c> {
         Ok(regs)
     }
 
-    /// `places`, each moved by `at` elements that are this many bytes apart.
+    /// `places`, each advanced by `at` elements that are this many bytes apart.
     fn moved_along(&self, stride: i64, places: &Places<'c>, at: ValueId) -> Res<Places<'c>> {
         let stride = self.i32().const_int(stride.cast_unsigned(), true);
         let mut registers = vec![];
@@ -288,7 +289,7 @@ impl<'c> Emit<'_, 'c> {
         Ok(Places { base: places.base, registers, vector: 1 })
     }
 
-    /// Positions outside are nowhere; what the interpreter says of them is a fault, which only checked mode reports.
+    /// Positions out of bounds have no defined result; the interpreter reports them in checked mode only.
     fn shared_gather(&mut self, inst: &Inst, op: &SharedGather) -> Res<()> {
         let (at, r) = (self.operand(inst, 0)?, self.result(inst)?);
         let dtype = self.dtype(r);
@@ -357,8 +358,8 @@ impl<'c> Emit<'_, 'c> {
         Ok(())
     }
 
-    /// Counts, for each element, those that come before it: a loop over the elements along the axis, which all threads
-    /// read at the same place.
+    /// Counts, for each element, those that precede it: a loop over the elements along the axis, which all threads read
+    /// at the same address.
     fn shared_rank(&mut self, inst: &Inst, op: &SharedRank) -> Res<()> {
         let (keys, r) = (self.operand(inst, 0)?, self.result(inst)?);
         let axis = op.axis;
@@ -390,7 +391,7 @@ impl<'c> Emit<'_, 'c> {
         self.define_regs(r, ranks)
     }
 
-    /// Whether the element `a` comes before `b`, each with its position.
+    /// Returns true if the element `a` precedes `b`, each with its position.
     fn comes_before(
         &self,
         op: &SharedRank,
@@ -416,7 +417,7 @@ impl<'c> Emit<'_, 'c> {
                     .with_scalars(|e| e.elementwise(op, &from, Some(DType::Bool), false, &[v]))?
                     .into_int_value())
             };
-            // One NaN is as good as another.
+            // All NaN are equal.
             let (p, q) = (nan(a.0)?, nan(b.0)?);
             let (first, second) = if op.nan_first { (p, q) } else { (q, p) };
             let any = self.builder.build_or(p, q, "")?;
@@ -426,14 +427,14 @@ impl<'c> Emit<'_, 'c> {
             less = self.builder.build_select(any, only(first, second)?, less, "")?.into_int_value();
             more = self.builder.build_select(any, only(second, first)?, more, "")?.into_int_value();
         }
-        // Equal ones keep their order.
+        // Equal elements keep their order.
         let earlier = self.builder.build_int_compare(IntPredicate::ULT, a.1, b.1, "")?;
         let equal = self.builder.build_not(self.builder.build_or(less, more, "")?, "")?;
         Ok(self.builder.build_or(less, self.builder.build_and(equal, earlier, "")?, "")?)
     }
 
-    /// An integer in the order of the elements: of floats, the code with the negative ones inverted, so that -0
-    /// comes before +0.
+    /// An integer in the order of the elements: for floats, the code with the negative ones inverted, so that -0
+    /// precedes +0.
     pub(super) fn order_key(&self, d: DType, x: BasicValueEnum<'c>) -> Res<IntValue<'c>> {
         let b = self.builder;
         let word = word(self.context, d.bits());
@@ -450,7 +451,7 @@ impl<'c> Emit<'_, 'c> {
         Ok(b.build_xor(code, b.build_or(negative, sign, "")?, "")?)
     }
 
-    /// A loop that runs `count` times over values, as few instructions as there is one iteration.
+    /// A loop that runs `count` times over values, with the code of one iteration.
     pub fn counted(
         &mut self,
         count: IntValue<'c>,

@@ -1,4 +1,4 @@
-//! Owns what goes between the lanes of a warp: conversions of layouts that stay there, and shuffles of values of any
+//! Emits exchanges between the lanes of a warp: conversions of layouts within a warp, and shuffles of values of any
 //! width.
 
 use inkwell::IntPredicate;
@@ -39,7 +39,7 @@ impl<'c> Emit<'_, 'c> {
         self.define_regs(r, out)
     }
 
-    /// Follows a plan of shuffles.
+    /// Executes a plan of shuffles.
     fn shuffled(&self, plan: &ShufflePlan, regs: &[BasicValueEnum<'c>]) -> Res<Vec<BasicValueEnum<'c>>> {
         let before = self.selected(&plan.before, regs)?;
         let mut brought = vec![];
@@ -67,7 +67,7 @@ impl<'c> Emit<'_, 'c> {
         plan.registers.iter().map(pick).collect()
     }
 
-    /// Reorders registers: where the thread is chosen, index x becomes index x ^ xor.
+    /// Reorders registers: in chosen threads, index x becomes index x ^ xor.
     fn selected(
         &self,
         stages: &[tk_gpu::layout::linear::Select],

@@ -1,4 +1,4 @@
-//! What emission keeps of parts of a kernel while it works on others.
+//! State that emission keeps between parts of a kernel.
 
 use inkwell::values::{IntValue, PointerValue};
 use tk_gpu::ir::kernel::LayoutId;
@@ -7,7 +7,7 @@ use super::value::Tile;
 use crate::target::Near;
 use tk_gpu::ir::caching::Caching;
 
-/// Where one side is in a multi-stage buffer.
+/// The position of one side in a multi-stage buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct Cursor<'c> {
     pub(super) stage: PointerValue<'c>,
@@ -17,47 +17,47 @@ pub struct Cursor<'c> {
 /// A TMA pipeline.
 #[derive(Clone, Copy, Debug)]
 pub struct TmaPipeline<'c> {
-    /// The buffer of its barriers.
+    /// The buffer of its mbarriers.
     pub(super) buffer: usize,
     pub(super) stages: u32,
-    /// Where the barriers begin.
+    /// The offset of the mbarriers.
     pub(super) start: u32,
     pub(super) fills: Cursor<'c>,
     pub(super) receives: Cursor<'c>,
     pub(super) releases: Cursor<'c>,
 }
 
-/// Where the elements of one wide access lie.
+/// The address of one wide access.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'c> {
     /// An address.
     pub address: IntValue<'c>,
-    /// Bytes behind it.
+    /// An offset from it in bytes.
     pub offset: i64,
-    /// Nothing happens without it.
+    /// The access is done only if this is true.
     pub predicate: Option<IntValue<'c>>,
-    /// The same address, where that is known and the target has use for it.
+    /// The same address relative to a uniform one, where that is known and the target can use it.
     pub near: Option<Near<'c>>,
 }
 
-/// What a load reads.
+/// A load that is done later.
 #[derive(Clone, Debug)]
 pub struct Late<'c> {
-    /// Neighbours that an access takes.
+    /// Neighbours that an access moves.
     pub vector: u32,
-    /// Where the accesses go.
+    /// The addresses of the accesses.
     pub places: Vec<Place<'c>>,
-    /// What is held where nothing is read; zeros if there is none.
+    /// The value where nothing is read; zeros if `None`.
     pub other: Option<Tile<'c>>,
-    /// What the source asks of the caches.
+    /// The cache hints of the source.
     pub caching: Caching,
 }
 
-/// Whose elements a block is for.
+/// The elements for which a block is emitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nested {
     /// Those of a tile with this layout, one after the other.
     Map(LayoutId),
-    /// What a fold combines, as often as that suits it.
+    /// Combinations of a reduction, of which the emitter chooses the number and order.
     Fold,
 }

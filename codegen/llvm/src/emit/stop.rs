@@ -1,23 +1,23 @@
-//! Why emission of a kernel stops.
+//! Reasons for which emission of a kernel stops.
 
 use inkwell::builder::BuilderError;
 use tk_tile::Loc;
 
 use crate::scalar::Error as ScalarError;
 
-/// Why there is no code.
+/// The reason that no code is emitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// A mistake of the compiler.
+    /// A bug of the compiler.
     Bug(String),
-    /// The target has nothing for an operation.
+    /// The target does not support an operation.
     Unsupported {
-        /// What, in the words of the language.
+        /// The operation, in the words of the language.
         what: String,
-        /// Where it stands.
+        /// Its source position.
         loc: Option<Loc>,
     },
-    /// What LLVM says of instructions that the program gives as text.
+    /// LLVM's message about instructions that the program gives as text.
     Refused(String),
 }
 
@@ -33,10 +33,10 @@ impl From<ScalarError> for Stop {
     }
 }
 
-/// What emission gives.
+/// The result of emission.
 pub type Res<T> = Result<T, Stop>;
 
-/// A mistake of the compiler.
+/// A bug of the compiler.
 pub fn bug<T>(what: impl Into<String>) -> Res<T> {
     Err(Stop::Bug(what.into()))
 }

@@ -1,4 +1,4 @@
-//! Owns elementwise operations, creation and relabelling of tiles: what needs no other thread.
+//! Emits elementwise operations, creation and reshapes of tiles: operations that need no other thread.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -27,7 +27,7 @@ impl<'c> Emit<'_, 'c> {
         if self.shape(v).is_empty() { Ok(1) } else { Ok(self.layout(v)?.registers()) }
     }
 
-    /// What register `r` of a tile holds.
+    /// The value of register `r` of a tile.
     pub fn register(&self, tile: &Tile<'c>, r: usize) -> Res<BasicValueEnum<'c>> {
         match tile {
             Tile::Regs(list) => {
@@ -45,7 +45,7 @@ impl<'c> Emit<'_, 'c> {
         }
     }
 
-    /// What every register of a tile or scalar holds.
+    /// The value of every register of a tile or scalar.
     pub fn registers(&self, v: ValueId) -> Res<Vec<BasicValueEnum<'c>>> {
         let tile = self.tile(v)?;
         (0..self.count(v)?).map(|r| self.register(&tile, r)).collect()
@@ -101,7 +101,7 @@ impl<'c> Emit<'_, 'c> {
                     })
                 }
                 Type::Tile { .. } => {
-                    // A defined value costs nothing and keeps what LLVM may conclude from others away.
+                    // A defined value costs nothing and prevents LLVM's conclusions from an undefined one.
                     let zero = self.zero(self.dtype(r));
                     if shape.is_empty() { Val::Scalar(zero) } else { Val::Tile(Tile::Splat(zero)) }
                 }
@@ -141,14 +141,14 @@ impl<'c> Emit<'_, 'c> {
         }
     }
 
-    /// Elements that are known one by one lie in constant memory.
+    /// Elements that are constants one by one, in constant memory.
     fn table(&mut self, inst: &Inst, r: ValueId) -> Res<()> {
         let d = self.dtype(r).ok_or_else(|| Stop::Bug("a table of pointers".into()))?;
         let layout = self.layout_id(r)?;
         let shape = self.shape(r);
         let math = |_, _, _, _: &[BasicValueEnum<'c>]| None;
         let bits = inst.attrs.ints("values").unwrap_or(&[]);
-        // As integers of their width: a constant of any float type is written the same way.
+        // As integers of their width: constants of all float types have the same form then.
         let ty = word(self.context, d.bits().max(8));
         let values: Vec<IntValue<'c>> = bits.iter().map(|b| ty.const_int(b.cast_unsigned(), false)).collect();
         let array = ty.const_array(&values);
@@ -224,7 +224,7 @@ impl<'c> Emit<'_, 'c> {
         Ok(())
     }
 
-    /// For each register the first one that is known to hold the same: what axis analysis calls constancy.
+    /// For each register the first one that is known to have the same value: constancy in axis analysis.
     fn groups(&self, v: ValueId) -> Res<Vec<usize>> {
         let layout = self.layout(v)?;
         let known = self.axis.tile(v);
@@ -241,7 +241,7 @@ impl<'c> Emit<'_, 'c> {
         Ok((0..layout.registers()).map(group).collect())
     }
 
-    /// Sums of a number that depends on the thread and constants stay such sums.
+    /// Keeps a number that depends on the thread plus constants in this form.
     fn affine(
         &self,
         op: ElementwiseOp,
@@ -363,12 +363,12 @@ impl<'c> Emit<'_, 'c> {
         self.define_regs(r, regs)
     }
 
-    /// For each register of the result the register of the operand that holds the same element.
+    /// For each register of the result the register of the operand that owns the same element.
     fn sources(&self, inst: &Inst, op: ShapeOp, x: ValueId, r: ValueId) -> Res<Vec<usize>> {
         let (from, to) = (self.layout(x)?, self.layout(r)?);
         let (a, b) = (self.shape(x), self.shape(r));
         if op == ShapeOp::Reshape && !tk_gpu::ir::attrs::is_unit(a, b) {
-            // Relabelling keeps the order of registers.
+            // Renaming bits keeps the order of registers.
             return Ok((0..to.registers()).collect());
         }
         let perm = tk_gpu::ir::attrs::permutation(inst);
@@ -404,7 +404,7 @@ impl<'c> Emit<'_, 'c> {
         (0..to.registers()).map(find).collect()
     }
 
-    /// The same value under another name.
+    /// Defines a result as the same value.
     pub fn alias(&mut self, inst: &Inst) -> Res<()> {
         let val = self.value(self.operand(inst, 0)?)?.clone();
         let r = self.result(inst)?;

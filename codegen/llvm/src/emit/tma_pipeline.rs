@@ -1,12 +1,12 @@
-//! Owns what TMA does, and TMA pipelines: the warp that brings tiles, and the barriers by which it and the others count
+//! Emits TMA operations and TMA pipelines: the producer warp, and the mbarriers by which it and the consumers count
 //! stages.
 //!
-//! Both sides go around a multi-stage buffer in the same order. Where one is stands in variables of each thread, which LLVM keeps in
-//! registers: the number of its stage, and the phase of the barrier for which it waits, which changes with each round. The
-//! producer begins with the phase before the first, as if every stage had been released.
+//! Both sides go through a multi-stage buffer cyclically. Each thread keeps its position in variables, which LLVM keeps
+//! in registers: the number of its stage, and the phase of the mbarrier for which it waits, which flips each time the
+//! buffer wraps around. The producer begins with the phase before the first, as if every stage had been released.
 //!
-//! May assume what the verifier of scheduled kernels says. A stage has two barriers of eight bytes each, the first says that
-//! it is full, the second that it is free.
+//! Requires operations as verified in scheduled kernels. A stage has two mbarriers of eight bytes each: full, then
+//! free.
 
 use inkwell::IntPredicate;
 use inkwell::values::{IntValue, PointerValue};
@@ -26,7 +26,7 @@ use super::view::Cut;
 use super::{Emit, Res, Stop, bug};
 use crate::target::PlacedBox;
 
-/// Bytes of a barrier.
+/// Bytes of an mbarrier.
 const BARRIER: u32 = BARRIERS / 2;
 
 fn nothing() -> Stop {
@@ -34,7 +34,7 @@ fn nothing() -> Stop {
 }
 
 impl<'c> Emit<'_, 'c> {
-    /// Makes barriers and variables ready; whether this thread is of the warp that brings tiles.
+    /// Initializes mbarriers and variables; returns whether this thread is of the producer warp.
     pub(super) fn producer(&mut self, inst: &Inst, op: &IsProducerWarp) -> Res<()> {
         let r = self.result(inst)?;
         let threads = self.kernel.options.threads();
@@ -57,7 +57,7 @@ impl<'c> Emit<'_, 'c> {
             for c in &tma_pipelines {
                 for stage in 0..c.stages {
                     let at = c.start + stage * BARRIERS;
-                    // One thread says what comes, and a thread of each warp releases.
+                    // One thread announces the bytes, and one thread of each warp releases.
                     self.machine.mbarrier_init(self, self.int(at), 1)?;
                     self.machine.mbarrier_init(self, self.int(at + BARRIER), warps)?;
                 }
@@ -103,14 +103,14 @@ impl<'c> Emit<'_, 'c> {
         Ok(self.builder.build_load(self.i32(), place, "")?.into_int_value())
     }
 
-    /// The barriers of a stage.
+    /// The mbarriers of a stage.
     fn barriers(&self, c: &TmaPipeline<'c>, stage: IntValue<'c>) -> Res<[IntValue<'c>; 2]> {
         let by = self.builder.build_int_mul(stage, self.int(BARRIERS), "")?;
         let full = self.builder.build_int_add(by, self.int(c.start), "")?;
         Ok([full, self.builder.build_int_add(full, self.int(BARRIER), "")?])
     }
 
-    /// Goes on to the next stage, if `when`.
+    /// Advances to the next stage, if `when`.
     fn advance(&self, c: &TmaPipeline<'c>, place: &Cursor<'c>, when: Option<IntValue<'c>>) -> Res<()> {
         let b = self.builder;
         let (stage, phase) = (self.variable(place.stage)?, self.variable(place.phase)?);
@@ -171,7 +171,7 @@ impl<'c> Emit<'_, 'c> {
         self.advance(&c, &c.releases, when)
     }
 
-    /// Begins to fill the open stage of a TMA pipeline.
+    /// Starts a load to the acquired stage of a TMA pipeline.
     pub(super) fn tma_load(&mut self, inst: &Inst, op: &TmaLoad) -> Res<()> {
         let buffer = self.kernel.buffers.get(op.destination).copied().ok_or_else(nothing)?;
         let c = self.tma_pipeline(op.pipeline)?;
@@ -232,7 +232,7 @@ impl<'c> Emit<'_, 'c> {
         Ok(boxes)
     }
 
-    /// How many rows the tensor has from which a matrix is cut.
+    /// The number of rows of the tensor that contains a matrix.
     fn rows_behind(&self, inst: &Inst, map: &TensorMap) -> Res<IntValue<'c>> {
         let view = self.operand(inst, 0)?;
         let root = tensor_map::slice(self.kernel, view).and_then(|s| s.operands.first().copied());
@@ -240,7 +240,7 @@ impl<'c> Emit<'_, 'c> {
         self.view(root.unwrap_or(view))?.extents.get(axis).copied().ok_or_else(nothing)
     }
 
-    /// Where a copy begins along each dimension of its map.
+    /// The start of a copy along each dimension of its map.
     fn corner_of_copy(&self, inst: &Inst, map: &TensorMap) -> Res<Vec<IntValue<'c>>> {
         let b = self.builder;
         let at = |n: usize| -> Res<IntValue<'c>> {

@@ -1,4 +1,4 @@
-//! Owns what values of the IR are while code is emitted.
+//! The emitted form of values.
 
 use std::rc::Rc;
 
@@ -14,30 +14,30 @@ use super::stop::{Res, bug};
 pub enum Val<'c> {
     /// The same in every thread.
     Scalar(BasicValueEnum<'c>),
-    /// A tile: what this thread holds of it.
+    /// A tile: the elements that this thread owns.
     Tile(Tile<'c>),
     /// A view.
     View(View<'c>),
 }
 
-/// What a thread holds of a tile. The forms differ only in how much code they need.
+/// The elements of a tile that a thread owns. The forms differ only in how much code they need.
 #[derive(Clone, Debug)]
 pub enum Tile<'c> {
     /// A value for each register of the layout.
     Regs(Rc<Vec<BasicValueEnum<'c>>>),
-    /// Every register holds the same.
+    /// Every register has the same value.
     Splat(BasicValueEnum<'c>),
-    /// Register r holds the integer `base + offsets[r]`, or the address, in bytes.
+    /// Register r is the integer `base + offsets[r]`, or the address, in bytes.
     Affine {
-        /// What depends on the thread.
+        /// The part that depends on the thread.
         base: IntValue<'c>,
-        /// What does not.
+        /// The part that does not.
         offsets: Rc<Vec<i64>>,
     },
 }
 
 impl<'c> Tile<'c> {
-    /// From a value for each register.
+    /// A tile from a value for each register.
     pub fn regs(values: Vec<BasicValueEnum<'c>>) -> Tile<'c> {
         Tile::Regs(Rc::new(values))
     }
@@ -61,7 +61,7 @@ pub fn element_bytes(elem: &Elem) -> u32 {
     tk_gpu::ir::params::element_bytes(elem) as u32
 }
 
-/// The integer type that holds this many bits.
+/// The integer type of this many bits.
 pub fn word(context: &Context, bits: u32) -> IntType<'_> {
     match bits {
         1 => context.bool_type(),
@@ -72,7 +72,7 @@ pub fn word(context: &Context, bits: u32) -> IntType<'_> {
     }
 }
 
-/// So many elements of a type.
+/// A vector of this many elements of a type.
 pub(crate) fn vector_of(element: BasicTypeEnum<'_>, n: u32) -> Res<VectorType<'_>> {
     match element {
         BasicTypeEnum::IntType(t) => Ok(t.vec_type(n)),

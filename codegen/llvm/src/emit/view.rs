@@ -1,6 +1,6 @@
-//! Owns views: taking them apart, and accesses through them.
+//! Emits views: slices, and accesses through views.
 //!
-//! A position is inside if it is not negative and below the extent, which is one comparison of unsigned numbers.
+//! A position is inside if it is nonnegative and below the extent, which is one unsigned comparison.
 
 use inkwell::IntPredicate;
 use inkwell::values::IntValue;
@@ -16,15 +16,15 @@ use super::{Emit, Res, Stop, bug};
 use crate::target::Near;
 use tk_gpu::ir::caching::Caching;
 
-/// The bytes of a row of a box in which lanes are near each other: any place in it is below 2^30 ([`Near`]).
+/// The most bytes of a row of a box in which lanes are near each other: any offset in it is below 2^30 ([`Near`]).
 const LONGEST_ROW: u64 = 1 << 29;
 
-/// What a slice takes of an axis, in numbers of 64 bits.
+/// The part of an axis that a slice contains, in 64-bit numbers.
 pub(super) enum Cut<'c> {
     Whole,
-    /// One position, which may be outside.
+    /// One position, which may be out of bounds.
     Index(IntValue<'c>),
-    /// So many from one that is inside or at the end.
+    /// A length, from a position that is inside or at the end.
     Range {
         start: IntValue<'c>,
         count: IntValue<'c>,
@@ -35,7 +35,7 @@ pub(super) enum Cut<'c> {
 #[derive(Clone, Copy)]
 struct Corner<'c> {
     at: IntValue<'c>,
-    /// It is known not to be negative.
+    /// It is known to be nonnegative.
     natural: bool,
 }
 
@@ -86,7 +86,7 @@ impl<'c> Emit<'_, 'c> {
         Ok(())
     }
 
-    /// The address of a view moved by `at` elements along an axis.
+    /// The address of a view advanced by `at` elements along an axis.
     fn moved(
         &self,
         base: IntValue<'c>,
@@ -99,7 +99,7 @@ impl<'c> Emit<'_, 'c> {
         Ok(self.builder.build_int_add(base, by, "")?)
     }
 
-    /// What a slice takes of each axis.
+    /// The part of each axis that a slice contains.
     pub(super) fn cuts(&self, inst: &Inst) -> Res<Vec<Cut<'c>>> {
         let view = self.view(self.operand(inst, 0)?)?;
         let mut rest = inst.operands.iter().skip(1);
@@ -112,7 +112,7 @@ impl<'c> Emit<'_, 'c> {
                 0 => Cut::Index(next()?),
                 1 => Cut::Whole,
                 _ => {
-                    // Both ends are clamped to the extent, as the interpreter does.
+                    // Both ends are clamped to the extent, as in the interpreter.
                     let (zero, whole) = (self.long(0), self.extend(*extent, true)?);
                     let clamp = |x: IntValue<'c>| -> Res<IntValue<'c>> {
                         let low = self.builder.build_int_compare(IntPredicate::SLT, x, zero, "")?;
@@ -139,7 +139,7 @@ impl<'c> Emit<'_, 'c> {
             match cut {
                 Cut::Index(at) => {
                     out.base = self.moved(out.base, *at, *stride, view.bytes)?;
-                    // Negative positions are far behind the end of what has no sign.
+                    // As unsigned numbers, negative positions are far beyond the end.
                     let whole = self.extend(*extent, true)?;
                     let here = self.builder.build_int_compare(IntPredicate::UGE, *at, whole, "")?;
                     outside = self.either(outside, here)?;
@@ -157,7 +157,7 @@ impl<'c> Emit<'_, 'c> {
             }
             out.strides.push(*stride);
         }
-        // An index outside makes the view empty, as the interpreter does.
+        // An index out of bounds makes the view empty, as in the interpreter.
         if let Some(outside) = outside {
             for extent in &mut out.extents {
                 let none = extent.get_type().const_zero();
@@ -167,7 +167,7 @@ impl<'c> Emit<'_, 'c> {
         Ok(out)
     }
 
-    /// Whether one of two conditions holds, the first of which may not be there yet.
+    /// The disjunction of two conditions, the first of which is optional.
     fn either(&self, a: Option<IntValue<'c>>, b: IntValue<'c>) -> Res<Option<IntValue<'c>>> {
         match a {
             Some(a) => Ok(Some(self.builder.build_or(a, b, "")?)),
@@ -180,7 +180,7 @@ impl<'c> Emit<'_, 'c> {
         let mut corner = vec![];
         for (v, extent) in at.iter().zip(&view.extents) {
             let x = self.wide(*v)?;
-            // A position that does not fit is outside, and must not wrap around to the inside.
+            // A position that does not fit is out of bounds, and must not wrap around to the inside.
             let at = if extent.get_type().get_bit_width() == 64 { x } else { self.saturated(x)? };
             let constant = at.get_sign_extended_constant();
             corner.push(Corner { at, natural: constant.map_or(self.axis.tile(*v).natural, |c| c >= 0) });
@@ -188,7 +188,7 @@ impl<'c> Emit<'_, 'c> {
         Ok(corner)
     }
 
-    /// A 64-bit position as 32 bits; what does not fit is far outside.
+    /// A 64-bit position as 32 bits; one that does not fit is far out of bounds.
     pub(super) fn saturated(&self, x: IntValue<'c>) -> Res<IntValue<'c>> {
         let low = self.builder.build_int_truncate(x, self.i32(), "")?;
         if x.get_sign_extended_constant().is_some_and(|v| i32::try_from(v).is_ok()) {
@@ -207,7 +207,7 @@ impl<'c> Emit<'_, 'c> {
         let thread =
             self.thread_coords(layout)?.get(d).copied().ok_or_else(|| Stop::Bug("no such axis".into()))?;
         if held.is_disjoint() {
-            // What depends on the thread first: it is the same for every register.
+            // The part that depends on the thread first: it is the same for every register.
             let start = self.builder.build_int_add(
                 corner,
                 self.builder.build_int_z_extend_or_bit_cast(thread, ty, "")?,
@@ -227,7 +227,7 @@ impl<'c> Emit<'_, 'c> {
         )?)
     }
 
-    /// Whether the element of a register is inside of a view.
+    /// Returns true if the element of a register is inside of a view.
     fn is_inside(
         &self,
         view: &View<'c>,
@@ -240,7 +240,7 @@ impl<'c> Emit<'_, 'c> {
         let held = self.kernel.layouts.get(layout);
         for (d, (corner, extent)) in corner.iter().zip(&view.extents).enumerate() {
             let inside = if corner.natural && held.is_disjoint() {
-                // How much of the view lies behind this thread: computed once for all of its registers.
+                // The length of the view from this thread on: computed once for all of its registers.
                 let left = self.left(*corner, *extent, layout, d)?;
                 let at = held.register(n).get(d).copied().unwrap_or(0);
                 let at = left.get_type().const_int(at.into(), false);
@@ -254,7 +254,8 @@ impl<'c> Emit<'_, 'c> {
         Ok(all)
     }
 
-    /// The elements of a view from register 0 of this thread on along an axis; none or less than none if it is outside.
+    /// The number of elements of a view from register 0 of this thread on along an axis; zero or negative if it is out
+    /// of bounds.
     fn left(
         &self,
         corner: Corner<'c>,
@@ -269,7 +270,7 @@ impl<'c> Emit<'_, 'c> {
         if corner.at.get_sign_extended_constant() == Some(0) {
             return Ok(self.builder.build_int_sub(extent, thread, "")?);
         }
-        // Neither of the two is negative, so this does not overflow; at least 0, so that the next one does not either.
+        // Neither of the two is negative, so this does not overflow; it is at least 0, so the next one does not either.
         let behind = self.builder.build_int_sub(extent, corner.at, "")?;
         let none = self.builder.build_int_compare(IntPredicate::SLT, behind, ty.const_zero(), "")?;
         let behind = self.builder.build_select(none, ty.const_zero(), behind, "")?.into_int_value();
@@ -312,8 +313,8 @@ impl<'c> Emit<'_, 'c> {
         Ok((address, offset))
     }
 
-    /// The address of the element of a register by one that all lanes share, where lanes differ along neighbours in memory alone:
-    /// then they are less than a row of the box apart.
+    /// The address of the element of a register relative to a uniform one, if lanes differ only along neighbours in
+    /// memory: then they are less than a row of the box apart.
     fn box_near(
         &self,
         view: &View<'c>,
@@ -347,11 +348,11 @@ impl<'c> Emit<'_, 'c> {
         Ok(Some(Near { base, distance }))
     }
 
-    /// Where the wide accesses to a box of a view go, the first register of each; `vector` neighbours at once.
+    /// The addresses of the wide accesses to a box of a view, the first register of each; `vector` neighbours at once.
     pub(super) fn box_places(&self, inst: &Inst, tile: ValueId, vector: u32) -> Res<Vec<Place<'c>>> {
         let mut view = self.view(self.operand(inst, 0)?)?;
         if self.chunked.contains(&tile) {
-            // What depends on them only would be kept for all iterations of a loop, a number for each row.
+            // Values that depend only on them would stay live for all iterations of a loop, a number for each row.
             for stride in view.strides.iter_mut().filter(|s| !s.is_const()) {
                 *stride = self.machine.opaque_value(self, *stride)?;
             }
@@ -419,7 +420,7 @@ impl<'c> Emit<'_, 'c> {
         self.define_regs(r, regs)
     }
 
-    /// Single elements: `at` is one tile for each axis.
+    /// Accesses to single elements: `at` is one tile for each axis.
     pub(super) fn scattered(&mut self, inst: &Inst, op: MemoryOp) -> Res<()> {
         let view = self.view(self.operand(inst, 0)?)?;
         let rank = view.extents.len();
@@ -440,7 +441,7 @@ impl<'c> Emit<'_, 'c> {
         self.define_regs(tile, regs)
     }
 
-    /// Where single elements of a view lie; what is outside, or masked, is nowhere.
+    /// The addresses of single elements of a view; those that are out of bounds, or masked, have none.
     pub fn element_places(
         &self,
         view: &View<'c>,

@@ -1,7 +1,6 @@
-//! Owns the error function.
+//! The error function.
 //!
-//! May assume nothing of x. Guarantees 2 ulp. Without branches: a polynomial near zero and 1 - 2^q(x) elsewhere are both
-//! computed.
+//! Accepts any x. Guarantees 2 ulp. Branch-free: computes both a polynomial near zero and 1 - 2^q(x) elsewhere.
 
 use super::exp;
 use super::primitives::{Approx, Math, Width, polynomial, with_sign_of};
@@ -59,7 +58,7 @@ const F64_LARGE: &[f64] = &[
     1.5141488072169762e-12,
 ];
 
-/// Both tables, where the second takes over, and up to where it holds; from there on erf is 1.
+/// Both tables, the limit between them, and the upper limit of the second, above which erf is 1.
 fn segments(width: Width) -> (&'static [f64], &'static [f64], f64, Option<f64>) {
     match width {
         Width::F32 => (F32_SMALL, F32_LARGE, 0.925, None),
@@ -90,7 +89,7 @@ pub(super) fn erf<M: Math>(m: &mut M, width: Width, x: M::V) -> M::V {
     with_sign_of(m, width, size, x)
 }
 
-/// 2^q; what is subnormal disappears beside 1.
+/// 2^q; a subnormal result vanishes beside 1.
 fn complement<M: Math>(m: &mut M, width: Width, q: M::V) -> M::V {
     if width == Width::F32
         && let Some(r) = m.approx(Approx::Exp2Flush, q)

@@ -1,6 +1,6 @@
-//! Owns powers of e and of 2, and the hyperbolic cosine.
+//! Powers of e and of 2, and the hyperbolic cosine.
 //!
-//! 2^x = 2^n * 2^f with n whole and |f| <= 1/2; cosh(x) = (e^x + e^-x) / 2. May assume nothing of x. Guarantees 2 ulp.
+//! 2^x = 2^n * 2^f with n whole and |f| <= 1/2; cosh(x) = (e^x + e^-x) / 2. Accepts any x. Guarantees 2 ulp.
 
 use std::f64::consts::{LN_2, LOG2_E};
 
@@ -56,7 +56,7 @@ pub(super) fn exp<M: Math>(m: &mut M, width: Width, fast: bool, x: M::V) -> M::V
     scaled(m, width, f, shifted)
 }
 
-/// x log2(e) - n; the first product is rounded after the subtraction only, so nothing is lost.
+/// x log2(e) - n; the first product is rounded only after the subtraction, so nothing is lost.
 fn rest<M: Math>(m: &mut M, width: Width, x: M::V, n: M::V) -> M::V {
     let (high, low) = log2_e(width);
     let (high, low) = (m.float(width, high), m.float(width, low));
@@ -67,17 +67,17 @@ fn rest<M: Math>(m: &mut M, width: Width, x: M::V, n: M::V) -> M::V {
 
 /// e^x of f32 by the target's 2^f, in eight operations.
 ///
-/// n is clamped to -126..126, so that 2^n is a normal number; f takes what is left and may be large, which the target's
-/// function turns into zero or infinity. So a subnormal result is rounded once. f is off by 2^-26, which is 0.2 ulp of
-/// the result; the product by 2^n is exact; the rest of the error is that of the approximation.
+/// n is clamped to -126..126, so that 2^n is a normal number; f is the remainder and may be large, which the target's
+/// function turns into zero or infinity. So a subnormal result is rounded once. f has an error of 2^-26, which is 0.2
+/// ulp of the result; the product by 2^n is exact; the rest of the error is that of the approximation.
 fn exp_by_approximation<M: Math>(m: &mut M, x: M::V) -> Option<M::V> {
     let (n, shifted) = whole_part(m, x, LOG2_E)?;
     let f = rest(m, Width::F32, x, n);
     raised(m, f, shifted)
 }
 
-/// 2^x of f32 by the target's 2^f. The target's function alone is off by 2.4 ulp just below a power of two (measured on
-/// an H200, all floats); from 1 to 2, where a unit is as large as it can be, the same error is one unit.
+/// 2^x of f32 by the target's 2^f. The target's function alone has an error of 2.4 ulp just below a power of two
+/// (measured on an H200, all floats); from 1 to 2, where an ulp is as large as it can be, the same error is 1 ulp.
 fn exp2_by_approximation<M: Math>(m: &mut M, x: M::V) -> Option<M::V> {
     let (n, shifted) = whole_part(m, x, 1.0)?;
     let f = m.sub(x, n);
@@ -131,10 +131,10 @@ pub(super) fn exp2<M: Math>(m: &mut M, width: Width, fast: bool, x: M::V) -> M::
     scaled(m, width, f, shifted)
 }
 
-/// The hyperbolic cosine: h + 1 / 4h with h = e^|x| / 2, which is finite where e^x is no more. An error of h has the other
-/// sign in the second term, and an error of the second term is small where the first one is large.
+/// The hyperbolic cosine: h + 1 / 4h with h = e^|x| / 2, which is finite where e^x overflows. An error of h has the
+/// opposite sign in the second term, and an error of the second term is small where the first one is large.
 ///
-/// The power is not the one by the target's 2^f, which with the rounding of the sum is off by more than two units.
+/// The power is not the one by the target's 2^f, whose error exceeds 2 ulp together with the rounding of the sum.
 pub(super) fn cosh<M: Math>(m: &mut M, width: Width, fast: bool, x: M::V) -> M::V {
     let size = m.abs(x);
     let half = half_exp(m, width, fast, size);
@@ -148,7 +148,7 @@ pub(super) fn cosh<M: Math>(m: &mut M, width: Width, fast: bool, x: M::V) -> M::
     m.add(half, inverse)
 }
 
-/// e^x / 2 for x that is not negative.
+/// e^x / 2 for nonnegative x.
 fn half_exp<M: Math>(m: &mut M, width: Width, fast: bool, x: M::V) -> M::V {
     let (high, _) = log2_e(width);
     let high = m.float(width, high);
@@ -200,7 +200,7 @@ pub(super) fn scaled<M: Math>(m: &mut M, width: Width, f: M::V, shifted: M::V) -
 
 /// p 2^n for p near 1, where `shifted` is n plus [`Width::whole`].
 ///
-/// 2^n itself may be too large or too small for the width; two factors are not, and the first product is exact.
+/// 2^n itself may be too large or too small for the width; two powers are not, and the first product is exact.
 fn scale<M: Math>(m: &mut M, width: Width, p: M::V, shifted: M::V) -> M::V {
     let whole = m.float(width, width.whole());
     let (shifted, whole) = (m.to_bits(shifted), m.to_bits(whole));

@@ -1,10 +1,10 @@
-//! Owns emission of [`Math`] as LLVM instructions.
+//! Implements [`Math`] as LLVM instructions.
 //!
-//! May assume that the builder stands at the end of a block of a function of the module, and that the function keeps
+//! Requires that the builder is at the end of a block of a function of the module, and that the function preserves
 //! subnormal numbers (no `denormal-fp-math` attribute). Guarantees plain instructions without fast-math flags, and
 //! intrinsics that GPU targets lower without a library; x86 needs the feature `fma`, else each `fma` is a call.
 //!
-//! A function may add blocks (`rarely`): the builder then stands at the end of another block than before.
+//! A function may add blocks (`rarely`): the builder is then at the end of another block than before.
 
 use inkwell::builder::{Builder, BuilderError};
 use inkwell::context::ContextRef;
@@ -18,18 +18,18 @@ use inkwell::{FloatPredicate, IntPredicate};
 
 use super::primitives::{Approx, Math, Width};
 
-/// Which approximations the target has.
+/// The approximations of the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Approximations {
     /// None: every target gives the same bits.
     None,
     /// Those of PTX from compute capability 7.5 on.
     Ptx,
-    /// Those of AMD GPUs: within one unit in the last place, and subnormal numbers count as zero.
+    /// Those of AMD GPUs: within 1 ulp, and subnormal numbers are flushed to zero.
     Gcn,
 }
 
-/// Emits arithmetic at the place of a builder.
+/// Emits arithmetic at the position of a builder.
 pub struct LlvmMath<'a, 'ctx> {
     builder: &'a Builder<'ctx>,
     module: &'a Module<'ctx>,
@@ -42,15 +42,15 @@ type Value<'ctx> = BasicValueEnum<'ctx>;
 type Built<T> = Result<T, BuilderError>;
 
 impl<'a, 'ctx> LlvmMath<'a, 'ctx> {
-    /// Emits at the place of `builder`, which stands in a function of `module`.
+    /// Emits at the position of `builder`, which is in a function of `module`.
     pub fn new(builder: &'a Builder<'ctx>, module: &'a Module<'ctx>, approximations: Approximations) -> Self {
         LlvmMath { builder, module, context: module.get_context(), approximations, failure: None }
     }
 
-    /// Says whether all was emitted.
+    /// Returns whether all was emitted.
     ///
     /// # Errors
-    /// The first thing that failed, a mistake of the compiler; the values that came after it have no meaning.
+    /// The first failure, a bug of the compiler; the values after it have no meaning.
     pub fn finish(self) -> Result<(), String> {
         match self.failure {
             Some(failure) => Err(failure),
@@ -58,7 +58,7 @@ impl<'a, 'ctx> LlvmMath<'a, 'ctx> {
         }
     }
 
-    /// Keeps the first failure and goes on with a value that has no meaning.
+    /// Records the first failure and continues with a value that has no meaning.
     fn fail(&mut self, failure: impl ToString, instead: Value<'ctx>) -> Value<'ctx> {
         self.failure.get_or_insert_with(|| failure.to_string());
         instead
@@ -85,7 +85,7 @@ impl<'a, 'ctx> LlvmMath<'a, 'ctx> {
         }
     }
 
-    /// Emits an operation of two floats.
+    /// Emits an operation on two floats.
     fn floats<T: BasicValue<'ctx>>(
         &mut self,
         a: Value<'ctx>,
@@ -99,7 +99,7 @@ impl<'a, 'ctx> LlvmMath<'a, 'ctx> {
         self.keep(built, a)
     }
 
-    /// Emits an operation of two integers.
+    /// Emits an operation on two integers.
     fn ints(
         &mut self,
         a: Value<'ctx>,
@@ -141,7 +141,7 @@ impl<'a, 'ctx> LlvmMath<'a, 'ctx> {
         self.result(call)
     }
 
-    /// Calls an intrinsic that is there; without it the first operand stands for the result.
+    /// Calls an intrinsic that must exist; without it the result is `instead`.
     fn standard(&mut self, name: &str, args: &[Value<'ctx>], instead: Value<'ctx>) -> Value<'ctx> {
         match self.intrinsic(name, args) {
             Some(value) => value,
@@ -149,7 +149,7 @@ impl<'a, 'ctx> LlvmMath<'a, 'ctx> {
         }
     }
 
-    /// One PTX instruction from f32 to f32. It has no effect but its result, so that it may be moved and removed.
+    /// One PTX instruction from f32 to f32. It has no side effects, so that it may be moved and removed.
     fn assembly(&mut self, instruction: &str, args: &[Value<'ctx>]) -> Option<Value<'ctx>> {
         let float = self.context.f32_type();
         let types = vec![float.into(); args.len()];
@@ -178,7 +178,7 @@ impl<'a, 'ctx> LlvmMath<'a, 'ctx> {
         }
     }
 
-    /// Emits a branch around `slow`; `None` if the builder stands nowhere.
+    /// Emits a branch around `slow`; `None` if the builder has no position.
     fn branch<const N: usize>(
         &mut self,
         cond: Value<'ctx>,
@@ -216,7 +216,7 @@ impl<'ctx> Math for LlvmMath<'_, 'ctx> {
     type V = Value<'ctx>;
 
     fn float(&mut self, width: Width, value: f64) -> Self::V {
-        // LLVM rounds a constant of f32 from the f64 it is given.
+        // LLVM rounds the f64 that it is given to a constant of f32.
         self.float_type(width).const_float(value).into()
     }
     fn int(&mut self, width: Width, value: i64) -> Self::V {
@@ -370,7 +370,7 @@ impl<'ctx> Math for LlvmMath<'_, 'ctx> {
                 Approx::RecipFlush => self.intrinsic("llvm.amdgcn.rcp", &[x]),
                 Approx::RsqrtFlush => self.intrinsic("llvm.amdgcn.rsq", &[x]),
                 Approx::SqrtFlush => self.intrinsic("llvm.amdgcn.sqrt", &[x]),
-                // It has one that leaves out subnormal numbers, and none that takes radians.
+                // It has one that flushes subnormal numbers, and none that takes radians.
                 Approx::Rsqrt | Approx::SinFlush | Approx::CosFlush | Approx::Tanh => None,
             },
         }

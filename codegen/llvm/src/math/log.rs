@@ -1,6 +1,6 @@
-//! Owns logarithms.
+//! Logarithms.
 //!
-//! log x = e log 2 + log m with m between 2/3 and 4/3. May assume nothing of x. Guarantees 2 ulp.
+//! log x = e log 2 + log m with m between 2/3 and 4/3. Accepts any x. Guarantees 2 ulp.
 
 use std::f64::consts::{LN_2, LOG2_E};
 
@@ -31,7 +31,7 @@ const F64: &[f64] = &[
     0.13843421515363494,
 ];
 
-/// A float taken apart: `x = 2^exponent * (1 + f)`, -1/3 <= f < 1/3.
+/// A float split into its parts: `x = 2^exponent * (1 + f)`, -1/3 <= f < 1/3.
 pub(super) struct Parts<V> {
     /// The bits of x, or of x times a power of two if it is subnormal.
     bits: V,
@@ -54,7 +54,7 @@ pub(super) fn log<M: Math>(m: &mut M, width: Width, fast: bool, x: M::V) -> M::V
             let square = m.mul(parts.f, parts.f);
             let p = polynomial(m, width, F32, parts.f);
             let r = m.fma(p, square, parts.f);
-            // The exponent is 0 or at least twice as large as the rest, so that little is lost by one float for log 2.
+            // The exponent is 0 or at least twice as large as the rest, so that one float for log 2 loses little.
             m.fma(parts.exponent, ln_2, r)
         }
         Width::F64 => {
@@ -70,7 +70,7 @@ pub(super) fn log<M: Math>(m: &mut M, width: Width, fast: bool, x: M::V) -> M::V
     special(m, width, x, parts.bits, value)
 }
 
-/// What is left of log 2 after its nearest f64.
+/// The difference of log 2 and its nearest f64.
 const LN_2_REST: f64 = 2.319_046_813_846_299_6e-17;
 
 /// The logarithm to base 2.
@@ -82,8 +82,8 @@ pub(super) fn log2<M: Math>(m: &mut M, width: Width, fast: bool, x: M::V) -> M::
     let (f, tail) = log_of_mantissa(m, width, parts.f);
     let (high, low) = log2_e(width);
     let (high, low) = (m.float(width, high), m.float(width, low));
-    // exponent + (f + tail) (high + low) with what the first sum loses; exponent - sum is exact, since it is small and
-    // a multiple of the last place of the sum.
+    // exponent + (f + tail) (high + low) with the error of the first sum; exponent - sum is exact, since it is small
+    // and a multiple of the last place of the sum.
     let sum = m.fma(f, high, parts.exponent);
     let left = m.sub(parts.exponent, sum);
     let lost = m.fma(f, high, left);
@@ -102,7 +102,7 @@ pub(super) fn log2_e(width: Width) -> (f64, f64) {
     }
 }
 
-/// Takes a positive finite float apart; of others the parts mean nothing.
+/// Splits a positive finite float; for others the parts have no meaning.
 pub(super) fn split<M: Math>(m: &mut M, width: Width, x: M::V) -> Parts<M::V> {
     let mantissa = width.mantissa();
     let normal = m.float(width, f64::powi(2.0, 1 - width.bias() as i32));
@@ -133,7 +133,7 @@ pub(super) fn split<M: Math>(m: &mut M, width: Width, x: M::V) -> Parts<M::V> {
     Parts { bits, exponent, f }
 }
 
-/// log(1 + f) as a sum, the first of which is a few times larger and exact.
+/// log(1 + f) as a sum, the first term of which is a few times larger and exact.
 fn log_of_mantissa<M: Math>(m: &mut M, width: Width, f: M::V) -> (M::V, M::V) {
     let square = m.mul(f, f);
     match width {
@@ -157,7 +157,7 @@ fn log_of_mantissa<M: Math>(m: &mut M, width: Width, f: M::V) -> (M::V, M::V) {
     }
 }
 
-/// a + b + c rounded nearly once, if a is 0 or larger than b, and b larger than c.
+/// a + b + c, rounded nearly once, if a is 0 or larger than b, and b larger than c.
 fn sum_of_three<M: Math>(m: &mut M, a: M::V, b: M::V, c: M::V) -> M::V {
     let sum = m.add(a, b);
     let left = m.sub(a, sum);
@@ -166,7 +166,7 @@ fn sum_of_three<M: Math>(m: &mut M, a: M::V, b: M::V, c: M::V) -> M::V {
     m.add(sum, lost)
 }
 
-/// The logarithm with -inf for 0, NaN for negative numbers, infinity and NaN as they are.
+/// The logarithm with -inf for 0, NaN for negative numbers, infinity and NaN unchanged.
 fn special<M: Math>(m: &mut M, width: Width, x: M::V, bits: M::V, value: M::V) -> M::V {
     let limit = m.int(width, width.infinity());
     let finite = m.ult(bits, limit);

@@ -1,17 +1,16 @@
-//! Owns functions of floats, written in terms of arithmetic that every target has.
+//! Functions of floats, in terms of arithmetic that every target has.
 //!
-//! A function is written down once over [`Math`]; who implements the trait decides what happens: [`LlvmMath`] emits
-//! instructions, the tests compute. May assume IEEE arithmetic with subnormal numbers and rounding to nearest, an `fma`
-//! that rounds once, and no reassociation by later passes. Guarantees the special values that the interpreter gives,
-//! and the bounds that the rows of the operations state, for both widths. Where a target has no approximations of its
-//! own, every target gives the same bits.
+//! A function is written once over the trait [`Math`]: [`LlvmMath`] emits instructions, the tests compute. Requires
+//! IEEE arithmetic with subnormal numbers and rounding to nearest, an `fma` that rounds once, and no reassociation by
+//! later passes. Guarantees the special values of the interpreter, and the bounds that the rows of the operations
+//! state, for both widths. Without approximations of the target, every target gives the same bits.
 //!
-//! Without `fast`, an approximation of the target is used only where the result still keeps the bound. With `fast` the
-//! results are what the target's approximation gives: relative errors around 2^-20 (`tanh`: 2^-11, sines of small
-//! angles: absolute), subnormal numbers may count as zero. Without an approximation `fast` changes nothing.
+//! Without `fast`, an approximation of the target is used only if the result still meets the bound. With `fast` the
+//! results are those of the target's approximation: relative errors around 2^-20 (`tanh`: 2^-11, sines of small angles:
+//! absolute), subnormal numbers may be flushed to zero. Without an approximation `fast` changes nothing.
 //!
-//! What was measured, in units in the last place without approximations of the target (half a unit is correct rounding),
-//! and instructions of PTX for one f32, where moves and changes of sign are not counted:
+//! Measured errors in ulp without approximations of the target (half an ulp is correct rounding), and PTX instructions
+//! for one f32, without moves and changes of sign:
 //!
 //! | function | f32   | f64  | PTX | PTX, `fast` |
 //! |----------|-------|------|-----|-------------|
@@ -31,12 +30,12 @@
 //!
 //! f32 is the largest error over all 2^32 numbers (from `cos` on, over every 37th) against f64, of `pow` over 140 000
 //! pairs; f64 is the largest over 40 000 operands of all sizes against 300 bits. On PTX, `exp`, `exp2`, `tanh`, `erf`,
-//! `rsqrt` and `pow` have the errors of its approximations besides: on an H200, over all 2^32 numbers, `exp` is within 1.93,
-//! `exp2` 1.65, `tanh` 1.77, `erf` 1.43 and `rsqrt` 1.51 units; `pow` was not measured there.
+//! `rsqrt` and `pow` have the errors of its approximations besides: on an H200, over all 2^32 numbers, `exp` is within
+//! 1.93, `exp2` 1.65, `tanh` 1.77, `erf` 1.43 and `rsqrt` 1.51 ulp; `pow` was not measured there.
 //!
 //! Polynomials are minimax fits by exchange (Remez) of the relative error, computed with 60 digits; for f32 the
-//! coefficients were rounded one after the other, lowest power first, each time refitting the rest. The errors that are
-//! named with them are those of the rounded coefficients. Another interval or form needs another fit.
+//! coefficients were rounded one after the other, lowest power first, each time refitting the rest. The errors stated
+//! with them are those of the rounded coefficients. Another interval or form needs another fit.
 
 mod erf;
 mod exp;
@@ -54,10 +53,10 @@ pub use self::llvm::{Approximations, LlvmMath};
 pub use self::primitives::{Approx, Math, Width};
 pub use self::trig::cos_of_turns;
 
-/// The value of an elementwise function of floats, `None` for an operation that is none of those here.
+/// The value of an elementwise function of floats, `None` for an operation that is not one of them.
 ///
-/// `args` are floats of the width, one or two (division and `pow`). `fast` allows what the head of this file says. f16
-/// and bf16 are computed as f32 and rounded by the caller.
+/// `args` are floats of the width, one or two (division and `pow`). `fast` allows the approximations of the module
+/// documentation. f16 and bf16 are computed as f32 and rounded by the caller.
 pub fn function<M: Math>(
     m: &mut M,
     op: ElementwiseOp,

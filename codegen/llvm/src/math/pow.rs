@@ -1,8 +1,8 @@
-//! Owns powers of two operands.
+//! Powers of two operands.
 //!
 //! x^y = 2^(y log2 |x|), the logarithm as the sum of two floats: the product may be as large as the exponent range, and
-//! its absolute error is the relative error of the result. May assume nothing of the operands. Guarantees 2 ulp and the
-//! special cases of IEEE 754.
+//! its absolute error is the relative error of the result. Accepts any operands. Guarantees 2 ulp and the special cases
+//! of IEEE 754.
 
 use super::exp;
 use super::log::{Parts, split};
@@ -23,7 +23,7 @@ const F64: &[f64] = &[
     0.06288049202123293,
 ];
 
-/// What differs between the widths.
+/// The constants of a width.
 struct Constants {
     series: &'static [f64],
     /// 1/3 as the sum of two floats.
@@ -74,7 +74,7 @@ fn fast_power<M: Math>(m: &mut M, width: Width, fast: bool, x: M::V, y: M::V) ->
 /// x^y for x >= 0, except where y is 0 or x is 1.
 fn power<M: Math>(m: &mut M, width: Width, x: M::V, y: M::V) -> M::V {
     let [log, tail] = log2(m, width, x);
-    // Zero, infinity and NaN have the logarithm that leads to the right power.
+    // Zero, infinity and NaN have the logarithm that gives the right power.
     let infinity = m.float(width, f64::INFINITY);
     let finite = m.lt(x, infinity);
     let log = m.select(finite, log, x);
@@ -139,11 +139,12 @@ fn log2<M: Math>(m: &mut M, width: Width, x: M::V) -> [M::V; 2] {
 
     let [log, rest] = sum(m, exponent, t);
     let rest = m.add(rest, t_rest);
-    // The first of the two takes what it can of the second, so that the product with y loses nothing.
+    // The first of the two absorbs as much as it can of the second, so that the product with y is exact.
     sum(m, log, rest)
 }
 
-/// f / (2 + f) as the sum of two floats. What the first loses is computed from it, so that it need not be rounded well.
+/// f / (2 + f) as the sum of two floats. The error of the first is computed from it, so that it need not be rounded
+/// well.
 fn quotient<M: Math>(m: &mut M, width: Width, f: M::V) -> [M::V; 2] {
     let two = m.float(width, 2.0);
     let sum = m.add(f, two);
@@ -214,10 +215,10 @@ fn special<M: Math>(m: &mut M, width: Width, x: M::V, y: M::V, power: M::V) -> M
     m.select(is_one, one, power)
 }
 
-/// Whether a float is a whole number or infinite.
+/// Returns true if a float is a whole number or infinite.
 fn is_whole<M: Math>(m: &mut M, width: Width, y: M::V) -> M::V {
     let size = m.abs(y);
-    // From here on there are no fractions; below, adding it leaves no room for them.
+    // Floats from here on are whole; below, adding it leaves no bits for a fraction.
     let limit = m.float(width, f64::powi(2.0, width.mantissa() as i32));
     let near = m.add(size, limit);
     let near = m.sub(near, limit);

@@ -1,6 +1,6 @@
-//! What the functions of this folder are made of: the operations that a target has, and a few that are built of them.
+//! Primitives of the functions of this folder: the operations of a target, and a few that are composed of them.
 
-/// The width of the floats that a function takes and gives; integers of the same name have the same width.
+/// The width of the floats that a function takes and returns; integers of the same name have the same width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
     /// 32 bits, 24 of them precision.
@@ -26,7 +26,7 @@ impl Width {
         }
     }
 
-    /// What is added to an exponent before it is stored.
+    /// The bias of the exponent.
     pub(super) fn bias(self) -> i64 {
         match self {
             Width::F32 => 127,
@@ -47,8 +47,8 @@ impl Width {
         }
     }
 
-    /// Added to a float well below it, it leaves the nearest whole number (halves to the even one) in the low bits:
-    /// one and a half units of the first place above the mantissa, so that both signs stay in one binade.
+    /// Added to a float well below it, it leaves the nearest whole number (halves to the even one) in the low bits: one
+    /// and a half times the first power of two above the mantissa, so that both signs stay in one binade.
     pub(super) fn whole(self) -> f64 {
         match self {
             Width::F32 => 12_582_912.0,
@@ -60,17 +60,17 @@ impl Width {
 /// A function that a target may have as one operation on f32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Approx {
-    /// 2^x within two units in the last place; subnormal numbers count as zero.
+    /// 2^x within 2 ulp; subnormal numbers are flushed to zero.
     Exp2Flush,
-    /// The binary logarithm, near 1 with an absolute error of about 2^-22; subnormal numbers count as zero.
+    /// The binary logarithm, near 1 with an absolute error of about 2^-22; subnormal numbers are flushed to zero.
     Log2Flush,
-    /// 1 / x within one unit in the last place; subnormal numbers count as zero.
+    /// 1 / x within 1 ulp; subnormal numbers are flushed to zero.
     RecipFlush,
-    /// 1 / sqrt(x) within two units in the last place, subnormal numbers included.
+    /// 1 / sqrt(x) within 2 ulp, subnormal numbers included.
     Rsqrt,
-    /// 1 / sqrt(x) within two units in the last place; subnormal numbers count as zero.
+    /// 1 / sqrt(x) within 2 ulp; subnormal numbers are flushed to zero.
     RsqrtFlush,
-    /// sqrt(x), subnormal numbers count as zero.
+    /// sqrt(x); subnormal numbers are flushed to zero.
     SqrtFlush,
     /// The sine, with an absolute error of about 2^-20 for angles between -pi and pi.
     SinFlush,
@@ -80,7 +80,7 @@ pub enum Approx {
     Tanh,
 }
 
-/// Arithmetic on one element, by which a function is written down once for every target.
+/// Arithmetic on one element, over which a function is written once for every target.
 ///
 /// Floats and integers come in the two widths, and both operands of an operation have the same one unless it says
 /// otherwise. Floats follow IEEE 754 with rounding to nearest; integers wrap.
@@ -109,9 +109,9 @@ pub trait Math {
     fn abs(&mut self, a: Self::V) -> Self::V;
     /// The square root, correctly rounded.
     fn sqrt(&mut self, a: Self::V) -> Self::V;
-    /// Whether `a < b`; not if one is NaN.
+    /// Returns `a < b`; false if one is NaN.
     fn lt(&mut self, a: Self::V, b: Self::V) -> Self::V;
-    /// Whether two floats are equal; not if one is NaN.
+    /// Returns whether two floats are equal; false if one is NaN.
     fn eq(&mut self, a: Self::V, b: Self::V) -> Self::V;
 
     /// The sum of integers.
@@ -128,15 +128,15 @@ pub trait Math {
     fn or(&mut self, a: Self::V, b: Self::V) -> Self::V;
     /// Bitwise on integers, logical on truth values.
     fn xor(&mut self, a: Self::V, b: Self::V) -> Self::V;
-    /// To the left by an integer below the width.
+    /// Shifts left by an integer below the width.
     fn shl(&mut self, a: Self::V, by: Self::V) -> Self::V;
-    /// To the right by an integer below the width, zeros move in.
+    /// Shifts right by an integer below the width, with zeros.
     fn lshr(&mut self, a: Self::V, by: Self::V) -> Self::V;
-    /// To the right by an integer below the width, the sign moves in.
+    /// Shifts right by an integer below the width, with the sign.
     fn ashr(&mut self, a: Self::V, by: Self::V) -> Self::V;
-    /// Whether `a < b` as unsigned integers.
+    /// Returns `a < b` for unsigned integers.
     fn ult(&mut self, a: Self::V, b: Self::V) -> Self::V;
-    /// Whether two integers are equal.
+    /// Returns whether two integers are equal.
     fn ieq(&mut self, a: Self::V, b: Self::V) -> Self::V;
 
     /// The bits of a float.
@@ -145,16 +145,16 @@ pub trait Math {
     fn as_float(&mut self, a: Self::V) -> Self::V;
     /// A signed integer as a float of the same width, rounded.
     fn to_float(&mut self, a: Self::V) -> Self::V;
-    /// A float of 32 bits as one of 64.
+    /// A 32-bit float as a 64-bit one.
     fn widen(&mut self, a: Self::V) -> Self::V;
-    /// A float of 64 bits as one of 32, rounded.
+    /// A 64-bit float as a 32-bit one, rounded.
     fn narrow(&mut self, a: Self::V) -> Self::V;
-    /// The low half of an integer of 64 bits.
+    /// The low half of a 64-bit integer.
     fn low_half(&mut self, a: Self::V) -> Self::V;
 
-    /// `a` where the truth value holds, else `b`; of any type.
+    /// `a` if the truth value is true, else `b`; of any type.
     fn select(&mut self, cond: Self::V, a: Self::V, b: Self::V) -> Self::V;
-    /// What `slow` gives where the truth value holds, else `usual`. It seldom holds, so that a branch around `slow`
+    /// The result of `slow` if the truth value is true, else `usual`. It is rarely true, so that a branch around `slow`
     /// pays.
     fn rarely<const N: usize>(
         &mut self,
@@ -169,7 +169,7 @@ pub trait Math {
     fn saturated_fma(&mut self, a: Self::V, b: Self::V, c: Self::V) -> Option<Self::V>;
 }
 
-/// An approximation of the target if `fast` asks for it and the width is that of the approximations.
+/// An approximation of the target if `fast` requests it and the width is that of the approximations.
 pub(super) fn shortcut<M: Math>(
     m: &mut M,
     width: Width,

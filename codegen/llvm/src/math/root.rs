@@ -1,7 +1,6 @@
-//! Owns roots and the quotient.
+//! Roots and the quotient.
 //!
-//! May assume nothing of the operands. Guarantees correct rounding of the quotient and the root, and 2 ulp of the
-//! reciprocal root.
+//! Accepts any operands. Guarantees correct rounding of the quotient and the root, and 2 ulp of the reciprocal root.
 
 use super::primitives::{Approx, Math, Width, shortcut};
 
@@ -13,7 +12,8 @@ pub(super) fn sqrt<M: Math>(m: &mut M, width: Width, fast: bool, x: M::V) -> M::
     }
 }
 
-/// 1 / sqrt(x). What a target has for f32 keeps the bound by itself; elsewhere two correctly rounded operations do.
+/// 1 / sqrt(x). A target's approximation of f32 meets the bound by itself; elsewhere two correctly rounded operations
+/// do.
 pub(super) fn rsqrt<M: Math>(m: &mut M, width: Width, fast: bool, x: M::V) -> M::V {
     if let Some(r) = shortcut(m, width, fast, Approx::RsqrtFlush, x) {
         return r;

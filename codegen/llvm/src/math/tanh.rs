@@ -1,7 +1,6 @@
-//! Owns the hyperbolic tangent.
+//! The hyperbolic tangent.
 //!
-//! May assume nothing of x. Guarantees 2 ulp. Without branches: a polynomial near zero and 1 - 2 / (e^2x + 1) elsewhere
-//! are both computed.
+//! Accepts any x. Guarantees 2 ulp. Branch-free: computes both a polynomial near zero and 1 - 2 / (e^2x + 1) elsewhere.
 
 use std::f64::consts::LOG2_E;
 
@@ -27,7 +26,7 @@ const F64: &[f64] = &[
     -1.4853919710320454e-06,
 ];
 
-/// The coefficients, and up to which x they hold.
+/// The coefficients, and the limit up to which they apply.
 fn near_zero(width: Width) -> (&'static [f64], f64) {
     match width {
         Width::F32 => (F32, 0.65),
@@ -53,7 +52,7 @@ pub(super) fn tanh<M: Math>(m: &mut M, width: Width, fast: bool, x: M::V) -> M::
     with_sign_of(m, width, size, x)
 }
 
-/// 1 - 2 / (e^2a + 1). The larger a is, the less do the errors of the power and the quotient count.
+/// 1 - 2 / (e^2a + 1). The larger a is, the less the errors of the power and the quotient matter.
 fn away_from_zero<M: Math>(m: &mut M, width: Width, a: M::V) -> M::V {
     let one = m.float(width, 1.0);
     let minus_two = m.float(width, -2.0);

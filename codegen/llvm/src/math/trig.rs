@@ -1,6 +1,6 @@
-//! Owns sines and cosines.
+//! Sines and cosines.
 //!
-//! x = q pi/2 + r with q whole and |r| <= pi/4. May assume nothing of x. Guarantees 2 ulp for every angle. Angles beyond
+//! x = q pi/2 + r with q whole and |r| <= pi/4. Accepts any x. Guarantees 2 ulp for every angle. Angles beyond
 //! [`limit`] take a branch.
 
 use std::f64::consts::{FRAC_2_PI, FRAC_PI_2};
@@ -30,17 +30,17 @@ const COS_F64: &[f64] = &[
     -1.135850744817726e-11,
 ];
 
-/// pi/2 as the sum of three floats of the width, each the first bits of what is left: all are positive.
+/// pi/2 as the sum of three floats of the width, each the first bits of the remainder: all are positive.
 fn half_pi(width: Width) -> [f64; 3] {
     match width {
-        // 1.5707963, one unit below the nearest f32.
+        // 1.5707963, 1 ulp below the nearest f32.
         Width::F32 => [f64::from(f32::from_bits(0x3fc9_0fda)), 7.5497894e-08, 5.3903025e-15],
         Width::F64 => [FRAC_PI_2, 6.123233995736765e-17, 1.0828566739219139e-32],
     }
 }
 
-/// Up to this angle the three floats of [`half_pi`] suffice: their products with q stay whole where they cancel, and
-/// what they leave out is small beside the smallest r that occurs.
+/// Up to this angle the three floats of [`half_pi`] suffice: their products with q are exact where they cancel, and the
+/// remainder is small beside the smallest r that occurs.
 fn limit(width: Width) -> f64 {
     match width {
         Width::F32 => 1_048_576.0,
@@ -57,7 +57,7 @@ pub(super) fn sin<M: Math>(m: &mut M, width: Width, fast: bool, x: M::V) -> M::V
     of_quadrant(m, width, [r, rest, q])
 }
 
-/// The cosine: the sine a quarter turn later.
+/// The cosine: the sine advanced by a quarter turn.
 pub(super) fn cos<M: Math>(m: &mut M, width: Width, fast: bool, x: M::V) -> M::V {
     if let Some(r) = shortcut(m, width, fast, Approx::CosFlush, x) {
         return r;
@@ -68,8 +68,8 @@ pub(super) fn cos<M: Math>(m: &mut M, width: Width, fast: bool, x: M::V) -> M::V
     of_quadrant(m, width, [r, rest, q])
 }
 
-/// The cosine of `x` whole turns, 0 <= x < 1, for f32. The angle is reduced before it is multiplied, which is exact: next
-/// to a root, a rounded angle would leave nothing of the cosine.
+/// The cosine of `x` whole turns, 0 <= x < 1, for f32. The angle is reduced before it is multiplied, which is exact:
+/// near a root, a rounded angle would leave no correct bits of the cosine.
 pub fn cos_of_turns<M: Math>(m: &mut M, x: M::V) -> M::V {
     let width = Width::F32;
     let four = m.float(width, 4.0);
@@ -87,7 +87,7 @@ pub fn cos_of_turns<M: Math>(m: &mut M, x: M::V) -> M::V {
     of_quadrant(m, width, [r, none, q])
 }
 
-/// sin(r + rest + q pi/2); of q only the last two bits count, and the cosine does not feel the rest.
+/// sin(r + rest + q pi/2); of q only the last two bits matter, and the rest does not affect the cosine.
 ///
 /// The rest is added to the small part of the sine: added to r, it would cost a rounding, which counts twice where the
 /// sine is below a power of two and r above.
@@ -140,7 +140,7 @@ fn reduce<M: Math>(m: &mut M, width: Width, x: M::V) -> [M::V; 3] {
     m.rarely(large, [r, rest, q], |m| reduce_large(m, width, x))
 }
 
-/// The first bits of 2/pi behind 64 zeros, as many as the largest exponent of f64 asks for.
+/// The first bits of 2/pi after 64 zeros, as many as the largest exponent of f64 needs.
 const TWO_OVER_PI: [u64; 20] = [
     0x0000000000000000,
     0xa2f9836e4e441529,
@@ -164,10 +164,10 @@ const TWO_OVER_PI: [u64; 20] = [
     0x56033046fc7b6bab,
 ];
 
-/// What [`reduce`] gives for an angle beyond [`limit`], by the method of Payne and Hanek; of infinity r is NaN.
+/// The result of [`reduce`] for an angle beyond [`limit`], by the method of Payne and Hanek; for infinity r is NaN.
 ///
-/// x = M 2^E with a whole M. The bits of 2/pi that 2^E makes whole multiples of 4 change nothing but whole turns; those
-/// after the next 192 are too small to count. M times these 192 bits gives q and 126 bits of a fraction of a quarter
+/// x = M 2^E with a whole M. The bits of 2/pi that become whole multiples of 4 with 2^E change only whole turns; those
+/// after the next 192 are too small to matter. M times these 192 bits gives q and 126 bits of a fraction of a quarter
 /// turn, of which at most 62 are zero.
 fn reduce_large<M: Math>(m: &mut M, width: Width, x: M::V) -> [M::V; 3] {
     const WIDE: Width = Width::F64;
@@ -186,7 +186,7 @@ fn reduce_large<M: Math>(m: &mut M, width: Width, x: M::V) -> [M::V; 3] {
     let window = window(m, width, exponent);
     let (top, next) = product(m, mantissa, window);
 
-    // The two first bits are q; the fraction after them is made to lie between -1/2 and 1/2.
+    // The first two bits are q; the fraction after them is moved between -1/2 and 1/2.
     let half = m.int(WIDE, 1 << 61);
     let q = m.iadd(top, half);
     let by = m.int(WIDE, 62);
@@ -211,22 +211,22 @@ fn reduce_large<M: Math>(m: &mut M, width: Width, x: M::V) -> [M::V; 3] {
     }
 }
 
-/// The 192 bits of [`TWO_OVER_PI`] of which the first counts 2 in the product with a mantissa of the exponent.
+/// The 192 bits of [`TWO_OVER_PI`] of which the first has weight 2 in the product with a mantissa of the exponent.
 fn window<M: Math>(m: &mut M, width: Width, exponent: M::V) -> [M::V; 3] {
     const WIDE: Width = Width::F64;
-    // Bit k of 2/pi (the first is 1) stands at k + 63 of the table and counts 2^(exponent - 1075 - k).
+    // Bit k of 2/pi (the first is 1) is at k + 63 of the table and has weight 2^(exponent - 1075 - k).
     let before = m.int(WIDE, 1013);
     let position = m.isub(exponent, before);
     let one = m.int(WIDE, 1);
     let six = m.int(WIDE, 6);
     let index = m.lshr(position, six);
-    // The largest exponent of f32 leads to index 2, that of f64 to 16.
+    // The largest exponent of f32 gives index 2, that of f64 16.
     let steps: &[usize] = match width {
         Width::F32 => &[2, 1],
         Width::F64 => &[16, 8, 4, 2, 1],
     };
     let mut words: Vec<M::V> = TWO_OVER_PI.iter().map(|&word| m.int(WIDE, word.cast_signed())).collect();
-    // Four words from the index on: each bit of the index halves how far there is to go.
+    // Four words from the index on: each bit of the index halves the remaining distance.
     for &step in steps {
         let bit = m.int(WIDE, step as i64);
         let set = m.and(index, bit);
@@ -251,7 +251,7 @@ fn window<M: Math>(m: &mut M, width: Width, exponent: M::V) -> [M::V; 3] {
     window
 }
 
-/// The first two words of the product of a number and three words, without what overflows.
+/// The first two words of the product of a number and three words, modulo overflow.
 fn product<M: Math>(m: &mut M, a: M::V, [first, second, third]: [M::V; 3]) -> (M::V, M::V) {
     const WIDE: Width = Width::F64;
     let top = m.imul(a, first);
@@ -266,7 +266,7 @@ fn product<M: Math>(m: &mut M, a: M::V, [first, second, third]: [M::V; 3]) -> (M
     (m.iadd(top, carry), next)
 }
 
-/// The fraction after the two first bits, as a signed part of a quarter turn, in radians.
+/// The fraction after the first two bits, as a signed part of a quarter turn, in radians.
 fn quarter_turns<M: Math>(m: &mut M, top: M::V, next: M::V) -> M::V {
     const WIDE: Width = Width::F64;
     let two = m.int(WIDE, 2);

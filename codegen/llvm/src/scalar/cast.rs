@@ -1,6 +1,6 @@
-//! Owns `as`: the conversion between element types.
+//! Emits `as`: the conversion between element types.
 //!
-//! May assume nothing. Guarantees: integers keep the low bits, a float becomes an integer by truncation with
+//! Accepts any operand. Guarantees: integers keep the low bits, a float becomes an integer by truncation with
 //! saturation (NaN is 0), everything that rounds does so to nearest even and once, fp8 saturates.
 
 use inkwell::IntPredicate as P;
@@ -11,7 +11,7 @@ use super::emit::{float, int};
 use super::{Error, Scalars, Width};
 
 impl<'c> Scalars<'_, 'c> {
-    /// The element as another type. There is no conversion to bool.
+    /// The element as another type. bool is no result type.
     ///
     /// Errors: a conversion to bool, or a value of another type than `from`.
     pub fn cast(&self, v: BasicValueEnum<'c>, from: DType, to: DType) -> Result<BasicValueEnum<'c>, Error> {
@@ -116,9 +116,9 @@ impl<'c> Scalars<'_, 'c> {
             let name = if to.is_signed() { "llvm.fptosi.sat" } else { "llvm.fptoui.sat" };
             return int(self.call(name, &[ty.into(), x.get_type().into()], &[x.into()])?);
         }
-        // One instruction saturates. It is written as assembly because LLVM rewrites the intrinsics of the same names
-        // (`llvm.nvvm.f2ui.rz` and its kin) to `fptoui` and `fptosi`, which are poison out of range, and folds on. NaN
-        // becomes the most negative value where either side has 64 bits.
+        // One instruction saturates. It is inline assembly because LLVM rewrites the intrinsics of the same names
+        // (`llvm.nvvm.f2ui.rz` and its kin) to `fptoui` and `fptosi`, which are poison out of range, and folds them.
+        // NaN becomes the most negative value if either side has 64 bits.
         let (result, output) =
             if to.bits() > 32 { (self.context.i64_type(), "=l") } else { (self.context.i32_type(), "=r") };
         let (float_bits, input) = match width {
@@ -160,7 +160,7 @@ impl<'c> Scalars<'_, 'c> {
             | DType::U64 => self.builder.build_int_cast_sign_flag(v, self.code_type(to), signed, "")?.into(),
             DType::F32 => self.int_to_float(v, signed, Width::F32)?.into(),
             DType::F64 => self.int_to_float(v, signed, Width::F64)?.into(),
-            // The interpreter looks at the nearest f64.
+            // The interpreter uses the nearest f64.
             DType::E8M0 => self.encode_f64(self.int_to_float(v, signed, Width::F64)?, to)?,
             DType::F16
             | DType::BF16
@@ -207,13 +207,13 @@ impl<'c> Scalars<'_, 'c> {
         })
     }
 
-    /// An integer of 32 or 64 bits to bf16, rounded once. A large one is too long for the float on the way: its lowest
-    /// bits, which only tell whether it lies on one side of a tie, are put together into one.
+    /// A 32-bit or 64-bit integer to bf16, rounded once. A large one is too long for the intermediate float: its lowest
+    /// bits, which only tell on which side of a tie it is, are combined into one.
     fn long_to_bf16(&self, v: IntValue<'c>, signed: bool) -> Result<BasicValueEnum<'c>, Error> {
         let b = self.builder;
         let ty = v.get_type();
-        // Sizes below 2^exact are kept, and `low` bits of others fall together, so that f32 (24 bits) or f64 (53)
-        // holds what is left. A tie of bf16 is a multiple of 2^(exact - 8), far above them.
+        // Magnitudes below 2^exact are unchanged, and the `low` bits of others are combined, so that f32 (24 bits) or
+        // f64 (53) represents the result. A tie of bf16 is a multiple of 2^(exact - 8), far above them.
         let (exact, low, width) =
             if ty.get_bit_width() == 32 { (24, 9, Width::F32) } else { (40, 12, Width::F64) };
         let number = |v: u64| ty.const_int(v, false);

@@ -1,7 +1,7 @@
-//! Owns short forms of what every recipe writes: typed values, constants, calls of intrinsics.
+//! Helpers for scalar emission: typed values, constants, calls of intrinsics.
 //!
-//! May assume that an intrinsic is given the types it is overloaded on. Guarantees that a value of another type than
-//! asked for is an error, not a crash.
+//! Requires the types on which an intrinsic is overloaded. Guarantees that a value of an unexpected type is an error,
+//! not a crash.
 
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::intrinsics::Intrinsic;
@@ -41,7 +41,7 @@ impl<'c> Scalars<'_, 'c> {
         }
     }
 
-    /// An instruction of the machine that depends on its operands alone.
+    /// A target instruction that depends only on its operands.
     pub(super) fn assembly(
         &self,
         text: &str,
@@ -120,7 +120,7 @@ impl<'c> Scalars<'_, 'c> {
         Ok(self.builder.build_float_compare(p, a, b, "")?)
     }
 
-    /// Whether a float is NaN.
+    /// Returns whether a float is NaN.
     pub(super) fn is_nan(&self, x: FloatValue<'c>) -> Result<IntValue<'c>, Error> {
         self.compare_float(FloatPredicate::UNO, x, x)
     }
@@ -135,7 +135,7 @@ impl<'c> Scalars<'_, 'c> {
         float(self.builder.build_bit_cast(x, ty, "")?)
     }
 
-    /// Whether two elements have the same bits.
+    /// Returns whether two elements have the same bits.
     pub(super) fn equal_bits(
         &self,
         d: DType,
@@ -147,8 +147,8 @@ impl<'c> Scalars<'_, 'c> {
         self.compare(IntPredicate::EQ, bits(a)?, bits(b)?)
     }
 
-    /// Allows what `@fast` allows of this operation: contraction, reciprocals, approximation. NaN, infinities, the
-    /// sign of zero and the order of operations keep their meaning.
+    /// Applies the relaxations of `@fast` to this operation: contraction, reciprocals, approximation. NaN, infinities,
+    /// the sign of zero and the order of operations keep their meaning.
     pub(super) fn relaxed(&self, v: FloatValue<'c>, fast: bool) -> Result<FloatValue<'c>, Error> {
         if let (true, Some(inst)) = (fast, v.as_instruction_value()) {
             let flags =

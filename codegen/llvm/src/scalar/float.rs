@@ -1,9 +1,9 @@
-//! Owns elementwise operations on floats: f32 and f64 directly, the narrow ones by the instructions of the target where
-//! they give the same bits, else in f32 with one rounding at the end.
+//! Emits elementwise operations on floats: f32 and f64 directly, the narrow ones by target instructions that give the
+//! same bits, else in f32 with one rounding at the end.
 //!
-//! May assume that the operation accepts the element type. Guarantees correctly rounded `+ - * /`, `sqrt` and `fma`:
-//! f32 has more than twice the bits of the narrow types and two to spare, with which rounding twice is as rounding
-//! once; `fma`, for which that is not enough, goes through f64 rounded to odd.
+//! Requires that the operation accepts the element type. Guarantees correctly rounded `+ - * /`, `sqrt` and `fma`: f32
+//! has more than twice the bits of the narrow types and two to spare, so that rounding twice equals rounding once;
+//! `fma`, for which that is not enough, goes through f64 rounded to odd.
 
 use inkwell::values::{BasicValueEnum, FloatValue, IntValue};
 use inkwell::{FloatPredicate as P, IntPredicate as Order};
@@ -17,7 +17,7 @@ use tk_ops::elementwise::{
 use super::emit::{float, int};
 use super::{Error, Scalars, Width, exactly};
 
-/// How two floats are ordered; false with NaN.
+/// The LLVM predicate of an order; false with NaN.
 fn predicate(f: Ordered) -> P {
     match f {
         Ordered::Lt => P::OLT,
@@ -27,7 +27,7 @@ fn predicate(f: Ordered) -> P {
     }
 }
 
-/// Whether the larger of two is chosen, and whether a number is rather than NaN.
+/// Returns whether the larger of two is chosen, and whether a number is preferred to NaN.
 fn larger_of_numbers(f: MinMax) -> (bool, bool) {
     match f {
         MinMax::Maximum => (true, false),
@@ -89,7 +89,7 @@ impl<'c> Scalars<'_, 'c> {
         }
     }
 
-    /// Whether the target computes this on f16 or bf16 in one instruction with one rounding.
+    /// Returns true if the target computes this on f16 or bf16 in one instruction with one rounding.
     fn has_native(&self, op: ElementwiseOp, d: DType) -> bool {
         let all = match d {
             DType::F16 => self.spec.has_f16_arithmetic,
@@ -135,7 +135,7 @@ impl<'c> Scalars<'_, 'c> {
         }
     }
 
-    /// What is done to fp8 without leaving it: signs, and the larger or smaller of two, which is one of them even if it is an
+    /// Operations on fp8 codes: signs, and the larger or smaller of two, which is one of them even if it is an
     /// infinity, which no conversion gives.
     fn f8_codes(
         &self,
@@ -214,7 +214,7 @@ impl<'c> Scalars<'_, 'c> {
         Ok(self.builder.build_bit_cast(bits, self.element_type(d), "")?)
     }
 
-    /// An operation on floats of one LLVM type. `width` is where its functions are computed.
+    /// An operation on floats of one LLVM type. `width` is the one in which its functions are computed.
     fn compute(
         &self,
         op: ElementwiseOp,
@@ -244,7 +244,7 @@ impl<'c> Scalars<'_, 'c> {
             }
             Group::Equality(f) => {
                 let [a, b] = exactly(op, args)?;
-                // NaN differs from everything.
+                // NaN differs from every value.
                 self.compare_float(if f == Equality::Eq { P::OEQ } else { P::UNE }, a, b)?.into()
             }
             Group::Order(f) => {
@@ -264,7 +264,7 @@ impl<'c> Scalars<'_, 'c> {
         })
     }
 
-    /// A function of the hook.
+    /// A function of [`Scalars::math`].
     fn function(
         &self,
         op: ElementwiseOp,
@@ -327,14 +327,14 @@ impl<'c> Scalars<'_, 'c> {
         if self.spec.has_float_min_max && a.get_type() != self.context.f64_type() {
             return self.float_call(number, &[a, b]);
         }
-        // Elsewhere LLVM leaves open which zero `maxnum` gives.
+        // Otherwise LLVM leaves the sign of a zero result of `maxnum` open.
         let both = self.float_call(strict, &[a, b])?;
         let known = self.pick_float(self.is_nan(b)?, a, both)?;
         self.pick_float(self.is_nan(a)?, b, known)
     }
 
-    /// `a * b + c` of values that came from f16 or bf16, as f64 rounded to odd: the product is exact, and rounding the
-    /// result to the narrow type is as rounding the exact sum.
+    /// `a * b + c` of values converted from f16 or bf16, as f64 rounded to odd: the product is exact, and rounding the
+    /// result to the narrow type equals rounding the exact sum.
     fn fma_to_odd(
         &self,
         a: FloatValue<'c>,
@@ -355,9 +355,9 @@ impl<'c> Scalars<'_, 'c> {
         let second = build.build_float_sub(c, part, "")?;
         let error = build.build_float_add(first, second, "")?;
         let zero = f64_type.const_zero();
-        // False for NaN: infinities and NaN stay as they are.
+        // False for NaN: infinities and NaN remain unchanged.
         let inexact = self.compare_float(P::ONE, error, zero)?;
-        // The exact sum is smaller in size than the rounded one where the signs of error and sum differ.
+        // The exact sum is smaller in magnitude than the rounded one if the signs of error and sum differ.
         let up: IntValue<'c> = self.compare_float(P::OGT, error, zero)?;
         let positive = self.compare_float(P::OGT, sum, zero)?;
         let smaller = build.build_xor(up, positive, "")?;

@@ -1,7 +1,8 @@
-//! Owns integers and bools: wrapping, division and shifts with a defined result for every operand.
+//! Emits operations on integers and bools: wrapping arithmetic, division and shifts with a defined result for every
+//! operand.
 //!
-//! May assume that the operation accepts the element type. Guarantees that nothing is undefined for LLVM: a divisor of
-//! zero and a shift by too much are replaced before they are used.
+//! Requires that the operation accepts the element type. Guarantees no undefined behaviour in LLVM: a divisor of zero
+//! and an oversized shift amount are replaced before they are used.
 
 use inkwell::IntPredicate as P;
 use inkwell::values::{BasicValueEnum, IntValue};
@@ -14,7 +15,7 @@ use tk_ops::elementwise::{
 use super::emit::int;
 use super::{Error, Scalars, exactly};
 
-/// How two integers are ordered.
+/// The LLVM predicate of an order.
 fn predicate(f: Order, signed: bool) -> P {
     match (f, signed) {
         (Order::Lt, true) => P::SLT,
@@ -128,7 +129,7 @@ impl<'c> Scalars<'_, 'c> {
         Ok(match f {
             Sign::Neg => self.builder.build_int_neg(x, "")?,
             Sign::Abs if signed && self.spec.has_ptx && x.get_type().get_bit_width() == 64 => {
-                // `ptxas` (12.9) takes `abs.s64` for positive, which it is not of the most negative number.
+                // `ptxas` (12.9) assumes that `abs.s64` is positive, which it is not for the most negative number.
                 let text = "{ .reg .s64 n; neg.s64 n, $1; max.s64 $0, $1, n; }";
                 self.assembly(text, "=l,l", x.get_type(), &[x.into()])?
             }
@@ -153,7 +154,7 @@ impl<'c> Scalars<'_, 'c> {
         self.int_call(if signed { "llvm.smin" } else { "llvm.umin" }, &args)
     }
 
-    /// A count is at most 64: the sign does not matter.
+    /// A count is at most 64, so the sign does not matter.
     fn bit_count(&self, f: BitCount, [x]: [IntValue<'c>; 1]) -> Result<IntValue<'c>, Error> {
         let never = self.context.bool_type().const_zero();
         let count = match f {
@@ -163,8 +164,8 @@ impl<'c> Scalars<'_, 'c> {
         Ok(self.builder.build_int_cast_sign_flag(count, self.context.i32_type(), false, "")?)
     }
 
-    /// Whether dividing by `b` needs care, and what to divide by instead: 1 for 0 and, signed, for -1, whose quotient
-    /// of `MIN` does not fit.
+    /// Returns whether division by `b` needs care, and the divisor to use instead: 1 for 0 and, signed, for -1, whose
+    /// quotient of `MIN` does not fit.
     fn divisor(&self, b: IntValue<'c>, signed: bool) -> Result<(IntValue<'c>, IntValue<'c>), Error> {
         let ty = b.get_type();
         let one = ty.const_int(1, false);
@@ -213,7 +214,7 @@ impl<'c> Scalars<'_, 'c> {
         let divides = self.compare(P::NE, b, zero)?;
         up = self.builder.build_and(up, divides, "")?;
         if signed {
-            // Truncation rounded down only where the exact quotient is positive: where the signs agree.
+            // Truncation rounded down only if the exact quotient is positive: if the signs agree.
             let signs = self.builder.build_xor(a, b, "")?;
             let positive = self.compare(P::SGE, signs, zero)?;
             up = self.builder.build_and(up, positive, "")?;
@@ -254,7 +255,7 @@ impl<'c> Scalars<'_, 'c> {
         Ok(self.builder.build_int_truncate(high, ty, "")?)
     }
 
-    /// By the width or more, or by a negative amount: 0, or the sign.
+    /// A shift by the width or more, or by a negative amount, gives 0 or the sign.
     fn shift(
         &self,
         f: Shift,
@@ -268,14 +269,14 @@ impl<'c> Scalars<'_, 'c> {
         if !amount.is_int() {
             return Err(Error::Operands("shift"));
         }
-        // Without a sign, a negative amount is above every width.
+        // As an unsigned number, a negative amount is above every width.
         let fits = self.compare(P::ULT, by, by.get_type().const_int(width, false))?;
         let by = self.builder.build_int_cast_sign_flag(by, ty, false, "")?;
         if f == Shift::Shr && d.is_signed() {
             let by = self.pick(fits, by, ty.const_int(width - 1, false))?;
             return Ok(self.builder.build_right_shift(x, by, true, "")?);
         }
-        // What LLVM calls poison is not chosen.
+        // The select does not choose LLVM's poison.
         let shifted = if f == Shift::Shl {
             self.builder.build_left_shift(x, by, "")?
         } else {

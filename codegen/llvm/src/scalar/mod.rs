@@ -1,8 +1,8 @@
-//! Owns the recipe of each elementwise operation for one element: which instructions compute it.
+//! Emits each elementwise operation for one element.
 //!
-//! May assume what the verifier of tile IR checked (operand counts and element types), and that the builder stands
-//! somewhere. Guarantees the bits of the interpreter, the payloads of NaN aside, for everything but the functions that
-//! the table bounds in ulp: those come from the hook [`Scalars::math`]. With `fast` the bits may differ.
+//! Requires operand counts and element types as verified in tile IR, and a positioned builder. Guarantees the bits of
+//! the interpreter, except for payloads of NaN, for everything but the functions that the table bounds in ulp: those
+//! come from [`Scalars::math`]. With `fast` the bits may differ.
 //!
 //! A value of an element type is one LLVM value:
 //!
@@ -15,9 +15,9 @@
 //! | `e2m1` | `i8`, the code in the low four bits, zeros above |
 //! | pointers | `i64` |
 //!
-//! What a machine does in one instruction is asked of [`TargetSpec`]; the rest is written in arithmetic that every
-//! target has. Where a target has no halves, they are widened to f32 and rounded back by integer arithmetic, so that no
-//! support library is called.
+//! [`TargetSpec`] states which operations are one instruction; the rest uses arithmetic that every target has. On
+//! targets without f16, values are widened to f32 and rounded back by integer arithmetic, so that no support library is
+//! called.
 
 mod cast;
 mod emit;
@@ -38,20 +38,20 @@ use tk_ops::scalar::Scalar;
 
 pub use crate::math::Width;
 
-/// Functions of floats that are not here: the operation, the width of operands and result, whether it may be
-/// approximate, and the operands. `None`: there is no code for it. With `fast` it is asked for `Div` and `Sqrt` first,
+/// Emits functions of floats that are not here: the operation, the width of operands and result, whether it may be
+/// approximate, and the operands. `None` if it has no code for it. With `fast` it is asked for `Div` and `Sqrt` first,
 /// which fall back to the exact instruction.
 pub type Math<'a, 'c> =
     dyn Fn(ElementwiseOp, Width, bool, &[BasicValueEnum<'c>]) -> Option<BasicValueEnum<'c>> + 'a;
 
-/// Why there is no code. Each is a mistake of the compiler, not of its user.
+/// The reason that no code is emitted. Each is a bug of the compiler, not an error of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     /// LLVM refused an instruction.
     Builder(String),
     /// The hook has no code for a function.
     NoFunction(ElementwiseOp, Width),
-    /// Operands that the verifier refuses: their number, or their types.
+    /// Operands that the verifier rejects: their number, or their types.
     Operands(&'static str),
 }
 
@@ -74,23 +74,23 @@ impl From<BuilderError> for Error {
     }
 }
 
-/// The operands, if there are as many as the operation takes.
+/// The operands, if their number is that of the operation.
 fn exactly<T: Copy, const N: usize>(op: ElementwiseOp, args: &[T]) -> Result<[T; N], Error> {
     args.try_into().map_err(|_| Error::Operands(op.name()))
 }
 
-/// Where code for one element goes.
+/// The state of the emission of code for one element.
 #[derive(Clone, Copy)]
 pub struct Scalars<'a, 'c> {
-    /// Owner of the types.
+    /// The context of the types.
     pub context: &'c Context,
-    /// Stands where the code goes.
+    /// The builder, at the current position.
     pub builder: &'a Builder<'c>,
-    /// Gets declarations of intrinsics, and one internal function for the remainder of floats.
+    /// Receives declarations of intrinsics, and one internal function for the remainder of floats.
     pub module: &'a Module<'c>,
-    /// What the machine can do.
+    /// The capabilities of the target.
     pub spec: &'static TargetSpec,
-    /// Functions that are not here.
+    /// The functions that are not here.
     pub math: &'a Math<'a, 'c>,
 }
 
@@ -120,7 +120,7 @@ impl<'c> Scalars<'_, 'c> {
         }
     }
 
-    /// The integer type that holds the bits of an element.
+    /// The integer type of the bits of an element.
     fn code_type(&self, d: DType) -> IntType<'c> {
         match d {
             DType::Bool => self.context.bool_type(),
@@ -143,7 +143,8 @@ impl<'c> Scalars<'_, 'c> {
         let bits = self.code_type(s.dtype()).const_int(s.bits(), false);
         match self.element_type(s.dtype()) {
             BasicTypeEnum::FloatType(ty) => {
-                // Folded to a constant. A builder that stands nowhere folds nothing, and then a NaN is the canonical one.
+                // Folded to a constant. A builder without a position folds nothing, and then a NaN is the canonical
+                // one.
                 let folded = self.builder.build_bit_cast(bits, ty, "");
                 folded.unwrap_or_else(|_| ty.const_float(s.as_f64().unwrap_or(0.0)).into())
             }
@@ -175,7 +176,7 @@ impl<'c> Scalars<'_, 'c> {
             }
             (ElementwiseOp::Cast, [from], [x]) => match (from, to) {
                 (Some(from), Some(to)) => self.cast(*x, *from, to),
-                // One pointer as another is the same address.
+                // A cast between pointer types keeps the address.
                 (None, None) => Ok(*x),
                 (Some(_), None) | (None, Some(_)) => Err(wrong),
             },
@@ -198,8 +199,8 @@ impl<'c> Scalars<'_, 'c> {
         }
     }
 
-    /// What memory holds after an atomic operation that finds `old` there: the step to repeat where a machine has no
-    /// instruction for it. `compare` is looked at by `Cas` alone, which compares bits.
+    /// The value in memory after an atomic operation that reads `old`: the step of a CAS loop on targets without an
+    /// instruction for it. Only `Cas` uses `compare`, and compares bits.
     ///
     /// Errors: see [`Error`].
     pub fn atomic(

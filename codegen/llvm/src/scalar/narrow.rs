@@ -1,8 +1,8 @@
-//! Owns the narrow floats: their values in f32, and the one rounding that leads into each.
+//! Emits conversions of narrow floats: their values in f32, and the one rounding to each type.
 //!
-//! May assume that the code of an `e2m1` has zeros above its four bits. Guarantees that decoding is exact, that encoding
-//! rounds to nearest even once and has the limits of the language: f16 and bf16 overflow to infinity, fp8 and `e2m1`
-//! to their largest value, NaN stays where the type has one.
+//! Requires that the code of an `e2m1` has zeros above its four bits. Guarantees that decoding is exact, and that
+//! encoding rounds to nearest even once with the limits of the language: f16 and bf16 overflow to infinity, fp8 and
+//! `e2m1` saturate, NaN is preserved if the type has one.
 
 use inkwell::types::{FloatType, IntType};
 use inkwell::values::{BasicValueEnum, FloatValue, IntValue};
@@ -40,12 +40,12 @@ impl<'c> Scalars<'_, 'c> {
         self.i32().const_int(v, false)
     }
 
-    /// Whether conversions of f16 and bf16 from and to f32 are instructions.
+    /// Returns true if conversions of f16 and bf16 from and to f32 are instructions.
     fn converts(&self, d: DType) -> bool {
         d == DType::F16 && self.spec.has_f16_arithmetic || d == DType::BF16 && self.spec.has_bf16_fma
     }
 
-    /// Whether conversions of an fp8 type are instructions; those of NVIDIA are for the types of OCP.
+    /// Returns true if conversions of an fp8 type are instructions; those of NVIDIA are for the types of OCP.
     pub(super) fn converts_f8(&self, d: DType) -> bool {
         matches!(d, DType::F8E4M3 | DType::F8E5M2) && self.spec.has_f8_conversion
     }
@@ -62,7 +62,7 @@ impl<'c> Scalars<'_, 'c> {
         let code = int(self.builder.build_bit_cast(x, self.code_type(d), "")?)?;
         let code = self.builder.build_int_z_extend(code, self.i32(), "")?;
         if d == DType::BF16 {
-            // The upper half of an f32. The conversion of LLVM is none before sm_90.
+            // The upper half of an f32. LLVM's conversion is not lowered before sm_90.
             let bits = self.builder.build_left_shift(code, self.word(16), "")?;
             return self.of_bits(bits, self.f32());
         }
@@ -85,7 +85,7 @@ impl<'c> Scalars<'_, 'c> {
         self.of_bits(bits, self.f32())
     }
 
-    /// The magnitude is put where f32 has its exponent and mantissa; a product then exchanges the bias, which makes
+    /// The magnitude is moved to the exponent and mantissa of f32; a product then changes the bias, which makes
     /// subnormal values normal as well.
     fn decode_format(&self, code: IntValue<'c>, f: &FloatFormat) -> Result<FloatValue<'c>, Error> {
         let b = self.builder;
@@ -95,7 +95,7 @@ impl<'c> Scalars<'_, 'c> {
         let scaled = b.build_float_mul(self.of_bits(placed, self.f32())?, factor, "")?;
         let mut bits = self.bits(scaled, self.i32())?;
         if f.signed_zero && (f.nan != f.overflow || f.infinity.is_some()) {
-            // All ones in the exponent; what was left in the mantissa tells NaN from infinity. Without an infinity
+            // All ones in the exponent; the rest of the mantissa distinguishes NaN from infinity. Without an infinity
             // the mantissa of NaN is not zero.
             let special = self.compare(P::UGT, size, self.code(f.largest))?;
             let ones = b.build_or(placed, self.i32().const_int(INFINITY, false), "")?;
@@ -135,7 +135,7 @@ impl<'c> Scalars<'_, 'c> {
         let b = self.builder;
         let dropped = MANTISSA - f.mantissa;
         let size = b.build_and(bits, self.word(0x7fff_ffff), "")?;
-        // Normal: half of the last place is added, less one bit where the code is even, and the bias is exchanged.
+        // Normal: half an ulp is added, minus one bit if the code is even, and the bias is changed.
         let odd = b.build_right_shift(size, self.word(dropped), false, "")?;
         let odd = b.build_and(odd, self.word(1), "")?;
         let near = b.build_int_add(size, odd, "")?;
@@ -143,7 +143,7 @@ impl<'c> Scalars<'_, 'c> {
         let near = b.build_right_shift(near, self.word(dropped), false, "")?;
         let mut code = b.build_int_sub(near, self.word((BIAS - f.bias) << f.mantissa), "")?;
         if f.bias != BIAS {
-            // Subnormal: next to this power of two, f32 counts in units of the smallest value.
+            // Subnormal: next to this power of two, the ulp of f32 is the smallest value.
             let counter = self.word((BIAS + MANTISSA + 1 - f.bias - f.mantissa) << MANTISSA);
             let counted =
                 b.build_float_add(self.of_bits(size, self.f32())?, self.of_bits(counter, self.f32())?, "")?;
@@ -164,7 +164,7 @@ impl<'c> Scalars<'_, 'c> {
         self.pick(nan, self.code(f.nan), code)
     }
 
-    /// The code of the nearest power of two, ties to the even code; what is not positive becomes the smallest.
+    /// The code of the nearest power of two, ties to the even code; nonpositive numbers become the smallest.
     fn encode_power(&self, bits: IntValue<'c>) -> Result<IntValue<'c>, Error> {
         let b = self.builder;
         let odd = b.build_right_shift(bits, self.word(MANTISSA), false, "")?;
@@ -186,12 +186,12 @@ impl<'c> Scalars<'_, 'c> {
         self.pick(nan, self.word(0xff), code)
     }
 
-    /// The f32 next to an f64 by rounding to odd: rounding it to a narrower float is as rounding the f64 itself.
+    /// An f64 rounded to odd as f32: rounding it to a narrower float equals rounding the f64 itself.
     pub(super) fn f64_to_odd_f32(&self, x: FloatValue<'c>) -> Result<FloatValue<'c>, Error> {
         let b = self.builder;
         let near = b.build_float_trunc(x, self.f32(), "")?;
         let back = b.build_float_ext(near, self.context.f64_type(), "")?;
-        // False for NaN, which stays.
+        // False for NaN, which remains unchanged.
         let inexact = self.compare_float(FloatPredicate::ONE, back, x)?;
         let back = self.float_call("llvm.fabs", &[back])?;
         let size = self.float_call("llvm.fabs", &[x])?;
@@ -217,7 +217,7 @@ impl<'c> Scalars<'_, 'c> {
         if d == DType::F8E4M3 { "e4m3x2" } else { "e5m2x2" }
     }
 
-    /// By the instruction, which converts two at a time. It saturates as the language does.
+    /// Converts with the instruction, which converts two at a time. It saturates as the language does.
     fn f32_to_f8(&self, x: FloatValue<'c>, d: DType) -> Result<IntValue<'c>, Error> {
         let text = format!("cvt.rn.satfinite.{}.f32 $0, $1, $2;", Self::f8_name(d));
         let other = self.f32().const_zero();
@@ -225,7 +225,7 @@ impl<'c> Scalars<'_, 'c> {
         Ok(self.builder.build_int_truncate(pair, self.context.i8_type(), "")?)
     }
 
-    /// By the instruction; every value of fp8 is one of f16.
+    /// Converts with the instruction; every value of fp8 is one of f16.
     pub(super) fn f8_to_f16(&self, x: IntValue<'c>, d: DType) -> Result<FloatValue<'c>, Error> {
         let text = format!("cvt.rn.f16x2.{} $0, $1;", Self::f8_name(d));
         let wide = self.builder.build_int_z_extend(x, self.context.i16_type(), "")?;

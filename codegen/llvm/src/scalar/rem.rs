@@ -1,7 +1,7 @@
-//! Owns the remainder of floats, as a function of its own: it is the one recipe with a loop.
+//! Emits the remainder of floats as a function of its own, since it needs a loop.
 //!
-//! May assume f32 or f64. Guarantees the exact remainder of the truncating quotient with the sign of the dividend, as
-//! C's `fmod`: long division of the mantissas, a few bits of the quotient at a time.
+//! Requires f32 or f64. Guarantees the exact remainder of the truncating quotient with the sign of the dividend, as C's
+//! `fmod`: long division of the mantissas, a few bits of the quotient at a time.
 
 use inkwell::IntPredicate as P;
 use inkwell::attributes::{Attribute, AttributeLoc};
@@ -12,7 +12,7 @@ use inkwell::values::{BasicMetadataValueEnum, FloatValue, FunctionValue, IntValu
 use super::emit::{float, int};
 use super::{Error, Scalars, Width};
 
-/// What differs between the two widths.
+/// The constants of a width.
 struct Shape<'c> {
     float: FloatType<'c>,
     int: IntType<'c>,
@@ -67,7 +67,7 @@ impl<'c> Scalars<'_, 'c> {
         }
     }
 
-    /// The function: what needs no division leaves at once.
+    /// The function: operands that need no division return at once.
     fn rem_function(&self, s: &Shape<'c>) -> Result<FunctionValue<'c>, Error> {
         let ty = s.float.into();
         let signature = inkwell::types::BasicType::fn_type(&s.float, &[ty, ty], false);
@@ -109,7 +109,8 @@ impl<'c> Scalars<'_, 'c> {
         Ok(function)
     }
 
-    /// Mantissa with the hidden bit, and the exponent field, of which subnormal values have 1 as the smallest normal.
+    /// The mantissa with the hidden bit, and the exponent field, which is 1 for subnormal values as for the smallest
+    /// normal one.
     fn rem_parts(&self, s: &Shape<'c>, x: IntValue<'c>) -> Result<(IntValue<'c>, IntValue<'c>), Error> {
         let b = self.builder;
         let field = b.build_right_shift(x, s.number(s.mantissa), false, "")?;
@@ -120,7 +121,7 @@ impl<'c> Scalars<'_, 'c> {
         Ok((m, self.int_call("llvm.umax", &[field, s.number(1)])?))
     }
 
-    /// The bits of the remainder of two positive finite values, `x >= y > 0`. Leaves the builder behind the loop.
+    /// The bits of the remainder of two positive finite values, `x >= y > 0`. Leaves the builder after the loop.
     fn rem_divide(
         &self,
         function: FunctionValue<'c>,
@@ -155,8 +156,8 @@ impl<'c> Scalars<'_, 'c> {
         left.add_incoming(&[(&places, before), (&fewer, body)]);
 
         b.position_at_end(done);
-        // The remainder counts units of the exponent of `y`: it is shifted until its hidden bit is in place, or the
-        // exponent is the smallest. The hidden bit then counts the exponent field up by one.
+        // The remainder is in units of the exponent of `y`: it is shifted until its hidden bit is in place, or the
+        // exponent is the smallest. The hidden bit then increments the exponent field.
         let never = self.context.bool_type().const_zero();
         let clear = self.int_call("llvm.ctlz", &[r, never])?;
         let above = s.number(u64::from(s.int.get_bit_width()) - 1 - s.mantissa);

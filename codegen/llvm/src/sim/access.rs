@@ -1,7 +1,7 @@
-//! Owns the memory of one program: shared memory, the way to device memory, and what is known of both.
+//! The memory of one program: shared memory, the access to device memory, and the state of both.
 //!
-//! Guarantees that every access is inside what it was checked against, aligned, written before if it reads shared
-//! memory, and ordered with what other lanes of the program did to the same bytes.
+//! Guarantees that every access is in bounds, aligned, reads only shared memory that was written before, and is ordered
+//! with accesses of other lanes of the program to the same bytes.
 
 use tk_ops::eval;
 use tk_ops::{AtomicOp, DType, Scalar};
@@ -13,34 +13,34 @@ use super::launch::Global;
 use super::shadow::{AccessKind, Conflict, Pages, Shadow, Stamp, Touch};
 use super::tally::{Noted, Statistics, Tally};
 
-/// Who does something, and where in the source.
+/// The lane that executes an operation, and its source position.
 #[derive(Clone, Copy)]
 pub(super) struct Who {
     pub lane: u32,
     pub loc: i32,
 }
 
-/// What an atomic did.
+/// The result of an atomic.
 pub(super) struct Done {
     /// The bits before.
     pub before: u64,
-    /// Memory is not as it was.
+    /// The value in memory has changed.
     pub changed: bool,
 }
 
-/// The memory that one program can reach.
+/// The memory that one program can access.
 pub(super) struct Reach {
     shared: Vec<u8>,
     pub clock: Clock,
     shadow: Shadow,
     pages: Pages,
     pub tally: Option<Tally>,
-    /// When each lane has made known what it wrote to instructions of groups.
+    /// The time of the last proxy fence of each lane.
     fenced: Vec<u32>,
 }
 
 impl Reach {
-    /// For programs of so many lanes with so much shared memory.
+    /// For programs with this many lanes and this much shared memory.
     pub fn new(lanes: u32, warp_size: u32, shared: u32, banks: Option<u32>) -> Reach {
         Reach {
             shared: vec![0; shared as usize],
@@ -52,7 +52,7 @@ impl Reach {
         }
     }
 
-    /// Another program begins.
+    /// Begins another program.
     pub fn begin(&mut self) {
         self.clock.begin();
         self.shadow.begin();
@@ -62,7 +62,7 @@ impl Reach {
     /// Copies to memory of the lane.
     ///
     /// # Safety
-    /// So many bytes may be written there; `global` gives pointers as [`super::run`] demands.
+    /// This many bytes may be written there; `global` returns pointers as [`super::run`] requires.
     pub unsafe fn load(
         &mut self,
         global: &dyn Global,
@@ -73,7 +73,7 @@ impl Reach {
     ) -> Result<(), Wrong> {
         let (from, bytes) = self.reach(global, who, place, AccessKind::Read)?;
         self.note(statistics, who, place, false);
-        // SAFETY: `reach` has found so many bytes there; the caller says the same of the other side.
+        // SAFETY: `reach` has found this many bytes there; the caller guarantees the same of the other side.
         unsafe { std::ptr::copy_nonoverlapping(from, dst, bytes) };
         Ok(())
     }
@@ -81,7 +81,7 @@ impl Reach {
     /// Copies from memory of the lane.
     ///
     /// # Safety
-    /// So many bytes may be read there; `global` gives pointers as [`super::run`] demands.
+    /// This many bytes may be read there; `global` returns pointers as [`super::run`] requires.
     pub unsafe fn store(
         &mut self,
         global: &dyn Global,
@@ -92,50 +92,50 @@ impl Reach {
     ) -> Result<(), Wrong> {
         let (to, bytes) = self.reach(global, who, place, AccessKind::Write)?;
         self.note(statistics, who, place, true);
-        // SAFETY: `reach` has found so many bytes there; the caller says the same of the other side.
+        // SAFETY: `reach` has found this many bytes there; the caller guarantees the same of the other side.
         unsafe { std::ptr::copy_nonoverlapping(src, to, bytes) };
         Ok(())
     }
 
-    /// A lane makes known what it wrote to shared memory.
+    /// A lane makes its writes to shared memory visible to the async proxy.
     pub fn fence(&mut self, lane: u32) {
         let time = self.clock.mark();
         self.fenced.get_mut(lane as usize).into_iter().for_each(|f| *f = time);
     }
 
-    /// What shared memory holds, whoever may look.
+    /// The contents of shared memory, without checks.
     pub fn shared_bytes(&self, at: u32, bytes: usize) -> Option<&[u8]> {
         self.shared.get(at as usize..)?.get(..bytes)
     }
 
-    /// Writes to shared memory for a copy that runs beside the lane.
+    /// Writes to shared memory for an asynchronous copy.
     pub fn fill(&mut self, global: &dyn Global, who: Who, addr: u32, bytes: &[u8]) -> Result<(), Wrong> {
         let place = (Space::Shared, u64::from(addr), bytes.len() as i32);
         let (to, count) = self.reach(global, who, place, AccessKind::Write)?;
-        // SAFETY: `reach` has found so many bytes there.
+        // SAFETY: `reach` has found this many bytes there.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, count) };
         Ok(())
     }
 
-    /// Reads device memory for such a copy.
+    /// Reads device memory for an asynchronous copy.
     pub fn look(&mut self, global: &dyn Global, who: Who, addr: u64, to: &mut [u8]) -> Result<(), Wrong> {
         let (from, count) =
             self.reach(global, who, (Space::Global, addr, to.len() as i32), AccessKind::Read)?;
-        // SAFETY: `reach` has found so many bytes there, which may be read as `run` demands.
+        // SAFETY: `reach` has found this many bytes there, which may be read as `run` requires.
         unsafe { std::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), count) };
         Ok(())
     }
 
-    /// Writes device memory for such a copy.
+    /// Writes device memory for an asynchronous copy.
     pub fn put(&mut self, global: &dyn Global, who: Who, addr: u64, bytes: &[u8]) -> Result<(), Wrong> {
         let (to, count) =
             self.reach(global, who, (Space::Global, addr, bytes.len() as i32), AccessKind::Write)?;
-        // SAFETY: `reach` has found so many bytes there, which may be written as `run` demands.
+        // SAFETY: `reach` has found this many bytes there, which may be written as `run` requires.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, count) };
         Ok(())
     }
 
-    /// Copies what an instruction of groups, or a copy to device memory, reads of shared memory.
+    /// Copies the shared memory that a wgmma, or a copy to device memory, reads.
     pub fn seen_by_group(
         &mut self,
         global: &dyn Global,
@@ -157,7 +157,7 @@ impl Reach {
             );
             return Err(Wrong::with(FaultKind::Race, message, write.loc));
         }
-        // SAFETY: `reach` has found so many bytes there.
+        // SAFETY: `reach` has found this many bytes there.
         unsafe { std::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), bytes) };
         Ok(())
     }
@@ -178,10 +178,10 @@ impl Reach {
         }
     }
 
-    /// Reads and writes memory in one step.
+    /// Reads and writes memory atomically.
     ///
     /// # Safety
-    /// `global` gives pointers as [`super::run`] demands.
+    /// `global` returns pointers as [`super::run`] requires.
     pub unsafe fn atomic(
         &mut self,
         global: &dyn Global,
@@ -212,7 +212,7 @@ impl Reach {
         // SAFETY: `reach` has found an element of this size there, and none has more than 8 bytes.
         unsafe { std::ptr::copy_nonoverlapping(memory, bytes.as_mut_ptr(), size.min(8)) };
         let bits = u64::from_le_bytes(bytes);
-        // Bytes of memory may be anything: what is not 0 is true.
+        // Bytes of memory may have any value: every value but 0 is true.
         let old = Scalar::from_bits(dtype, if dtype == DType::Bool { u64::from(bits != 0) } else { bits });
         let value = |bits: u64| Scalar::from_bits(dtype, bits);
         let after = updated(op, old, value(r.value), value(r.compare))?;
@@ -231,7 +231,7 @@ impl Reach {
         Ok(Done { before, changed: after.is_some_and(|a| a != old) })
     }
 
-    /// Where these bytes are in host memory, if the lane may do this to them.
+    /// The address of these bytes in host memory, if the lane may access them.
     fn reach(
         &mut self,
         global: &dyn Global,
@@ -318,7 +318,7 @@ fn explain(conflict: &Conflict, space: Space, addr: u64, t: &Touch) -> Wrong {
     }
 }
 
-/// What memory holds afterwards; `None` if it stays as it is.
+/// The new value in memory; `None` if it does not change.
 fn updated(op: AtomicOp, old: Scalar, value: Scalar, compare: Scalar) -> Result<Option<Scalar>, Wrong> {
     let wrong = |_| {
         Wrong::new(

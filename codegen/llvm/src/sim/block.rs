@@ -1,6 +1,6 @@
-//! Owns one program: its lanes, which of them runs next, and what each of their requests does.
+//! Runs one program: schedules its lanes, and serves their requests.
 //!
-//! A lane keeps running until it waits, polls, or the seed lets another one run.
+//! A lane keeps running until it waits, polls, or the seed selects another one.
 
 use super::access::{Reach, Who};
 use super::calls::{GroupRequest, Request, Space};
@@ -13,13 +13,13 @@ use super::meet::{Meeting, Meetings, Wait};
 use super::phases::Phases;
 use super::random::Random;
 
-/// How often another lane may run after a request, out of 256; a program draws one. The first lets each lane run as far
-/// as it can, the last changes the lane all the time.
+/// The probability, out of 256, that another lane runs after a request; a program draws one. The first lets each lane
+/// run as far as possible, the last changes the lane all the time.
 const SWITCHES: [u32; 4] = [0, 32, 128, 256];
 
-/// How often another program may run after an atomic on device memory, and at the head of a loop, out of 256: often
-/// enough that a program that waits for another one is not much slower than that one, seldom enough for a plain kernel
-/// with a few atomics to keep few programs on their way.
+/// The probability, out of 256, that another program runs after an atomic on device memory, and at the head of a loop:
+/// large enough that a program that waits for another one is not much slower than that one, small enough for a plain
+/// kernel with a few atomics to keep few programs running.
 const AFTER_ATOMIC: u32 = 64;
 const AFTER_STEP: u32 = 1;
 
@@ -29,47 +29,47 @@ pub(super) struct Lane {
     pub fiber: Option<Fiber>,
     /// The answer to its last request.
     pub reply: u64,
-    /// What it waits for.
+    /// The condition for which it waits.
     pub wait: Option<Wait>,
-    /// Where it made its last request.
+    /// The position of its last request.
     pub loc: i32,
-    /// What it copies.
+    /// Its asynchronous copies.
     copies: Copies,
-    /// What it multiplies together with others.
+    /// Its wgmma products.
     pub steps: Steps,
 }
 
-/// What a lane keeps running for that others of its program may still find: requests behind a failed assertion. A lane
-/// that is so many behind is taken for one that waits for the failed one.
+/// The number of requests that a lane executes after a failed assertion of another lane, since it may find an earlier
+/// one. A lane that exceeds it is assumed to wait for the failed one.
 const AFTER_FAILURE: u32 = 1 << 16;
 
-/// An assertion that does not hold.
+/// An assertion that failed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Failed {
-    /// Its number, which is smaller for what stands before in the kernel, and the element of a tile.
+    /// Its number, which is smaller for assertions that come earlier in the kernel, and the element of a tile.
     message: i32,
     element: i32,
     lane: u32,
     loc: i32,
 }
 
-/// How far a program came.
+/// The state of a program after a turn.
 pub(super) enum Turn {
     /// All lanes have returned.
     Done,
-    /// All others wait.
+    /// All other lanes wait.
     Blocked,
-    /// Others may run.
+    /// Other programs may run.
     Pause,
 }
 
-/// What happens after a request.
+/// The state of a lane after a request.
 enum Next {
-    /// The lane goes on with this answer.
+    /// The lane continues with this answer.
     Go(u64),
-    /// It goes on, but others should get a turn first.
+    /// It continues, but others should get a turn first.
     Yield(u64),
-    /// It waits, or others have been set free.
+    /// It waits, or others have been released.
     Wait,
 }
 
@@ -81,18 +81,18 @@ pub(super) struct Block {
     pub runnable: Vec<u32>,
     pub meetings: Meetings,
     pub reach: Reach,
-    /// What each warpgroup multiplies.
+    /// The products of each warpgroup.
     pub products: Vec<Products>,
-    /// Its barriers in shared memory, and copies of boxes.
+    /// Its mbarriers, and copies of boxes.
     pub phases: Phases,
     pub random: Random,
     switch: u32,
-    /// Of the assertions that failed the first, and the requests until it is reported.
+    /// The first of the assertions that failed, and the requests until it is reported.
     failed: Option<(Failed, u32)>,
 }
 
 impl Block {
-    /// Room for the programs of a launch, one after the other.
+    /// Allocates for the programs of a launch, one after the other.
     pub fn new(env: &Env<'_>) -> Block {
         let l = env.launch;
         Block {
@@ -109,7 +109,7 @@ impl Block {
         }
     }
 
-    /// Starts the program with this number; false if there is no memory for its stacks.
+    /// Starts the program with this number; returns false if memory for its stacks cannot be allocated.
     ///
     /// # Safety
     /// As [`super::run`], as long as the program runs.
@@ -136,7 +136,7 @@ impl Block {
                 program: self.program,
                 grid: l.grid,
             };
-            // SAFETY: the caller keeps the conditions of `run`.
+            // SAFETY: the caller satisfies the requirements of `run`.
             let fiber = unsafe { Fiber::new(stack, entry) };
             *lane = Lane { fiber: Some(fiber), loc: -1, ..Lane::default() };
             self.runnable.push(number);
@@ -144,15 +144,16 @@ impl Block {
         true
     }
 
-    /// Ends all lanes and gives their stacks back.
+    /// Ends all lanes and releases their stacks.
     pub fn stop(&mut self, env: &mut Env<'_>) {
         for stack in self.lanes.iter_mut().filter_map(|l| l.fiber.take()?.stop()) {
             env.stacks.put(stack);
         }
     }
 
-    /// Runs lanes until all wait or have returned, or until it is the turn of others. A lane whose assertion fails stops
-    /// there; the others go on as far as they can, so that the element that is reported does not depend on their order.
+    /// Runs lanes until all wait or have returned, or until it is the turn of other programs. A lane whose assertion
+    /// fails stops there; the others continue as far as possible, so that the reported element does not depend on their
+    /// order.
     pub fn turn(&mut self, env: &mut Env<'_>) -> Result<Turn, Fault> {
         let came = self.advance(env);
         let Some((first, left)) = self.failed else { return came };
@@ -164,7 +165,7 @@ impl Block {
         Err(wrong.of(self.program, lane, loc))
     }
 
-    /// A lane stops for ever.
+    /// Stops a lane forever.
     fn fail(&mut self, at: usize, failed: Failed) {
         self.runnable.swap_remove(at);
         let first = self.failed.map_or(failed, |(first, _)| first.min(failed));
@@ -186,7 +187,7 @@ impl Block {
         Ok(if self.meetings.returned() == self.lanes.len() as u32 { Turn::Done } else { Turn::Blocked })
     }
 
-    /// Runs the lane at a place of `runnable` until another one should run.
+    /// Runs the lane at an index of `runnable` until another one should run.
     fn run_lane(&mut self, at: usize, lane: u32, env: &mut Env<'_>) -> Result<Option<Turn>, Fault> {
         let program = self.program;
         loop {
@@ -235,7 +236,7 @@ impl Block {
         }
     }
 
-    /// Whether it is the turn of another program after this request.
+    /// Returns true if it is the turn of another program after this request.
     fn pauses(&mut self, request: &Request) -> bool {
         match request {
             Request::Atomic(a) if a.space == Space::Global as i32 => self.random.chance(AFTER_ATOMIC),
@@ -255,18 +256,20 @@ impl Block {
         }
     }
 
-    /// Does what a lane asks for.
+    /// Serves a request of a lane.
     fn serve(&mut self, lane: u32, request: &Request, env: &mut Env<'_>) -> Result<Next, Wrong> {
         let (memory, statistics) = (env.memory, &mut env.statistics);
         match *request {
             Request::Load { space, addr, bytes, dst, loc } => {
-                // SAFETY: the lane waits and says that so many bytes may be written there; `run` has the rest.
+                // SAFETY: the lane waits and guarantees that this many bytes may be written there; `run` requires the
+                // rest.
                 unsafe { self.reach.load(memory, statistics, Who { lane, loc }, (space, addr, bytes), dst)? };
                 env.polls = 0;
                 Ok(Next::Go(0))
             }
             Request::Store { space, addr, bytes, src, loc } => {
-                // SAFETY: the lane waits and says that so many bytes may be read there; `run` has the rest.
+                // SAFETY: the lane waits and guarantees that this many bytes may be read there; `run` requires the
+                // rest.
                 unsafe {
                     self.reach.store(memory, statistics, Who { lane, loc }, (space, addr, bytes), src)?
                 };
@@ -275,21 +278,21 @@ impl Block {
             }
             Request::Atomic(ref atomic) => {
                 statistics.atomics += 1;
-                // SAFETY: `run` has the conditions.
+                // SAFETY: required by `run`.
                 let done = unsafe { self.reach.atomic(memory, lane, atomic)? };
                 env.polled(done.changed)?;
                 Ok(Next::Yield(done.before))
             }
             Request::Copy(copy) => {
                 let Some(l) = self.lanes.get_mut(lane as usize) else { return Ok(Next::Go(0)) };
-                // SAFETY: `run` has the conditions.
+                // SAFETY: required by `run`.
                 unsafe { l.copies.begin(&mut self.reach, memory, statistics, lane, copy)? };
                 Ok(Next::Go(0))
             }
             Request::Await { pending, .. } => {
                 let Some(l) = self.lanes.get_mut(lane as usize) else { return Ok(Next::Go(0)) };
                 for copy in l.copies.due(u32::try_from(pending).unwrap_or(0)) {
-                    // SAFETY: `run` has the conditions.
+                    // SAFETY: required by `run`.
                     unsafe { copies::arrive(&mut self.reach, memory, statistics, lane, &copy)? };
                 }
                 env.polls = 0;
@@ -325,7 +328,7 @@ impl Block {
             Request::Print { record, bytes } => {
                 let len = usize::try_from(bytes).unwrap_or(0);
                 let none = len == 0 || record.is_null();
-                // SAFETY: the lane waits and says that so many bytes may be read there.
+                // SAFETY: the lane waits and guarantees that this many bytes may be read there.
                 let bytes = if none { &[] } else { unsafe { std::slice::from_raw_parts(record, len) } };
                 memory.print(self.program, lane, bytes);
                 env.polls = 0;
@@ -335,7 +338,7 @@ impl Block {
         }
     }
 
-    /// Does what a lane asks for that goes on beside it.
+    /// Serves a request for an asynchronous operation of a lane.
     fn serve_beside(&mut self, lane: u32, request: &Request, env: &mut Env<'_>) -> Result<Next, Wrong> {
         match *request {
             Request::Commit => {
@@ -372,7 +375,7 @@ impl Block {
                 self.await_phase(lane, address, parity, loc).map(|()| Next::Wait)
             }
             Request::TensorStore(copy) => {
-                // SAFETY: the launch passed the address of a map that lives as long as it.
+                // SAFETY: the launch passed the address of a map that outlives it.
                 unsafe { self.begin_store(lane, copy, env)? };
                 Ok(Next::Go(0))
             }
@@ -381,7 +384,7 @@ impl Block {
                 Ok(Next::Wait)
             }
             Request::Tensor(copy) => {
-                // SAFETY: the launch passed the address of a map that lives as long as it.
+                // SAFETY: the launch passed the address of a map that outlives it.
                 unsafe { self.begin_box(lane, copy, env)? };
                 Ok(Next::Go(0))
             }
@@ -394,7 +397,7 @@ impl Block {
         self.arrive(lane, wait, env).map(|()| Next::Wait)
     }
 
-    /// A lane has returned: its stack is free, and nobody may wait for it.
+    /// A lane has returned: its stack is released, and no lane may wait for it.
     fn returned(&mut self, lane: u32, env: &mut Env<'_>) -> Result<(), Fault> {
         env.polls = 0;
         let stack = self.lanes.get_mut(lane as usize).and_then(|l| l.fiber.take()?.stop());

@@ -1,10 +1,10 @@
-//! Owns the calls that compiled kernels make: their names, their C signatures, and the numbers that they pass.
+//! The calls of compiled kernels to the simulator: their names, their C signatures, and their arguments.
 //!
-//! A call that needs more than the lane's own numbers suspends the lane with a [`Request`], which the scheduler serves on
-//! its own stack. So no call unwinds or panics, and a lane that has failed is never resumed.
+//! A call that needs more than the state of the lane suspends it with a [`Request`], which the scheduler serves on its
+//! own stack. So no call unwinds or panics, and a lane that has failed is never resumed.
 //!
-//! The first argument of each is the context that the kernel got. `loc` is an index into the emitter's table of source
-//! places, -1 for none.
+//! The first argument of each is the context that the kernel received. `loc` is an index into the emitter's table of
+//! source positions, -1 for none.
 
 use std::ffi::c_void;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -12,7 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use corosensei::Yielder;
 use tk_gpu::ir::tensor_map::MOST_DIMENSIONS;
 
-/// What a lane knows of itself; the context of the calls points to it.
+/// The state of a lane; the context of the calls points to it.
 pub(super) struct Context {
     pub yielder: *const Yielder<u64, Request>,
     pub lane: u32,
@@ -20,7 +20,7 @@ pub(super) struct Context {
     pub grid: [u32; 3],
 }
 
-/// Which memory an atomic acts on, as passed to `tk_sim_atomic`.
+/// The memory of an atomic, as passed to `tk_sim_atomic`.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Space {
@@ -36,15 +36,15 @@ pub enum Space {
 pub enum Order {
     /// Orders nothing.
     Relaxed = 0,
-    /// Orders what comes after it.
+    /// Orders operations after it.
     Acquire = 1,
-    /// Orders what came before it.
+    /// Orders operations before it.
     Release = 2,
     /// Both.
     AcqRel = 3,
 }
 
-/// Who sees the order of an atomic, as passed to `tk_sim_atomic`.
+/// The lanes that observe the order of an atomic, as passed to `tk_sim_atomic`.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
@@ -56,17 +56,17 @@ pub enum Scope {
     System = 2,
 }
 
-/// From where a shuffle takes the value, as passed to `tk_sim_shuffle`.
+/// The source lane of a shuffle, as passed to `tk_sim_shuffle`.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shuffle {
-    /// From the lane whose number differs in the bits of the operand.
+    /// The lane whose number differs in the bits of the operand.
     Xor = 0,
-    /// From the lane that many below; its own value where there is none.
+    /// The lane that many below; its own value if none exists.
     Up = 1,
-    /// From the lane that many above; its own value where there is none.
+    /// The lane that many above; its own value if none exists.
     Down = 2,
-    /// From the lane with this number, modulo the width of the warp.
+    /// The lane with this number, modulo the width of the warp.
     Index = 3,
 }
 
@@ -104,7 +104,8 @@ impl Shuffle {
     }
 }
 
-/// What a lane asks of the scheduler. Pointers are to memory of the lane, which stays as it is while the lane waits.
+/// A request of a lane to the scheduler. Pointers are to memory of the lane, which does not change while the lane
+/// waits.
 #[derive(Clone, Copy)]
 pub(super) enum Request {
     Load { space: Space, addr: u64, bytes: i32, dst: *mut u8, loc: i32 },
@@ -133,19 +134,19 @@ pub(super) enum Request {
     Step { loc: i32 },
 }
 
-/// What the lanes of a warp do with matrices together.
+/// A matrix operation of the lanes of a warp.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum MatrixCall {
-    /// Loads so many from shared memory.
+    /// Loads this many from shared memory.
     Load { matrices: i32, transposed: bool },
-    /// Stores so many to shared memory.
+    /// Stores this many to shared memory.
     Store { matrices: i32 },
-    /// Multiplies: position in [`tk_gpu::target::mma::all()`], positions of the types of the factors in `DType::ALL`.
+    /// Multiplies: position in [`tk_gpu::target::mma::all()`], positions of the types of the operands in `DType::ALL`.
     Multiply { kind: i32, factors: [i32; 2] },
 }
 
 impl Request {
-    /// Where it is made; -1 for nowhere.
+    /// Its source position; -1 for none.
     pub fn loc(&self) -> i32 {
         match *self {
             Request::Load { loc, .. } | Request::Store { loc, .. } | Request::Barrier { loc, .. } => loc,
@@ -179,11 +180,11 @@ pub(super) struct CopyRequest {
 pub(super) struct TensorRequest {
     /// The address of a [`super::TensorMap`].
     pub map: u64,
-    /// Where the box begins, the fastest dimension first.
+    /// The position of the box, the fastest dimension first.
     pub at: [i32; MOST_DIMENSIONS],
-    /// Where the box lies in shared memory.
+    /// The address of the box in shared memory.
     pub shared: u32,
-    /// Of one that goes there.
+    /// The mbarrier of a copy to shared memory.
     pub barrier: u32,
     pub loc: i32,
 }
@@ -192,23 +193,24 @@ pub(super) struct TensorRequest {
 #[derive(Clone, Copy)]
 pub(super) struct GroupRequest {
     pub what: GroupCall,
-    /// The words of the left factor that the lane holds, and its sums.
+    /// The words of the left operand of the lane, and its accumulator.
     pub words: *const u8,
     pub sums: *mut u8,
     pub loc: i32,
 }
 
-/// What all lanes of a group call alike.
+/// The arguments that all lanes of a warpgroup share.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct GroupCall {
-    /// As of [`MatrixCall::Multiply`].
+    /// As for [`MatrixCall::Multiply`].
     pub kind: i32,
     pub factors: [i32; 2],
     pub columns: i32,
     /// Descriptors.
     pub left: u64,
     pub right: u64,
-    /// Bit 0: the left factor is held as words; bits 1 and 2: neighbours of the left and right one are across K.
+    /// Bit 0: the left operand is in registers as words; bits 1 and 2: neighbours of the left and right one are across
+    /// K.
     pub flags: i32,
 }
 
@@ -227,7 +229,7 @@ pub(super) struct AtomicRequest {
 }
 
 /// # Safety
-/// `ctx` is the context that a kernel got which has not returned.
+/// `ctx` is the context that a kernel received which has not returned.
 unsafe fn context<'a>(ctx: *mut c_void) -> &'a Context {
     // SAFETY: the context of a kernel points to a `Context` that lives as long as the kernel runs.
     unsafe { &*ctx.cast::<Context>() }
@@ -473,29 +475,29 @@ unsafe extern "C" fn step(ctx: *mut c_void, loc: i32) {
 /// | `tk_sim_store` | `u64` address, `i32` bytes, `ptr` from, `i32` loc | |
 /// | `tk_sim_shared_load`, `tk_sim_shared_store` | `u32` address, then as above | |
 /// | `tk_sim_async_copy` | `u64` address, `u32` shared address, `i32` bytes, `i32` bytes that are read, the others are 0, `i32` loc | |
-/// | `tk_sim_async_commit` | | the lane's copies since the last time are a group |
-/// | `tk_sim_async_wait` | `i32` groups that may still be on their way, `i32` loc | |
+/// | `tk_sim_async_commit` | | makes the lane's copies since the last commit a group |
+/// | `tk_sim_async_wait` | `i32` groups that may remain in flight, `i32` loc | |
 /// | `tk_sim_atomic` | `i32` op (position in `AtomicOp::ALL`), `i32` type (position in `DType::ALL`), `i32` [`Space`], `u64` address, `u64` value, `u64` compare, `i32` [`Order`], `i32` [`Scope`], `i32` loc | `u64`: the bits before, 0 of a store |
-/// | `tk_sim_barrier` | `i32` id, `i32` lanes that meet (0 or all: the whole program), `i32` loc | |
+/// | `tk_sim_barrier` | `i32` id, `i32` lanes at the barrier (0 or all: the whole program), `i32` loc | |
 /// | `tk_sim_warp_barrier` | `i32` loc | |
 /// | `tk_sim_shuffle` | `i32` [`Shuffle`], `u32` value, `u32` operand, `i32` loc | `u32` |
 /// | `tk_sim_load_matrices` | `u32` address of a row, `i32` matrices (1, 2, 4), `i32` whether they are transposed, `ptr` to a word of each, `i32` loc | |
 /// | `tk_sim_store_matrices` | `u32` address of a row, `i32` matrices (1, 2, 4), `ptr` to a word of each, `i32` loc | |
 /// | `tk_sim_multiply` | `i32` instruction (position in `tk_gpu::target::mma::all()`), `i32` type of `a`, `i32` type of `b` (positions in `DType::ALL`), `ptr` to the words of `a`, of `b`, and the accumulator, which the result replaces, `i32` loc | |
-/// | `tk_sim_group_multiply` | `i32` instruction, `i32` type of `a`, `i32` type of `b` as above, `i32` columns, `u64` descriptor of `a`, `u64` descriptor of `b` (PTX manual, "Matrix Descriptor Format"), `i32` flags (1: `a` is held as words, 2 and 4: neighbours of `a`, `b` are across K), `ptr` to words of `a`, `ptr` to the sums, which nobody may look at before the wait, `i32` loc | |
-/// | `tk_sim_group_commit` | | the lane's products of groups since the last time are one step |
-/// | `tk_sim_group_wait` | `i32` steps that may still be on their way, `ptr` to words, `i32` how many of them, `i32` loc | sums among the words that are there take their places |
-/// | `tk_sim_proxy_fence` | | what the lane wrote to shared memory is there for products of groups behind a barrier |
+/// | `tk_sim_group_multiply` | `i32` instruction, `i32` type of `a`, `i32` type of `b` as above, `i32` columns, `u64` descriptor of `a`, `u64` descriptor of `b` (PTX manual, "Matrix Descriptor Format"), `i32` flags (1: `a` is in registers as words, 2 and 4: neighbours of `a`, `b` are across K), `ptr` to words of `a`, `ptr` to the accumulator, which may not be read before the wait, `i32` loc | |
+/// | `tk_sim_group_commit` | | makes the lane's wgmma products since the last commit one group |
+/// | `tk_sim_group_wait` | `i32` groups that may remain in flight, `ptr` to words, `i32` their number, `i32` loc | marks of accumulators among the words are replaced by their values |
+/// | `tk_sim_proxy_fence` | | makes the lane's writes to shared memory visible to wgmma after a barrier |
 /// | `tk_sim_phase_begin` | `u32` shared address of a barrier, `i32` arrivals of a phase, `i32` loc | |
 /// | `tk_sim_phase_arrive` | `u32` barrier, `i32` bytes that will come, `i32` loc | |
-/// | `tk_sim_phase_wait` | `u32` barrier, `u32` parity of the phase that has to be over, `i32` loc | |
+/// | `tk_sim_phase_wait` | `u32` barrier, `u32` parity of the phase that must be complete, `i32` loc | |
 /// | `tk_sim_tensor_copy` | `u64` address of a [`super::TensorMap`], five `i32` positions, the fastest first, `u32` shared address, `u32` barrier, `i32` loc | |
 /// | `tk_sim_tensor_store` | `u64` address of a [`super::TensorMap`], five `i32` positions, the fastest first, `u32` shared address, `i32` loc | |
-/// | `tk_sim_store_wait` | `i32` whether it is enough that all has left shared memory, `i32` loc: waits for what the lane stores | |
+/// | `tk_sim_store_wait` | `i32` whether it suffices that all has been read from shared memory, `i32` loc: waits for the stores of the lane | |
 /// | `tk_sim_grid_barrier` | `i32` loc | |
 /// | `tk_sim_assert` | `i32` message, `i32` element of a tile, 0 of a scalar, `i32` loc | does not return |
 /// | `tk_sim_print` | `ptr` record, `i32` bytes | |
-/// | `tk_sim_step` | `i32` loc | for the head of a loop that may not end: others get a turn, and the time limit counts |
+/// | `tk_sim_step` | `i32` loc | for the head of a loop that may not terminate: others get a turn, and the time limit is checked |
 pub fn symbols() -> &'static [(&'static str, usize)] {
     use std::sync::LazyLock;
     static TABLE: LazyLock<[(&'static str, usize); 32]> = LazyLock::new(|| {

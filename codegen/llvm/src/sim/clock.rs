@@ -1,38 +1,38 @@
-//! Owns [`Clock`]: of which accesses of other lanes of its program a lane knows that they are over.
+//! [`Clock`]: the accesses of other lanes of its program that happen before the present of a lane.
 //!
-//! Time is one counter for each program, which steps at everything that orders lanes. What a lane knows of another is
-//! the last time at which all accesses of that lane are over for it: a vector clock (Mattern 1989), kept as one number
-//! for the program, one for each warp, and a vector for the lanes that have met others in another way.
+//! Time is one counter for each program, which advances at everything that orders lanes. For each lane the clock has
+//! the last time at which all accesses of every other lane happen before it: a vector clock (Mattern 1989), stored as
+//! one number for the program, one for each warp, and a vector for the lanes that have synchronized in another way.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::calls::Space;
 
-/// Whether lanes that exchange values are ordered by it, as by a warp barrier. PTX promises that of `bar.warp.sync` and
-/// not of `shfl.sync`; without it the simulator is stricter.
+/// Whether an exchange of values orders lanes like a warp barrier. PTX guarantees that of `bar.warp.sync` and not of
+/// `shfl.sync`; without it the simulator is stricter.
 const SHUFFLE_ORDERS: bool = true;
 
-/// Who knows of whom.
+/// The synchronization state of the lanes of a program.
 pub(super) struct Clock {
     now: u32,
-    /// When the program began: what is not later is of the program that ran before on the same structures.
+    /// The start of the program: earlier times are of the program that ran before on the same structures.
     start: u32,
-    /// What every lane knows of every lane.
+    /// The time up to which every lane is ordered after every lane.
     floor: u32,
     warp_size: u32,
-    /// What the lanes of each warp know of one another.
+    /// The time up to which the lanes of each warp are ordered after one another.
     warps: Vec<u32>,
-    /// What single lanes know beyond that; `None` for nothing.
+    /// The further vector of a single lane; `None` if it has none.
     lanes: Vec<Option<Rc<[u32]>>>,
-    /// What the last release at an address tells those who acquire.
+    /// The vector of the last release at an address, for acquires.
     released: BTreeMap<(Space, u64), Rc<[u32]>>,
-    /// What each lane has acquired last, so that polling costs nothing.
+    /// The last vector that each lane has acquired, so that polling costs nothing.
     acquired: Vec<Option<Rc<[u32]>>>,
 }
 
 impl Clock {
-    /// For programs of so many lanes; 0 is before every time.
+    /// For programs with this many lanes; 0 is before every time.
     pub fn new(lanes: u32, warp_size: u32) -> Clock {
         let warps = lanes.div_ceil(warp_size.max(1)) as usize;
         Clock {
@@ -47,7 +47,7 @@ impl Clock {
         }
     }
 
-    /// Another program begins: all that was is over.
+    /// Begins another program: everything before it happens before it.
     pub fn begin(&mut self) {
         self.start = self.now;
         self.all();
@@ -55,22 +55,22 @@ impl Clock {
         self.acquired.fill(None);
     }
 
-    /// Whether something happened in this program.
+    /// Returns true if an access is of this program.
     pub fn is_of_program(&self, time: u32) -> bool {
         time > self.start
     }
 
-    /// The time of an access that happens now.
+    /// The time of an access now.
     pub fn now(&self) -> u32 {
         self.now
     }
 
-    /// The time saturates after 2^32 meetings, which take longer than any time limit; then nothing is found any more.
+    /// Saturates after 2^32 synchronizations, which take longer than any time limit; then no race is found any more.
     fn tick(&mut self) {
         self.now = self.now.saturating_add(1);
     }
 
-    /// What happens from now on can be told from what was.
+    /// Distinguishes later accesses from earlier ones.
     pub fn mark(&mut self) -> u32 {
         self.tick();
         self.now - 1
@@ -87,19 +87,19 @@ impl Clock {
         self.floor.max(of_warp.copied().unwrap_or(0)).max(more.copied().unwrap_or(0))
     }
 
-    /// Whether two lanes are of one warp.
+    /// Returns true if two lanes are of one warp.
     pub fn mates(&self, a: u32, b: u32) -> bool {
         a / self.warp_size == b / self.warp_size
     }
 
-    /// All lanes meet.
+    /// All lanes synchronize.
     pub fn all(&mut self) {
         self.floor = self.now;
         self.lanes.iter_mut().filter(|l| l.is_some()).for_each(|l| *l = None);
         self.tick();
     }
 
-    /// The lanes of a warp meet; `shuffle` if they exchange values.
+    /// The lanes of a warp synchronize; `shuffle` if they exchange values.
     pub fn warp(&mut self, warp: u32, shuffle: bool) {
         if shuffle && !SHUFFLE_ORDERS {
             return;
@@ -116,7 +116,7 @@ impl Clock {
         }
     }
 
-    /// These lanes meet.
+    /// These lanes synchronize.
     pub fn some(&mut self, lanes: impl Iterator<Item = u32> + Clone) {
         let mut all = vec![0; self.lanes.len()];
         for lane in lanes.clone() {
@@ -131,14 +131,14 @@ impl Clock {
         self.tick();
     }
 
-    /// Adds what a lane knows, of itself until now.
+    /// Adds the vector of a lane, and its own accesses until now.
     fn add(&self, all: &mut [u32], lane: u32) {
         for (known, other) in all.iter_mut().zip(0..) {
             *known = (*known).max(self.known(lane, other).min(self.now));
         }
     }
 
-    /// A lane leaves at an address what it knows.
+    /// A lane releases its vector at an address.
     pub fn release(&mut self, lane: u32, at: (Space, u64)) {
         let mut all = self.released.get(&at).map_or_else(|| vec![0; self.lanes.len()], |r| r.to_vec());
         self.add(&mut all, lane);
@@ -146,7 +146,7 @@ impl Clock {
         self.tick();
     }
 
-    /// A lane learns what was left at an address.
+    /// A lane acquires the vector at an address.
     pub fn acquire(&mut self, lane: u32, at: (Space, u64)) {
         let Some(found) = self.released.get(&at).cloned() else { return };
         let Some(last) = self.acquired.get_mut(lane as usize) else { return };

@@ -1,9 +1,9 @@
-//! Owns the asynchronous copies of one lane.
+//! The asynchronous copies of one lane.
 //!
-//! A machine does a copy at any time between its beginning and the end of the wait for it. Here what was at its target is
-//! destroyed when it begins, and its elements arrive in the wait, so that who looks in between finds neither; a source that
-//! changes in between is a fault. Both count
-//! as writes of the lane, so that accesses of other lanes that nothing orders with either are races.
+//! A GPU does a copy at any time between its start and the end of the wait for it. Here the previous contents of the
+//! destination are destroyed at the start, and the elements arrive in the wait, so that a read in between finds
+//! neither; a source that changes in between is a fault. Both count as writes of the lane, so that accesses of other
+//! lanes that are not ordered with both are races.
 
 use super::access::{Reach, Who};
 use super::calls::{CopyRequest, Space};
@@ -11,32 +11,32 @@ use super::fault::{FaultKind, Wrong};
 use super::launch::Global;
 use super::tally::Statistics;
 
-/// What stands where a copy is on its way: no float that a program computes with, and no small integer.
+/// The contents of the destination of a copy in flight: no float that a program computes with, and no small integer.
 const DESTROYED: [u8; 16] = [0xa5; 16];
 
-/// A copy that has begun, with what its source held then.
+/// A copy that has started, with the contents of its source at that time.
 #[derive(Clone, Copy)]
 pub(super) struct Begun {
     copy: CopyRequest,
     found: [u8; 16],
 }
 
-/// The copies of a lane that may be on their way.
+/// The copies of a lane that may be in flight.
 #[derive(Default)]
 pub(super) struct Copies {
-    /// With the numbers of their groups, which rise.
+    /// With the numbers of their groups, in ascending order.
     list: Vec<(u32, Begun)>,
     /// The groups that are complete.
     groups: u32,
 }
 
 impl Copies {
-    /// The copies since the last time are a group.
+    /// Makes the copies since the last commit a group.
     pub fn commit(&mut self) {
         self.groups += 1;
     }
 
-    /// Those that have to arrive if so many groups may be on their way.
+    /// The copies that must arrive if this many groups may remain in flight.
     pub fn due(&mut self, pending: u32) -> Vec<Begun> {
         let done = self.groups.saturating_sub(pending);
         let (due, rest) = std::mem::take(&mut self.list).into_iter().partition(|(group, _)| *group < done);
@@ -45,10 +45,10 @@ impl Copies {
         due.into_iter().map(|(_, copy)| copy).collect()
     }
 
-    /// One begins.
+    /// Starts a copy.
     ///
     /// # Safety
-    /// `global` gives pointers as [`super::run`] demands.
+    /// `global` returns pointers as [`super::run`] requires.
     pub unsafe fn begin(
         &mut self,
         reach: &mut Reach,
@@ -63,7 +63,7 @@ impl Copies {
         }
         let who = Who { lane, loc: copy.loc };
         let mut found = [0; 16];
-        // SAFETY: both rooms have as many bytes as the widest copy; the caller says the rest.
+        // SAFETY: both buffers have as many bytes as the widest copy; the caller guarantees the rest.
         unsafe {
             if copy.read > 0 {
                 let from = (Space::Global, copy.from, copy.bytes);
@@ -80,7 +80,7 @@ impl Copies {
 /// The elements of a copy arrive.
 ///
 /// # Safety
-/// `global` gives pointers as [`super::run`] demands.
+/// `global` returns pointers as [`super::run`] requires.
 pub(super) unsafe fn arrive(
     reach: &mut Reach,
     global: &dyn Global,
@@ -91,7 +91,7 @@ pub(super) unsafe fn arrive(
     let copy = &begun.copy;
     let who = Who { lane, loc: copy.loc };
     let mut elements = [0; 16];
-    // SAFETY: the room has as many bytes as the widest copy; the caller says the rest.
+    // SAFETY: the buffer has as many bytes as the widest copy; the caller guarantees the rest.
     unsafe {
         if copy.read > 0 {
             reach.load(

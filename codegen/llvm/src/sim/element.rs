@@ -3,7 +3,7 @@
 use tk_ops::DType;
 use tk_ops::scalar::Scalar;
 
-/// Elements of the factors as the instruction sees them.
+/// Elements of the operands as the instruction reads them.
 #[derive(Clone, Copy)]
 pub enum Element {
     /// A float.
@@ -12,7 +12,7 @@ pub enum Element {
     Int(i64),
 }
 
-/// An element by its bits; more bits above it do not count.
+/// An element by its bits; higher bits are ignored.
 pub fn element(d: DType, bits: u64) -> Element {
     let x = Scalar::from_bits(d, bits);
     match d {

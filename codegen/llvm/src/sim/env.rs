@@ -1,4 +1,4 @@
-//! What all programs of a launch on the simulated target share.
+//! The state that all programs of a launch on the simulated target share.
 
 use std::time::Instant;
 
@@ -7,21 +7,21 @@ use super::fiber::Stacks;
 use super::launch::{Global, Launch};
 use super::tally::Statistics;
 
-/// Atomics in a row that change nothing, without anything else by any lane, after which nothing is thought to change any
-/// more. Of 4096 lanes each has had its turn 256 times by then on average, so that one that does not poll has too. A kernel
-/// in which nothing happens but so many atomics that change nothing would be taken for one that waits.
+/// The number of consecutive atomics that change nothing, with no other request of any lane, after which a deadlock is
+/// assumed. Of 4096 lanes each has had its turn 256 times by then on average, so that one that does not poll has too. A
+/// kernel that does nothing but that many atomics that change nothing would be mistaken for one that waits.
 const POLLS: u64 = 1 << 20;
 
-/// Requests between two looks at the clock, which takes as long as one or two requests.
+/// Requests between two reads of the clock, which costs as much as one or two requests.
 const SLICE: u32 = 1024;
 
-/// What all programs of a launch share.
+/// The state that all programs of a launch share.
 pub(super) struct Env<'a> {
     pub launch: &'a Launch<'a>,
     pub memory: &'a dyn Global,
     pub statistics: Statistics,
     pub stacks: Stacks,
-    /// Atomics that changed nothing, since something else happened.
+    /// Atomics that changed nothing, since the last other request.
     pub polls: u64,
     /// Lanes that wait at the grid barrier.
     pub(super) waiting: u64,
@@ -30,13 +30,13 @@ pub(super) struct Env<'a> {
 }
 
 impl Env<'_> {
-    /// Where the program with this number is in the grid.
+    /// The position in the grid of the program with this number.
     pub fn place(&self, index: u64) -> [u32; 3] {
         let [x, y, _] = self.launch.grid.map(|d| u64::from(d).max(1));
         [(index % x) as u32, (index / x % y) as u32, (index / x / y) as u32]
     }
 
-    /// A request comes; fails when the time is over.
+    /// Counts a request; fails when the time limit is exceeded.
     pub fn request(&mut self) -> Result<(), Wrong> {
         self.requests += 1;
         let Some(limit) = self.launch.timeout.filter(|_| self.requests >= SLICE) else { return Ok(()) };
@@ -48,7 +48,7 @@ impl Env<'_> {
         Err(Wrong::new(FaultKind::Timeout, message))
     }
 
-    /// An atomic was done.
+    /// Counts an atomic.
     pub fn polled(&mut self, changed: bool) -> Result<(), Wrong> {
         self.polls = if changed { 0 } else { self.polls + 1 };
         if self.polls < POLLS {
@@ -57,7 +57,7 @@ impl Env<'_> {
         Err(Wrong::new(FaultKind::Deadlock, "lanes poll memory that nobody changes any more"))
     }
 
-    /// A lane has come to the grid barrier.
+    /// Counts a lane that has arrived at the grid barrier.
     pub fn came_to_grid(&mut self) -> Result<(), Wrong> {
         self.waiting += 1;
         if self.launch.cooperative {

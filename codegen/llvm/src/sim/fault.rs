@@ -1,43 +1,43 @@
-//! Owns [`Fault`]: why a launch ended, and where.
+//! [`Fault`]: why and where a launch ended.
 
 use std::fmt;
 
-/// What went wrong.
+/// The kind of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FaultKind {
     /// An access to device memory that is in no buffer.
     Global,
-    /// An access behind the end of shared memory.
+    /// An access beyond the end of shared memory.
     Shared,
-    /// An address that is no multiple of the size of the access.
+    /// An address that is not a multiple of the size of the access.
     Misaligned,
     /// A read of shared memory that the program has not written.
     Unwritten,
-    /// Two lanes of a program touch the same bytes, at least one writes, and nothing orders them.
+    /// Two lanes of a program access the same bytes, at least one writes, and nothing orders them.
     Race,
-    /// Every lane waits, or polls memory that nobody changes.
+    /// Every lane waits, or polls memory that no lane changes.
     Deadlock,
     /// A lane waits for lanes that have returned.
     Returned,
-    /// The lanes of a warp wait at different places.
+    /// The lanes of a warp wait at different positions.
     Divergence,
-    /// A device assertion does not hold. Of those that fail in a program it is the first, by its number and then by the
-    /// element, of what lanes reach that do not wait for one that failed.
+    /// A device assertion failed. Of those that fail in a program it is the first, by its number and then by the
+    /// element, of those that lanes reach without waiting for one that failed.
     Assert {
         /// The number that the call passed.
         message: i32,
         /// The element, in row-major order.
         element: i32,
     },
-    /// The time limit is over.
+    /// The time limit is exceeded.
     Timeout,
-    /// There is no memory for the stacks of the lanes.
+    /// Memory for the stacks of the lanes cannot be allocated.
     Resource,
-    /// The launch or a call does not make sense: a bug in the emitter.
+    /// The launch or a call is malformed: a bug in the emitter.
     Call,
 }
 
-/// What lanes wait for.
+/// The condition for which lanes wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WaitKind {
     /// The lanes of the program, or those that share a named barrier.
@@ -48,9 +48,9 @@ pub enum WaitKind {
     Shuffle,
     /// The lanes of the warp, to load or multiply matrices.
     Matrix,
-    /// The warps of a group, to multiply matrices.
+    /// The warps of a warpgroup, to multiply matrices.
     Group,
-    /// The end of a phase of a barrier in shared memory.
+    /// The completion of a phase of an mbarrier.
     Phase,
     /// The end of a copy to device memory.
     Stored,
@@ -74,33 +74,33 @@ impl WaitKind {
     }
 }
 
-/// Lanes that wait at one place.
+/// Lanes that wait at one position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    /// Index into the table of source places; -1 for none.
+    /// Index into the table of source positions; -1 for none.
     pub loc: i32,
-    /// What for.
+    /// The condition.
     pub kind: WaitKind,
-    /// How many lanes, of all programs that have started.
+    /// The number of lanes, of all programs that have started.
     pub lanes: u64,
 }
 
-/// Why a launch ended before its time.
+/// The reason for which a launch ended early.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// What went wrong.
+    /// The kind.
     pub kind: FaultKind,
-    /// The same in words, without places.
+    /// The same in words, without positions.
     pub message: String,
-    /// Where: index into the table of source places; -1 for none.
+    /// The position: index into the table of source positions; -1 for none.
     pub loc: i32,
-    /// The other place that takes part: of a race, of lanes that wait elsewhere.
+    /// The other position involved: in a race, or of lanes that wait elsewhere.
     pub other: Option<i32>,
     /// The program.
     pub program: [u32; 3],
     /// The lane, counted in its program.
     pub lane: Option<u32>,
-    /// Who waits where; only of [`FaultKind::Deadlock`] and [`FaultKind::Timeout`].
+    /// The lanes that wait, by position; only for [`FaultKind::Deadlock`] and [`FaultKind::Timeout`].
     pub waiting: Vec<Waiting>,
 }
 
@@ -120,7 +120,7 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// A fault before it is known whose it is.
+/// A fault before its lane is known.
 #[derive(Debug)]
 pub(super) struct Wrong {
     pub kind: FaultKind,
@@ -129,19 +129,19 @@ pub(super) struct Wrong {
 }
 
 impl Wrong {
-    /// Of one place.
+    /// A fault at one position.
     #[cold]
     pub fn new(kind: FaultKind, message: impl Into<String>) -> Wrong {
         Wrong { kind, message: message.into(), other: None }
     }
 
-    /// Of two places.
+    /// A fault at two positions.
     #[cold]
     pub fn with(kind: FaultKind, message: impl Into<String>, other: i32) -> Wrong {
         Wrong { other: Some(other), ..Wrong::new(kind, message) }
     }
 
-    /// Says whose it is.
+    /// Adds the program and the lane.
     #[cold]
     pub fn of(self, program: [u32; 3], lane: u32, loc: i32) -> Fault {
         let Wrong { kind, message, other } = self;

@@ -1,8 +1,8 @@
-//! Owns fibers: one runs one lane of a program on a stack of its own, from one call of the run time to the next.
+//! Fibers: each runs one lane of a program on a stack of its own, from one call of the simulator to the next.
 //!
 //! Guarantees that a kernel's frames are never unwound: a lane that does not end is dropped with its stack, which is
-//! sound because nothing on it wants to be dropped ([`super::run`] demands that of kernels). Stacks are kept for later
-//! launches of the process.
+//! sound because nothing on it needs to be dropped ([`super::run`] requires that of kernels). Stacks are reused by
+//! later launches of the process.
 
 use std::ffi::c_void;
 use std::sync::Mutex;
@@ -16,21 +16,21 @@ use super::calls::{Context, Request};
 /// A compiled kernel: the context of a lane, and the arguments.
 pub type Kernel = unsafe extern "C" fn(*mut c_void, *const u64);
 
-/// Bytes of a stack. A lane of a tile of 64 KiB spread over one warp keeps 2 KiB of it; 256 KiB hold what a hundred such
-/// tiles spill. The system gives memory only for pages that are touched; a page behind the end traps.
+/// Bytes of a stack. A lane of a tile of 64 KiB over one warp keeps 2 KiB of it; 256 KiB suffice for the spills of a
+/// hundred such tiles. The system allocates only pages that are accessed; a page after the end traps.
 const STACK: usize = 256 << 10;
 
-/// Stacks that are kept between launches: a large program of each of a few threads. Each keeps what it has touched,
-/// mostly 8 KiB.
+/// Stacks that are kept between launches: for one large program in each of a few threads. Each keeps the pages that
+/// were accessed, mostly 8 KiB.
 const KEPT: usize = 2048;
 
-/// Stacks that a process may have. Each takes two mappings, of which Linux gives 65,530 by default; beyond that the
+/// The most stacks of a process. Each takes two mappings, of which Linux gives 65,530 by default; beyond that the
 /// allocator fails too.
 const MOST: usize = 28_000;
 
 static POOL: Mutex<Vec<DefaultStack>> = Mutex::new(Vec::new());
 
-/// How many there are, used and kept.
+/// The number of stacks, used and kept.
 static STACKS: AtomicUsize = AtomicUsize::new(0);
 
 /// The stacks of one launch that no fiber uses now.
@@ -38,7 +38,7 @@ static STACKS: AtomicUsize = AtomicUsize::new(0);
 pub(super) struct Stacks(Vec<DefaultStack>);
 
 impl Stacks {
-    /// A stack; `None` if the system has no memory, or the process too many stacks.
+    /// Takes a stack; `None` if the system has no memory, or the process too many stacks.
     pub fn take(&mut self) -> Option<DefaultStack> {
         let kept = || POOL.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).pop();
         self.0.pop().or_else(kept).or_else(|| {
@@ -52,7 +52,7 @@ impl Stacks {
         })
     }
 
-    /// Gives one back.
+    /// Returns a stack.
     pub fn put(&mut self, stack: DefaultStack) {
         self.0.push(stack);
     }
@@ -67,10 +67,10 @@ impl Drop for Stacks {
     }
 }
 
-/// A lane that runs.
+/// A running lane.
 pub(super) struct Fiber(Option<Coroutine<u64, Request, (), DefaultStack>>);
 
-/// What a fiber runs.
+/// The arguments of a fiber.
 #[derive(Clone, Copy)]
 pub(super) struct Entry {
     pub kernel: Kernel,
@@ -81,17 +81,17 @@ pub(super) struct Entry {
 }
 
 impl Fiber {
-    /// A lane that has not begun.
+    /// A lane that has not started.
     ///
     /// # Safety
-    /// As long as the fiber is resumed, the kernel may be called with these arguments, and its frames hold nothing that
-    /// wants to be dropped.
+    /// As long as the fiber is resumed, the kernel may be called with these arguments, and its frames contain nothing
+    /// that needs to be dropped.
     pub unsafe fn new(stack: DefaultStack, entry: Entry) -> Fiber {
         Fiber(Some(Coroutine::with_stack(stack, move |yielder, _| {
             let Entry { kernel, args, lane, program, grid } = entry;
             let context = Context { yielder, lane, program, grid };
-            // SAFETY: the caller of `new` says that it may be called with these arguments. The context lives on this
-            // stack until the kernel returns.
+            // SAFETY: the caller of `new` guarantees that it may be called with these arguments. The context lives on
+            // this stack until the kernel returns.
             unsafe { kernel((&raw const context).cast_mut().cast(), args) };
         })))
     }
@@ -105,10 +105,11 @@ impl Fiber {
         }
     }
 
-    /// Ends the lane wherever it is and takes its stack.
+    /// Ends the lane wherever it is and returns its stack.
     pub fn stop(mut self) -> Option<DefaultStack> {
         let mut running = self.0.take()?;
-        // SAFETY: the caller of `new` says that nothing on the stack wants to be dropped; `Context` and `Entry` do not.
+        // SAFETY: the caller of `new` guarantees that nothing on the stack needs to be dropped; `Context` and `Entry`
+        // do not.
         unsafe { running.force_reset() };
         Some(running.into_stack())
     }

@@ -1,7 +1,7 @@
-//! Owns a launch: which programs have started, whose turn it is, and when nothing can happen any more.
+//! Runs a launch: starts and schedules programs, and detects deadlocks.
 //!
-//! A plain kernel runs program after program. Where a program does atomics on device memory, which others may wait for,
-//! another one that has started gets a turn now and then, or one that has not started yet. All programs of a cooperative
+//! A plain kernel runs program after program. If a program does atomics on device memory, for which others may wait,
+//! another started program gets a turn now and then, or one that has not started yet. All programs of a cooperative
 //! launch start at once.
 
 use std::collections::BTreeMap;
@@ -15,22 +15,22 @@ use super::launch::{Global, Launch};
 use super::random::{Order, Random};
 use super::tally::Statistics;
 
-/// Lanes that are on their way at once, unless they must be more: the touched parts of their stacks take about 32 MiB, and
-/// a few launches at a time stay below what a process may have of stacks.
+/// Lanes that run at once, unless they must be more: the accessed parts of their stacks take about 32 MiB, and a few
+/// concurrent launches stay below the limit of stacks of a process.
 const IN_FLIGHT: usize = 4096;
 
-/// A launch on its way.
+/// A running launch.
 struct Grid<'a> {
     env: Env<'a>,
     total: u64,
-    /// In which order programs start, and how many have.
+    /// The order in which programs start, and the number of those that have.
     order: Order,
     next: u64,
-    /// Programs that can go on.
+    /// Programs that can continue.
     active: Vec<Block>,
-    /// Programs of which every lane waits.
+    /// Programs in which every lane waits.
     blocked: Vec<Block>,
-    /// Room for others.
+    /// Structures for others.
     free: Vec<Block>,
     random: Random,
 }
@@ -67,7 +67,7 @@ pub(super) unsafe fn run(launch: &Launch<'_>, memory: &dyn Global) -> Result<Sta
         free: vec![],
         random,
     };
-    // SAFETY: the caller keeps the conditions.
+    // SAFETY: the caller satisfies the requirements.
     let result = unsafe { grid.work() };
     for block in grid.active.iter_mut().chain(&mut grid.blocked) {
         block.stop(&mut grid.env);
@@ -88,7 +88,7 @@ impl Grid<'_> {
         let all = self.total.saturating_mul(self.env.launch.threads.into());
         loop {
             let start = self.active.is_empty() || self.env.launch.cooperative;
-            // SAFETY: the caller keeps the conditions.
+            // SAFETY: the caller satisfies the requirements.
             if start && self.next < self.total && !unsafe { self.start() } {
                 let message = format!("there is no memory for the stacks of {all} lanes that run at once");
                 return Err(of_launch(FaultKind::Resource, message));
@@ -105,7 +105,7 @@ impl Grid<'_> {
                 Ok(Turn::Done) => self.done(at),
                 Ok(Turn::Blocked) if self.env.waiting > 0 => self.blocked.push(self.active.swap_remove(at)),
                 Ok(Turn::Blocked) => return Err(self.deadlock()),
-                // SAFETY: the caller keeps the conditions.
+                // SAFETY: the caller satisfies the requirements.
                 Ok(Turn::Pause) => unsafe { self.pause() },
                 Err(fault) => return Err(self.explained(fault)),
             }
@@ -113,13 +113,13 @@ impl Grid<'_> {
         if self.blocked.is_empty() { Ok(()) } else { Err(self.deadlock()) }
     }
 
-    /// Starts the next program; false if there is no memory for its stacks.
+    /// Starts the next program; returns false if memory for its stacks cannot be allocated.
     ///
     /// # Safety
     /// As [`super::run`].
     unsafe fn start(&mut self) -> bool {
         let mut block = self.free.pop().unwrap_or_else(|| Block::new(&self.env));
-        // SAFETY: the caller keeps the conditions.
+        // SAFETY: the caller satisfies the requirements.
         if !unsafe { block.start(self.order.at(self.next), &mut self.env) } {
             return false;
         }
@@ -128,14 +128,14 @@ impl Grid<'_> {
         true
     }
 
-    /// Others may run, which may not have started yet.
+    /// Lets others run, which may not have started yet.
     ///
     /// # Safety
     /// As [`super::run`].
     unsafe fn pause(&mut self) {
         let lanes = (self.active.len() + 1) * self.env.launch.threads as usize;
         if self.next < self.total && lanes <= IN_FLIGHT && self.random.below(self.active.len() + 1) == 0 {
-            // SAFETY: the caller keeps the conditions.
+            // SAFETY: the caller satisfies the requirements.
             unsafe { self.start() };
         }
     }
@@ -150,7 +150,7 @@ impl Grid<'_> {
         self.free.push(block);
     }
 
-    /// All lanes of all programs have come to the grid barrier.
+    /// All lanes of all programs have arrived at the grid barrier.
     fn pass_grid_barrier(&mut self) {
         self.env.waiting = 0;
         self.env.statistics.grid_barriers += 1;
@@ -174,7 +174,7 @@ impl Grid<'_> {
         fault
     }
 
-    /// Adds who waits where to a fault about that.
+    /// Adds the waiting lanes to a fault about them.
     fn explained(&self, mut fault: Fault) -> Fault {
         if !matches!(fault.kind, FaultKind::Deadlock | FaultKind::Timeout) {
             return fault;

@@ -1,13 +1,12 @@
-//! Owns the matrix instructions of warpgroups, which run beside the lanes that begin them.
+//! The matrix instructions of warpgroups, which are asynchronous.
 //!
-//! A machine does a product at any time between its beginning and the end of the wait for it. Here its sums are replaced by
-//! *marks* when it begins, which are NaN as floats, and are computed in the wait: who looks at them before finds no number.
-//! Its factors are read twice, when it begins and when it is waited for, as reads of one lane of each warp: a factor that
-//! changes in between, or that nothing orders with either, is a fault, as is one that a lane wrote without making it known
-//! to such instructions by a fence.
+//! A GPU does a product at any time between its start and the end of the wait for it. Here its accumulator is replaced
+//! by *marks* at the start, which are NaN as floats, and is computed in the wait: a read before it finds no number. Its
+//! operands are read twice, at the start and in the wait, as reads of one lane of each warp: an operand that changes in
+//! between, or that is not ordered with both, is a fault, as is one that a lane wrote without a proxy fence.
 //!
-//! How a factor lies is read from its descriptor as the PTX manual has it ("Matrix Descriptor Format", "Strides"), not taken
-//! from [`tk_gpu::analysis::wgmma_shared`], so that a mistake there shows.
+//! The placement of an operand is read from its descriptor as in the PTX manual ("Matrix Descriptor Format",
+//! "Strides"), not taken from [`tk_gpu::analysis::wgmma_shared`], so that a bug there is found.
 
 use tk_gpu::target::mma::{Matrix, all};
 use tk_ops::DType;
@@ -21,12 +20,12 @@ use super::fault::{FaultKind, Wrong};
 use super::launch::Global;
 use super::meet::Wait;
 
-/// Warps of a group, and lanes of each.
+/// Warps of a warpgroup, and lanes of each.
 const WARPS: u32 = 4;
 const LANES: u32 = 32;
 /// Bytes that stay together in every order.
 const CHUNK: usize = 16;
-/// What marks a sum: a NaN with the number of the product and the register.
+/// The mark of an accumulator element: a NaN with the number of the product and the register.
 const MARK: u32 = 0x7FA0_0000;
 const REGISTER_BITS: u32 = 7;
 const NUMBERS: u32 = 1 << 14;
@@ -35,7 +34,7 @@ fn mark(product: u32, register: usize) -> u32 {
     MARK | (product % NUMBERS) << REGISTER_BITS | register as u32
 }
 
-/// What an instruction multiplies.
+/// The types and extents of an instruction.
 #[derive(Clone, Copy)]
 struct Kind {
     matrix: Matrix,
@@ -65,29 +64,29 @@ impl Kind {
         1 << self.matrix.k
     }
 
-    /// Sums of a lane.
+    /// Accumulator elements of a lane.
     fn sums(&self) -> usize {
         self.columns / 2
     }
 
-    /// Words of the left factor of a lane, and elements of each.
+    /// Words of the left operand of a lane, and elements of each.
     fn words(&self) -> (usize, usize) {
         let each = 4 / self.factors[0].bytes();
         (self.rows() * self.k() / (WARPS * LANES) as usize / each, each)
     }
 }
 
-/// A product that has begun.
+/// A product that has started.
 struct Begun {
     number: u32,
     kind: Kind,
     call: GroupCall,
     loc: i32,
-    /// The left factor, if the lanes hold it.
+    /// The left operand, if it is in registers.
     held: Vec<Element>,
-    /// What shared memory held.
+    /// The contents of shared memory.
     found: Vec<u8>,
-    /// The sums of each lane, one after the other: before, and with the product once it is done.
+    /// The accumulators of each lane, one after the other: before, and with the product once it is done.
     sums: Vec<u32>,
     done: bool,
     /// The lanes that have not waited for it.
@@ -101,7 +100,7 @@ pub(super) struct Products {
     next: u32,
 }
 
-/// What a lane has begun: the number of each product, with the step that it is part of.
+/// The products that a lane has issued: the number of each, with its group.
 #[derive(Default)]
 pub(super) struct Steps {
     list: Vec<(u32, u32)>,
@@ -109,14 +108,14 @@ pub(super) struct Steps {
 }
 
 impl Steps {
-    /// The products since the last time are a step.
+    /// Makes the products since the last commit a group.
     pub fn commit(&mut self) {
         self.complete += 1;
     }
 }
 
 impl Block {
-    /// All lanes of a group have come.
+    /// All lanes of a warpgroup have arrived.
     pub fn begin_product(&mut self, group: u32, call: GroupCall, env: &mut Env<'_>) -> Result<(), Wrong> {
         if self.meetings.warp_size != LANES {
             return Err(Wrong::new(FaultKind::Call, format!("groups are of {WARPS} warps of {LANES} lanes")));
@@ -144,7 +143,7 @@ impl Block {
         for wait in &waits {
             let room = wait.room as *mut u32;
             for register in 0..kind.sums() {
-                // SAFETY: the lane waits, and says that so many words may be read and written there.
+                // SAFETY: the lane waits, and guarantees that this many words may be read and written there.
                 unsafe {
                     begun.sums.push(room.add(register).read_unaligned());
                     room.add(register).write_unaligned(mark(number, register));
@@ -158,7 +157,8 @@ impl Block {
         Ok(())
     }
 
-    /// A lane waits for its steps but the last `pending`; sums among its words take the places of their marks.
+    /// A lane waits for its groups except the last `pending`; marks among its words are replaced by accumulator
+    /// elements.
     pub fn await_products(
         &mut self,
         lane: u32,
@@ -185,7 +185,7 @@ impl Block {
             let room = room.cast::<u32>();
             for (register, sum) in sums.enumerate() {
                 for word in 0..usize::try_from(words).unwrap_or(0) {
-                    // SAFETY: the lane says that so many words may be read and written there.
+                    // SAFETY: the lane guarantees that this many words may be read and written there.
                     unsafe {
                         if room.add(word).read_unaligned() == mark(number, register) {
                             room.add(word).write_unaligned(*sum);
@@ -201,7 +201,7 @@ impl Block {
 }
 
 impl Products {
-    /// Does a product that somebody waits for, if it is not done.
+    /// Computes a product for which a lane waits, unless it is done.
     fn finish(
         &mut self,
         number: u32,
@@ -223,7 +223,7 @@ impl Products {
         begun.multiply();
         begun.done = true;
         let registers = begun.kind.sums();
-        // What continues these sums finds them.
+        // The next product on these accumulators reads them.
         for other in later.iter_mut().filter(|o| o.kind.sums() == registers) {
             for (n, sum) in other.sums.iter_mut().enumerate() {
                 if *sum == mark(number, n % registers) {
@@ -235,7 +235,7 @@ impl Products {
     }
 }
 
-/// The left factor from the words of the lanes (PTX manual, "Register Fragments" of `wgmma`).
+/// The left operand from the words of the lanes (PTX manual, "Register Fragments" of `wgmma`).
 fn held(kind: Kind, waits: &[Wait]) -> Vec<Element> {
     let (words, each) = kind.words();
     let mut all = vec![Element::Int(0); kind.rows() * kind.k()];
@@ -244,7 +244,7 @@ fn held(kind: Kind, waits: &[Wait]) -> Vec<Element> {
         let (group, within) = (lane / 4, lane % 4);
         for word in 0..words {
             let room = wait.more as *const u32;
-            // SAFETY: the lane waits, and says that so many words may be read there.
+            // SAFETY: the lane waits, and guarantees that this many words may be read there.
             let bits = unsafe { room.add(word).read_unaligned() };
             for j in 0..each {
                 let row = 16 * warp + group + 8 * (word % 2);
@@ -258,7 +258,7 @@ fn held(kind: Kind, waits: &[Wait]) -> Vec<Element> {
     all
 }
 
-/// Where the chunks of a factor are, in the order of their lines.
+/// The addresses of the chunks of an operand, in the order of their lines.
 fn chunks(descriptor: u64, across: bool, extent: usize, kind: Kind, side: usize) -> Result<Vec<u64>, Wrong> {
     let field = |from: u32| (descriptor >> from & 0x3FFF) << 4;
     let (start, leading, stride) = (field(0), field(16), field(32));
@@ -288,7 +288,7 @@ fn chunks(descriptor: u64, across: bool, extent: usize, kind: Kind, side: usize)
     Ok(all)
 }
 
-/// The bytes of the factors in shared memory.
+/// The bytes of the operands in shared memory.
 fn factors(begun: &Begun, first: u32, reach: &mut Reach, memory: &dyn Global) -> Result<Vec<u8>, Wrong> {
     let (kind, call) = (begun.kind, begun.call);
     let mut places = vec![];
@@ -305,7 +305,7 @@ fn factors(begun: &Begun, first: u32, reach: &mut Reach, memory: &dyn Global) ->
 }
 
 impl Begun {
-    /// Adds the product to the sums.
+    /// Adds the product to the accumulators.
     fn multiply(&mut self) {
         let (kind, call) = (self.kind, self.call);
         let mut bytes = self.found.as_slice();

@@ -1,10 +1,10 @@
-//! A launch on the simulated target, and the memory that it reaches.
+//! A launch on the simulated target, and the memory that it accesses.
 
 use std::time::Duration;
 
 use super::fiber::Kernel;
 
-/// What to run.
+/// The arguments of a launch.
 #[derive(Clone, Copy, Debug)]
 pub struct Launch<'a> {
     /// The compiled kernel; every lane of every program calls it.
@@ -19,20 +19,20 @@ pub struct Launch<'a> {
     pub warp_size: u32,
     /// Bytes of shared memory of a program.
     pub shared_bytes: u32,
-    /// All programs run at once; without it there is no grid barrier.
+    /// All programs run at once; required for a grid barrier.
     pub cooperative: bool,
-    /// Decides every order.
+    /// Determines every scheduling decision.
     pub seed: u64,
-    /// The time after which the launch is ended.
+    /// The time limit of the launch.
     pub timeout: Option<Duration>,
-    /// Banks of shared memory, of the target's `TargetSpec`, to count what warps do together; `None` leaves that out, which
-    /// is faster.
+    /// Banks of shared memory, of the target's `TargetSpec`, to count accesses of warps; `None` skips that, which is
+    /// faster.
     pub banks: Option<u32>,
 }
 
-/// Device memory, which belongs to the caller, and what else a launch needs of the host.
+/// Device memory, which belongs to the caller, and the other services of the host.
 pub trait Global: Sync {
-    /// Where in host memory these bytes are.
+    /// The address of these bytes in host memory.
     ///
     /// # Errors
     /// A sentence about an address that is in no buffer; it becomes [`Fault::message`](super::Fault::message).

@@ -1,9 +1,9 @@
-//! Owns the functions that LLVM calls where the machine has no instruction: conversions of 16-bit floats. The run-time
-//! library of the host's C compiler may have them or not, depending on its age; without one, a kernel would jump to
+//! The functions that LLVM calls for operations without an instruction on the host: conversions of 16-bit floats. The
+//! run-time library of the host's C compiler may lack them, depending on its age; without one, a kernel would jump to
 //! address 0.
 //!
-//! Guarantees the calling convention of x86-64 and of 64-bit Arm: a 16-bit float is passed and returned in the low bits of
-//! a register of floats, as which an `f32` of the same bits stands here.
+//! Guarantees the calling convention of x86-64 and of 64-bit Arm: a 16-bit float is passed and returned in the low bits
+//! of a float register, represented here by an `f32` of the same bits.
 
 use half::{bf16, f16};
 use tk_ops::DType;
@@ -25,7 +25,7 @@ extern "C" fn f32_to_f16(x: f32) -> f32 {
     in_low(f16::from_f32(x).to_bits())
 }
 
-/// Rounded once: `half` looks at the upper half of an f64 alone, which loses what lies beyond a tie.
+/// Rounded once: `half` uses only the upper half of an f64, which loses bits beyond a tie.
 fn once(d: DType, x: f64) -> f32 {
     in_low(Scalar::float(d, x).bits() as u16)
 }
@@ -34,7 +34,7 @@ extern "C" fn f64_to_f16(x: f64) -> f32 {
     once(DType::F16, x)
 }
 
-/// LLVM also moves a bf16 as an f32 and back, so what comes out again is what went in, NaN included.
+/// LLVM also moves a bf16 as an f32 and back, so the result is the same bits, NaN included.
 extern "C" fn f32_to_bf16(x: f32) -> f32 {
     let bits = x.to_bits();
     in_low(if bits.trailing_zeros() >= 16 { (bits >> 16) as u16 } else { bf16::from_f32(x).to_bits() })

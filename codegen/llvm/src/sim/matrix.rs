@@ -1,11 +1,11 @@
-//! Owns the matrix instructions of a warp: matrices from shared memory, and products.
+//! The matrix instructions of a warp: matrices from shared memory, and products.
 //!
-//! Which lane holds what is written here as the PTX manual has it ("Matrix Fragments for mma", "ldmatrix"), and the manuals of
-//! CDNA3 and RDNA3 ("Matrix Arithmetic Instructions", "Wave Matrix Multiply Accumulate"), not taken from
-//! [`tk_gpu::target::mma`], so that a mistake there shows.
+//! Which lane owns each element is written here as in the PTX manual ("Matrix Fragments for mma", "ldmatrix") and the
+//! manuals of CDNA3 and RDNA3 ("Matrix Arithmetic Instructions", "Wave Matrix Multiply Accumulate"), not taken from
+//! [`tk_gpu::target::mma`], so that a bug there is found.
 //!
-//! Guarantees sums of f32 that are as exact as an f64 is, rounded once for each instruction: machines leave open in which
-//! order and how exactly they add. Sums of f64 are fused multiply-adds in the order of K, sums of integers modulo 2^32.
+//! Guarantees sums of f32 as exact as f64, rounded once for each instruction: the order and precision of additions on
+//! GPUs are unspecified. Sums of f64 are fused multiply-adds in the order of K, sums of integers modulo 2^32.
 
 use tk_gpu::target::mma::{Form, Matrix, all};
 use tk_ops::DType;
@@ -28,7 +28,7 @@ fn word_bytes(matrix: &Matrix) -> usize {
     if matrix.sum == DType::F64 { 8 } else { 4 }
 }
 
-/// What a lane brings: the address of a row, its memory, where it stands.
+/// The arguments of a lane: the address of a row, its memory, its source position.
 #[derive(Clone, Copy)]
 struct Brought {
     lane: u32,
@@ -38,7 +38,7 @@ struct Brought {
 }
 
 impl Block {
-    /// All lanes of a warp have come.
+    /// All lanes of a warp have arrived.
     pub fn matrices(&mut self, number: u32, what: MatrixCall, env: &mut Env<'_>) -> Result<(), Wrong> {
         let size = self.meetings.warp_size;
         let lanes = match what {
@@ -74,7 +74,7 @@ impl Block {
             let mut rows = [[0u8; ROW_BYTES]; ROWS as usize];
             for (row, of) in rows.iter_mut().zip(lanes.chunks(4)) {
                 for (word, from) in row.chunks_mut(4).zip(of) {
-                    // SAFETY: the lane waits, and says that a word of each matrix may be read there.
+                    // SAFETY: the lane waits, and guarantees that a word of each matrix may be read there.
                     let held = unsafe { std::slice::from_raw_parts(from.room.add(4 * n), 4) };
                     word.copy_from_slice(held);
                 }
@@ -82,7 +82,7 @@ impl Block {
             for (row, to) in rows.iter().zip(lanes.iter().skip(n * ROWS as usize)) {
                 let who = Who { lane: to.lane, loc: to.loc };
                 let place = (Space::Shared, u64::from(to.addr), ROW_BYTES as i32);
-                // SAFETY: the row has so many bytes; `run` has the rest.
+                // SAFETY: the row has this many bytes; `run` requires the rest.
                 unsafe { self.reach.store(memory, statistics, who, place, row.as_ptr())? };
             }
         }
@@ -105,7 +105,7 @@ impl Block {
             for (row, from) in rows.iter_mut().zip(lanes.iter().skip(n * ROWS as usize)) {
                 let who = Who { lane: from.lane, loc: from.loc };
                 let place = (Space::Shared, u64::from(from.addr), ROW_BYTES as i32);
-                // SAFETY: the row has so many bytes; `run` has the rest.
+                // SAFETY: the row has this many bytes; `run` requires the rest.
                 unsafe { self.reach.load(memory, statistics, who, place, row.as_mut_ptr())? };
             }
             let byte = |row: usize, at: usize| rows.get(row).and_then(|r| r.get(at)).copied().unwrap_or(0);
@@ -117,7 +117,7 @@ impl Block {
                 } else {
                     [0, 1, 2, 3].map(|i| byte(group, 4 * within + i))
                 };
-                // SAFETY: the lane waits, and says that a word of each matrix may be written there.
+                // SAFETY: the lane waits, and guarantees that a word of each matrix may be written there.
                 unsafe { std::ptr::copy_nonoverlapping(word.as_ptr(), to.room.add(4 * n), 4) };
             }
         }
@@ -130,16 +130,16 @@ fn instruction(kind: i32) -> Option<Matrix> {
     usize::try_from(kind).ok().and_then(|k| all().nth(k))
 }
 
-/// How an instruction holds its matrices.
+/// How an instruction distributes its matrices.
 struct Held {
     matrix: Matrix,
-    /// Bytes of a word, and elements of a factor in one.
+    /// Bytes of a word, and elements of an operand in one.
     size: usize,
     packed: usize,
 }
 
 impl Held {
-    /// Elements of a factor in a lane, with so many rows or columns.
+    /// Elements of an operand in a lane, with this many rows or columns.
     fn of_factor(&self, across: usize) -> usize {
         let (k, lanes) = (1usize << self.matrix.k, 1usize << self.matrix.lane_bits());
         match self.matrix.form {
@@ -148,7 +148,7 @@ impl Held {
         }
     }
 
-    /// The row or column, and the position along K, of an element of a factor in a lane.
+    /// The row or column, and the position along K, of an element of an operand in a lane.
     fn factor(&self, across: usize, lane: usize, element: usize) -> (usize, usize) {
         match self.matrix.form {
             Form::Quads => {
@@ -191,7 +191,7 @@ fn multiply(lanes: &[Brought], kind: i32, factors: [i32; 2]) -> Result<(), Wrong
     let (mut a, mut b) = (vec![zero; m * k], vec![zero; k * n]);
     let read = |lane: &Brought, word: usize| -> u64 {
         let mut bytes = [0; 8];
-        // SAFETY: the lane waits, and says that these words may be read there.
+        // SAFETY: the lane waits, and guarantees that these words may be read there.
         unsafe {
             std::ptr::copy_nonoverlapping(lane.room.add(word * held.size), bytes.as_mut_ptr(), held.size)
         };
@@ -200,9 +200,9 @@ fn multiply(lanes: &[Brought], kind: i32, factors: [i32; 2]) -> Result<(), Wrong
     let part = |lane: &Brought, first: usize, i: usize, d: DType| {
         let bits = read(lane, first + i / held.packed) >> (i % held.packed * 8 * d.bytes());
         match (held.matrix.halves, held.matrix.rounds) {
-            // As CDNA3 reads the bits of an 8-bit float: its manual, "Data types", FP8 (E4M3 FNUZ).
+            // 8-bit floats as CDNA3 reads them: its manual, "Data types", FP8 (E4M3 FNUZ).
             (true, _) => element(DType::F8E4M3FNUZ, bits),
-            // Of a tf32 the upper 19 bits count.
+            // Of a tf32 the upper 19 bits are used.
             (false, true) => element(d, bits & !0x1FFF),
             (false, false) => element(d, bits),
         }
@@ -223,7 +223,7 @@ fn multiply(lanes: &[Brought], kind: i32, factors: [i32; 2]) -> Result<(), Wrong
             let word = words_a + words_b + i;
             let factors = (0..k).filter_map(|s| Some((*a.get(row * k + s)?, *b.get(s * n + column)?)));
             let sum = add(matrix.sum, read(lane, word), factors).to_le_bytes();
-            // SAFETY: the lane waits, and says that the result may be written there.
+            // SAFETY: the lane waits, and guarantees that the result may be written there.
             unsafe { std::ptr::copy_nonoverlapping(sum.as_ptr(), lane.room.add(word * size), size) };
         }
     }

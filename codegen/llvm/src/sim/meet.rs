@@ -1,32 +1,32 @@
-//! Owns where the lanes of a program meet: barriers, shuffles, and what may not be there.
+//! Synchronizes the lanes of a program: barriers, shuffles, and their misuse.
 //!
-//! The lanes of a warp meet others together, as machines demand: while one of them waits, the others may only come to
-//! the same meeting.
+//! The lanes of a warp synchronize with others together, as GPUs require: while one of them waits, the others may only
+//! arrive at the same operation.
 
 use super::block::Block;
 use super::calls::{GroupCall, MatrixCall, Shuffle};
 use super::env::Env;
 use super::fault::{Fault, FaultKind, WaitKind, Wrong};
 
-/// Warps that multiply together.
+/// Warps of a warpgroup.
 const WARPS_OF_GROUP: u32 = 4;
 
-/// For whom a lane waits.
+/// The operation at which a lane waits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Meeting {
-    /// So many lanes at a barrier.
+    /// A barrier of this many lanes.
     Barrier { id: i32, threads: i32 },
-    /// The warp, at this place.
+    /// The warp, at this position.
     Warp { loc: i32 },
-    /// The warp, at this place, with values.
+    /// The warp, at this position, with values.
     Shuffle { mode: i32, loc: i32 },
-    /// The warp, at this place, with matrices.
+    /// The warp, at this position, with matrices.
     Matrix { what: MatrixCall, loc: i32 },
-    /// Four warps, at this place, with matrices.
+    /// Four warps, at this position, with matrices.
     Group { what: GroupCall, loc: i32 },
-    /// Nobody: the end of a phase of a barrier in shared memory.
+    /// No lane: the completion of a phase of an mbarrier.
     Phase { address: u32, parity: u32 },
-    /// Nobody: what the lane stores has left shared memory, or has arrived.
+    /// No lane: the lane's stores have been read from shared memory, or have arrived.
     Stored { left: bool },
     /// All lanes of all programs.
     Grid,
@@ -47,17 +47,17 @@ impl Meeting {
     }
 }
 
-/// A lane that waits.
+/// A waiting lane.
 #[derive(Clone, Copy)]
 pub(super) struct Wait {
     pub meeting: Meeting,
     pub loc: i32,
-    /// What it brings to a shuffle; of a matrix the address of a row.
+    /// Its value for a shuffle; for a matrix the address of a row.
     pub value: u32,
     pub operand: u32,
     /// The address of its own memory with words of matrices.
     pub room: usize,
-    /// The same of words of a factor.
+    /// The same for words of an operand.
     pub more: usize,
 }
 
@@ -73,25 +73,25 @@ impl Wait {
 struct Warp {
     meeting: Option<Meeting>,
     waiting: u32,
-    /// Where the last one was that has returned.
+    /// The position of the last lane that has returned.
     returned: Option<i32>,
 }
 
-/// Who waits in a program.
+/// The waiting lanes of a program.
 pub(super) struct Meetings {
     pub warp_size: u32,
     warps: Vec<Warp>,
-    /// The barriers at which somebody waits: id, lanes that meet there, lanes that have come.
+    /// The barriers with waiting lanes: id, lanes expected, lanes that have arrived.
     barriers: Vec<(i32, i32, i32)>,
     returned: u32,
-    /// Where the last lane was that has returned.
+    /// The position of the last lane that has returned.
     last_returned: i32,
-    /// What a shuffle gives; kept to be used again.
+    /// The results of a shuffle; kept for reuse.
     values: Vec<u32>,
 }
 
 impl Meetings {
-    /// Of programs of so many lanes.
+    /// For programs with this many lanes.
     pub fn new(lanes: u32, warp_size: u32) -> Meetings {
         Meetings {
             warp_size,
@@ -103,7 +103,7 @@ impl Meetings {
         }
     }
 
-    /// Another program begins.
+    /// Begins another program.
     pub fn begin(&mut self) {
         self.warps.fill(Warp::default());
         self.barriers.clear();
@@ -117,7 +117,7 @@ impl Meetings {
 }
 
 impl Block {
-    /// A lane comes to a meeting; if it is the last one, all go on.
+    /// A lane arrives at an operation; if it is the last one, all continue.
     pub fn arrive(&mut self, lane: u32, wait: Wait, env: &mut Env<'_>) -> Result<(), Wrong> {
         let number = lane / self.meetings.warp_size;
         self.join_warp(number, wait)?;
@@ -154,7 +154,7 @@ impl Block {
         }
     }
 
-    /// A warp has come to an instruction of its group.
+    /// A warp has arrived at an instruction of its warpgroup.
     fn group(&mut self, number: u32, what: GroupCall, env: &mut Env<'_>) -> Result<(), Wrong> {
         let group = number / WARPS_OF_GROUP;
         let warps = group * WARPS_OF_GROUP..(group + 1) * WARPS_OF_GROUP;
@@ -185,7 +185,7 @@ impl Block {
         Ok(())
     }
 
-    /// Checks that the lanes of a warp go to one meeting.
+    /// Checks that the lanes of a warp arrive at one operation.
     fn join_warp(&mut self, number: u32, wait: Wait) -> Result<(), Wrong> {
         let name = wait.meeting.kind().name();
         let Some(warp) = self.meetings.warps.get_mut(number as usize) else { return Ok(()) };
@@ -208,13 +208,13 @@ impl Block {
         }
     }
 
-    /// Somebody of a warp who waits.
+    /// A waiting lane of a warp.
     fn waiting_in(&self, number: u32) -> Option<&Wait> {
         let size = self.meetings.warp_size as usize;
         self.lanes.iter().skip(number as usize * size).take(size).find_map(|l| l.wait.as_ref())
     }
 
-    /// A lane has come to a barrier.
+    /// A lane has arrived at a barrier.
     fn barrier(&mut self, id: i32, threads: i32, env: &mut Env<'_>) -> Result<(), Wrong> {
         let (size, all) = (self.meetings.warp_size as i32, self.lanes.len() as i32);
         if threads < size || threads > all || threads % size != 0 {
@@ -247,7 +247,7 @@ impl Block {
         self.pass_barrier(Meeting::Barrier { id, threads }, env)
     }
 
-    /// All have come to a barrier.
+    /// All have arrived at a barrier.
     fn pass_barrier(&mut self, meeting: Meeting, env: &mut Env<'_>) -> Result<(), Wrong> {
         env.statistics.barriers += 1;
         let size = self.meetings.warp_size;
@@ -267,7 +267,7 @@ impl Block {
         Ok(())
     }
 
-    /// All lanes of the program go on, ordered with one another.
+    /// All lanes of the program continue, ordered with one another.
     pub fn pass_all(&mut self, env: &mut Env<'_>) {
         self.reach.clock.all();
         if let Some(tally) = &mut self.reach.tally {
@@ -276,7 +276,7 @@ impl Block {
         (0..self.meetings.warps.len() as u32).for_each(|w| self.free_warp(w));
     }
 
-    /// The lanes of a warp go on.
+    /// The lanes of a warp continue.
     fn free_warp(&mut self, number: u32) {
         let size = self.meetings.warp_size;
         if let Some(warp) = self.meetings.warps.get_mut(number as usize) {
@@ -289,7 +289,7 @@ impl Block {
         }
     }
 
-    /// Gives the lanes of a warp the values of others.
+    /// Exchanges values between the lanes of a warp.
     fn exchange(&mut self, number: u32, mode: i32) -> Result<(), Wrong> {
         let mode = Shuffle::from_code(mode).ok_or_else(|| {
             Wrong::new(FaultKind::Call, format!("a shuffle is called with an unknown mode, {mode}"))
@@ -314,7 +314,7 @@ impl Block {
         Ok(())
     }
 
-    /// A lane has returned; nobody may wait for it.
+    /// A lane has returned; no other lane may wait for it.
     pub fn leave(&mut self, lane: u32) -> Result<(), Fault> {
         let loc = self.lanes.get(lane as usize).map_or(-1, |l| l.loc);
         let number = lane / self.meetings.warp_size;

@@ -1,16 +1,16 @@
-//! Owns the simulated target: it runs compiled kernels lane by lane on the host and looks for what machines may do wrong.
+//! The simulated target: runs compiled kernels lane by lane on the host and detects errors that a GPU may hide.
 //!
 //! Each lane of a program is a fiber that calls the kernel, a host function with the C signature of [`Kernel`], which
-//! reaches memory and other lanes by the calls of [`symbols`]. A seed decides in which order programs start and lanes
-//! run. What one run finds does not depend on luck where that can be helped: races are found by what orders two accesses,
-//! not by when they come.
+//! accesses memory and other lanes by the calls of [`symbols`]. A seed determines the order in which programs start and
+//! lanes run. Where possible, the faults found do not depend on that order: races are found by what orders two
+//! accesses, not by when they happen.
 //!
 //! Guarantees that the same launch with the same seed on the same memory gives the same result and the same fault, that
-//! a fault ends the launch without unwinding through the kernel, and that no lane leaves memory that it was given.
-//! A kernel that loops without calls is never interrupted; one that recurses without end dies at a guard page.
+//! a fault ends the launch without unwinding through the kernel, and that no lane accesses memory outside of its own. A
+//! kernel that loops without calls is never interrupted; one that recurses infinitely traps at a guard page.
 //!
-//! A launch runs on the thread that asks for it. What takes effect later than the call that asks for it (an asynchronous
-//! copy) becomes one more request whose effect the scheduler of the program keeps, and does at a moment that it draws.
+//! A launch runs on the calling thread. An operation that takes effect later than its call (an asynchronous copy)
+//! becomes one more request whose effect the scheduler of the program executes at a time that it draws.
 
 mod access;
 mod block;
@@ -41,18 +41,19 @@ pub use self::library::library;
 pub use self::phases::{Dimension, TensorMap};
 pub use self::tally::Statistics;
 
-/// Runs a launch to its end.
+/// Runs a launch to completion.
 ///
 /// # Errors
-/// The first fault that this seed finds; what was written before it stays.
+/// The first fault that this seed finds; earlier writes remain.
 ///
 /// # Safety
-/// - The kernel may be called with the arguments; it reaches other memory than its own only by the calls of [`symbols`],
-///   gives them its context and pointers to memory of its own, and does not unwind.
-/// - No frame of it holds something that wants to be dropped while it makes a call: a lane that does not end is dropped
-///   with its stack.
-/// - What [`Global::resolve`] gives may be read and written until the launch ends, and nobody else touches it meanwhile.
+/// - The kernel may be called with the arguments; it accesses other memory than its own only by the calls of
+///   [`symbols`], gives them its context and pointers to memory of its own, and does not unwind.
+/// - No frame of it contains something that needs to be dropped while it makes a call: a lane that does not end is
+///   dropped with its stack.
+/// - The memory of [`Global::resolve`] may be read and written until the launch ends, and nothing else accesses it
+///   meanwhile.
 pub unsafe fn run(launch: &Launch<'_>, memory: &dyn Global) -> Result<Statistics, Fault> {
-    // SAFETY: the caller keeps the conditions.
+    // SAFETY: the caller satisfies the requirements.
     unsafe { grid::run(launch, memory) }
 }

@@ -1,7 +1,7 @@
-//! Owns the names under which code of the host finds what it calls: the calls of [`super::symbols`], and conversions of
-//! halves, for which x86 may call a support library that the system lacks.
+//! The symbols that host code calls: the calls of [`super::symbols`], and conversions of f16, for which x86 may call a
+//! support library that the system lacks.
 //!
-//! A half travels in the low 16 bits of a float register, so these functions take and give floats.
+//! An f16 is passed in the low 16 bits of a float register, so these functions take and return floats.
 
 use half::{bf16, f16};
 

@@ -1,11 +1,11 @@
-//! Owns barriers in shared memory that count arrivals and bytes, and copies of boxes, which run beside the lane that begins
-//! them.
+//! mbarriers, which count arrivals and bytes, and copies of boxes, which are asynchronous.
 //!
-//! A machine does such a copy to shared memory at any time after its beginning. Here what was at its target is destroyed when
-//! it begins, its elements come at a moment that the seed draws, at the latest when every lane waits, and then its bytes count
-//! for its barrier. A copy to device memory reads shared memory at one such moment, and writes at a later one, which may be
-//! behind the end of its program if nobody waits for that. Where a box lies in shared memory is written here as the PTX manual
-//! has it ("Swizzling modes"), not taken from [`tk_gpu::analysis::wgmma_shared`], so that a mistake there shows.
+//! A GPU does such a copy to shared memory at any time after its start. Here the previous contents of the destination
+//! are destroyed at the start, its elements arrive at a time that the seed draws, at the latest when every lane waits,
+//! and then its bytes count for its mbarrier. A copy to device memory reads shared memory at one such time, and writes
+//! at a later one, which may be after the end of its program if no lane waits for it. The placement of a box in shared
+//! memory is written here as in the PTX manual ("Swizzling modes"), not taken from [`tk_gpu::analysis::wgmma_shared`],
+//! so that a bug there is found.
 
 use std::collections::BTreeMap;
 
@@ -20,23 +20,23 @@ use super::meet::{Meeting, Wait};
 
 /// Bytes that stay together in every order.
 const CHUNK: usize = 16;
-/// What stands where a copy is on its way: no float that a program computes with, and no small integer.
+/// The contents of the destination of a copy in flight: no float that a program computes with, and no small integer.
 const DESTROYED: [u8; CHUNK] = [0xa5; CHUNK];
-/// What stands where a barrier is.
+/// The contents of an mbarrier.
 const BARRIER: [u8; 8] = *b"barrier!";
-/// How often a copy that is on its way arrives between two turns of lanes, out of 256.
+/// The probability, out of 256, that a copy in flight arrives between two turns of lanes.
 const ARRIVES: u32 = 24;
 
-/// How many copies to device memory are late, out of 256.
+/// The fraction, out of 256, of late copies to device memory.
 const LATE: u32 = 128;
-/// How often, of those times, one comes to device memory that has left shared memory and is late, out of 256: in a loop, the
-/// one of the next iteration may overtake it.
+/// The probability, out of 256, that a late copy which has left shared memory then arrives in device memory: in a loop,
+/// the one of the next iteration may overtake it.
 const ARRIVES_LATE: u32 = 4;
 
-/// What the bytes from one to the next are below: the limit of `cuTensorMapEncodeTiled`.
+/// The limit of strides in bytes: that of `cuTensorMapEncodeTiled`.
 const FARTHEST: u64 = 1 << 40;
 
-/// What a launch tells TMA about a tensor, in the form in which the simulated target is given it.
+/// A tensor map, in the form of the simulated target.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TensorMap {
@@ -56,19 +56,19 @@ pub struct TensorMap {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dimension {
-    /// How long it is.
+    /// Its extent.
     pub extent: u64,
-    /// Bytes from one to the next. Addresses have 64 bits, and what does not fit is left out.
+    /// The stride in bytes. Addresses have 64 bits; those that do not fit are out of bounds.
     pub step: u64,
 }
 
 impl Dimension {
-    /// One that is not there.
+    /// A dimension that the tensor lacks.
     pub const NONE: Dimension = Dimension { extent: 1, step: 0 };
 }
 
 impl TensorMap {
-    /// Fails if TMA does not take it, or no box in this place.
+    /// Fails if TMA does not accept it, or a box at this address.
     fn takes(&self, shared: u32) -> Result<(), Wrong> {
         let fits = [32, 64, 128].contains(&self.span)
             && (1..=256).contains(&self.lines)
@@ -82,7 +82,7 @@ impl TensorMap {
         if fits { Ok(()) } else { Err(Wrong::new(FaultKind::Call, message())) }
     }
 
-    /// Where an element of a box lies that begins at these positions, if it is inside.
+    /// The address of an element of a box that begins at these positions, if it is in bounds.
     fn place(&self, at: &[i32; MOST_DIMENSIONS], line: u32, column: u32) -> Option<u64> {
         let beside = [column, line].into_iter().chain(std::iter::repeat(0));
         let at = at.iter().zip(beside).map(|(at, by)| i64::from(*at) + i64::from(by));
@@ -93,29 +93,29 @@ impl TensorMap {
     }
 }
 
-/// A barrier.
+/// An mbarrier.
 #[derive(Clone, Copy)]
 struct Phase {
-    /// Arrivals of a phase, and how many are missing in this one.
+    /// Arrivals of a phase, and the number missing in this one.
     arrivals: u32,
     missing: u32,
-    /// Bytes that were announced and have not come.
+    /// Bytes that were announced and have not arrived.
     bytes: i64,
-    /// Phases that are over.
+    /// Completed phases.
     over: u32,
 }
 
-/// The barriers and copies of a program.
+/// The mbarriers and copies of a program.
 #[derive(Default)]
 pub(super) struct Phases {
     barriers: BTreeMap<u32, Phase>,
-    /// Copies to shared memory that have begun.
+    /// Copies to shared memory in flight.
     begun: Vec<Begun>,
-    /// Those that go to device memory.
+    /// Copies to device memory in flight.
     stores: Vec<Store>,
 }
 
-/// A copy, with the lane that began it.
+/// A copy, with the lane that started it.
 #[derive(Clone, Copy)]
 struct Begun {
     lane: u32,
@@ -124,12 +124,12 @@ struct Begun {
 }
 
 impl Begun {
-    /// Fails if TMA does not do it.
+    /// Fails if TMA does not support it.
     ///
     /// # Safety
     /// The request has the address of a [`TensorMap`].
     unsafe fn new(lane: u32, copy: TensorRequest) -> Result<Begun, Wrong> {
-        // SAFETY: the caller says so.
+        // SAFETY: guaranteed by the caller.
         let map = unsafe { *(copy.map as *const TensorMap) };
         map.takes(copy.shared)?;
         Ok(Begun { lane, copy, map })
@@ -143,7 +143,7 @@ impl Begun {
 /// A copy to device memory.
 struct Store {
     begun: Begun,
-    /// What has left shared memory, and where it goes.
+    /// The data that has left shared memory, and its addresses.
     left: Option<Vec<(u64, Vec<u8>)>>,
     late: bool,
 }
@@ -153,7 +153,7 @@ fn wrong(address: u32) -> Wrong {
 }
 
 impl Block {
-    /// A lane makes a barrier.
+    /// A lane initializes an mbarrier.
     pub fn begin_phase(
         &mut self,
         (lane, loc): (u32, i32),
@@ -172,7 +172,7 @@ impl Block {
         Ok(())
     }
 
-    /// Fails if somebody has written to a barrier.
+    /// Fails if an mbarrier was overwritten.
     fn is_whole(&self, address: u32) -> Result<(), Wrong> {
         if self.reach.shared_bytes(address, BARRIER.len()) == Some(&BARRIER) {
             return Ok(());
@@ -196,7 +196,7 @@ impl Block {
         Ok(())
     }
 
-    /// If all have come, those who wait go on.
+    /// Completes a phase if all have arrived, and releases the waiting lanes.
     fn end_phase(&mut self, address: u32) {
         let Some(phase) = self.phases.barriers.get_mut(&address) else { return };
         if phase.missing > 0 || phase.bytes != 0 {
@@ -217,7 +217,7 @@ impl Block {
         }
     }
 
-    /// A lane waits until a phase is over.
+    /// A lane waits until a phase is complete.
     pub fn await_phase(&mut self, lane: u32, address: u32, parity: u32, loc: i32) -> Result<(), Wrong> {
         self.is_whole(address)?;
         let phase = self.phases.barriers.get(&address).ok_or_else(|| wrong(address))?;
@@ -230,7 +230,7 @@ impl Block {
         Ok(())
     }
 
-    /// A lane begins a copy of a box.
+    /// A lane starts a copy of a box.
     ///
     /// # Safety
     /// The request has the address of a [`TensorMap`].
@@ -240,7 +240,7 @@ impl Block {
         copy: TensorRequest,
         env: &mut Env<'_>,
     ) -> Result<(), Wrong> {
-        // SAFETY: the caller says so.
+        // SAFETY: guaranteed by the caller.
         let begun = unsafe { Begun::new(lane, copy)? };
         if !self.phases.barriers.contains_key(&copy.barrier) {
             return Err(wrong(copy.barrier));
@@ -253,7 +253,7 @@ impl Block {
         Ok(())
     }
 
-    /// A lane begins to store a box.
+    /// A lane starts to store a box.
     ///
     /// # Safety
     /// The request has the address of a [`TensorMap`].
@@ -263,9 +263,9 @@ impl Block {
         copy: TensorRequest,
         env: &mut Env<'_>,
     ) -> Result<(), Wrong> {
-        // SAFETY: the caller says so.
+        // SAFETY: guaranteed by the caller.
         let begun = unsafe { Begun::new(lane, copy)? };
-        // A fence that comes later does not help.
+        // A later fence does not help.
         for (from, _) in chunks(&begun.map, copy.shared) {
             self.reach.seen_by_group(env.memory, begun.who(), from.into(), &mut [0; CHUNK])?;
         }
@@ -274,7 +274,7 @@ impl Block {
         Ok(())
     }
 
-    /// A lane waits until all that it stores has left shared memory, or has arrived.
+    /// A lane waits until all of its stores have been read from shared memory, or have arrived.
     pub fn await_stores(&mut self, lane: u32, left: bool, loc: i32) {
         if let Some(l) = self.lanes.get_mut(lane as usize) {
             l.wait = Some(Wait::at(Meeting::Stored { left }, loc));
@@ -282,12 +282,12 @@ impl Block {
         self.end_stores(lane);
     }
 
-    /// Where something stands that a lane stores and that has not left shared memory.
+    /// The source position of a store of a lane that has not been read from shared memory.
     pub fn leaves(&self, lane: u32) -> Option<i32> {
         self.phases.stores.iter().find(|s| s.begun.lane == lane && s.left.is_none()).map(|s| s.begun.copy.loc)
     }
 
-    /// A lane that waits for what it stores goes on if it is time.
+    /// A lane that waits for its stores continues when they are done.
     fn end_stores(&mut self, lane: u32) {
         let mut own = self.phases.stores.iter().filter(|s| s.begun.lane == lane);
         let Some(l) = self.lanes.get_mut(lane as usize) else { return };
@@ -298,7 +298,7 @@ impl Block {
         }
     }
 
-    /// Lets a copy arrive if it is time, or if nothing else can happen; whether one did.
+    /// Lets a copy arrive if it is time, or if nothing else can happen; returns whether one did.
     pub fn boxes_arrive(&mut self, env: &mut Env<'_>) -> Result<bool, (Wrong, u32, i32)> {
         let count = self.phases.begun.len() + self.phases.stores.len();
         if count == 0 || !self.runnable.is_empty() && !self.random.chance(ARRIVES) {
@@ -323,7 +323,7 @@ impl Block {
         Ok(true)
     }
 
-    /// A box leaves shared memory, or comes to device memory.
+    /// A box leaves shared memory, or arrives in device memory.
     fn store_box(&mut self, store: Store, env: &mut Env<'_>) -> Result<(), Wrong> {
         let Store { begun, left, late } = store;
         let Begun { lane, copy, map } = begun;
@@ -365,7 +365,7 @@ impl Block {
             }
             self.reach.fill(env.memory, who, to, &bytes)?;
         }
-        // Copies write as instructions of groups read.
+        // Copies write through the async proxy, through which wgmma reads.
         self.reach.fence(lane);
         if let Some(phase) = self.phases.barriers.get_mut(&copy.barrier) {
             phase.bytes -= i64::from(map.lines * map.span);
@@ -381,7 +381,7 @@ fn is_over(over: u32, parity: u32) -> bool {
     over & 1 != parity & 1
 }
 
-/// The chunks of a box: where each goes, its line, and its first byte in the line.
+/// The chunks of a box: the address of each, its line, and its first byte in the line.
 fn chunks(map: &TensorMap, to: u32) -> impl Iterator<Item = (u32, (u32, u32))> + use<> {
     let (lines, span) = (map.lines, map.span);
     (0..lines).flat_map(move |line| {

@@ -1,6 +1,6 @@
-//! Owns what a seed decides: [`Random`] numbers and the [`Order`] in which the programs of a grid start.
+//! The random decisions of a seed: [`Random`] numbers and the [`Order`] in which the programs of a grid start.
 //!
-//! Guarantees that the same seed gives the same numbers on every machine.
+//! Guarantees that the same seed gives the same numbers on every host.
 
 /// A stream of numbers (SplitMix64, Steele, Lea and Flood 2014: the constants are theirs).
 pub(super) struct Random(u64);
@@ -26,13 +26,13 @@ impl Random {
         ((u128::from(self.next()) * n as u128) >> 64) as usize
     }
 
-    /// True so many times out of 256.
+    /// Returns true with a probability of `of_256` / 256.
     pub fn chance(&mut self, of_256: u32) -> bool {
         (self.next() >> 56) < u64::from(of_256)
     }
 }
 
-/// An order of `0..total` that needs no memory: steps of a length that has no factor in common with `total`.
+/// A permutation of `0..total` that needs no memory: steps of a length that is coprime to `total`.
 pub(super) struct Order {
     total: u64,
     first: u64,
@@ -40,7 +40,7 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// The order that a seed gives.
+    /// The permutation of a seed.
     pub fn new(total: u64, random: &mut Random) -> Order {
         let any = |random: &mut Random| random.below(total as usize) as u64;
         let (first, mut step) = (any(random), any(random).max(1));
@@ -50,7 +50,7 @@ impl Order {
         Order { total, first, step }
     }
 
-    /// Which comes at position `i`.
+    /// The number at position `i`.
     pub fn at(&self, i: u64) -> u64 {
         let place = u128::from(self.first) + u128::from(i) * u128::from(self.step);
         place.checked_rem(u128::from(self.total)).unwrap_or(0) as u64

@@ -1,9 +1,9 @@
-//! Owns [`Shadow`]: per place of a region of memory, who wrote it last and who read it since.
+//! [`Shadow`] records, for each cell of a region of memory, its last write and the reads since then.
 //!
-//! A place is as large as the smallest access that has come. Atomic accesses are kept apart from plain ones, so that
+//! A cell is as large as the smallest access so far. Atomic accesses are recorded apart from plain ones, so that
 //! neither hides the other. Of reads three are kept: the last one, the last one by another lane of the same warp, and
-//! the last one by another warp. Where lanes are ordered only by barriers of the program and of warps, one of these is
-//! unordered with a write if any read is: had a later read pushed it out, that one would be unordered too.
+//! the last one by another warp. If lanes are ordered only by barriers of the program and of warps, one of these is
+//! unordered with a write if any read is: if a later read replaced it, that one would be unordered too.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,10 +12,10 @@ use super::clock::Clock;
 /// The widest access of a lane.
 const WIDEST: usize = 16;
 
-/// Bytes that global memory is remembered in.
+/// The granularity in bytes for device memory.
 const PAGE: usize = 4096;
 
-/// Pages that are kept for the next program: 4 MiB of memory, with places of four bytes 54 MB.
+/// Pages that are kept for the next program: 4 MiB of memory, with cells of four bytes 54 MB.
 const PAGES: usize = 1024;
 
 /// One access.
@@ -27,7 +27,7 @@ pub(super) struct Stamp {
     pub loc: i32,
 }
 
-/// What an access does.
+/// The kind of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum AccessKind {
     Read,
@@ -75,7 +75,7 @@ impl Recent {
         }
     }
 
-    /// One that is not over for `lane`.
+    /// One that does not happen before the present of `lane`.
     fn unordered(&self, lane: u32, clock: &Clock) -> Option<Stamp> {
         [self.last, self.mate, self.far]
             .into_iter()
@@ -93,22 +93,22 @@ struct Cell {
     reads: Recent,
 }
 
-/// The atomics on a place.
+/// The atomics on a cell.
 #[derive(Clone, Copy, Default)]
 struct Atomics {
     writes: Recent,
     loads: Recent,
 }
 
-/// What is wrong with an access.
+/// A violation by an access.
 pub(super) enum Conflict {
-    /// A lane does something there without order.
+    /// Another lane accesses it without order.
     Race { before: Stamp, wrote: bool },
     /// The program has not written it.
     Unwritten,
 }
 
-/// The places of a region of memory.
+/// The cells of a region of memory.
 pub(super) struct Shadow {
     len: usize,
     grain: usize,
@@ -123,12 +123,12 @@ pub(super) struct Touch {
     pub bytes: usize,
     pub access_kind: AccessKind,
     pub by: Stamp,
-    /// Reading what the program has not written is wrong.
+    /// Reading memory that the program has not written is a fault.
     pub strict: bool,
 }
 
 impl Shadow {
-    /// Of so many bytes.
+    /// For a region of `len` bytes.
     pub fn new(len: usize) -> Shadow {
         Shadow {
             len,
@@ -138,12 +138,12 @@ impl Shadow {
         }
     }
 
-    /// Another program begins; the clock tells its accesses from older ones.
+    /// Begins another program; the clock distinguishes its accesses from older ones.
     pub fn begin(&mut self) {
         self.atomics.clear();
     }
 
-    /// Compares an access with those before, and notes it.
+    /// Compares an access with earlier ones, and records it.
     pub fn touch(&mut self, t: Touch, clock: &Clock) -> Result<(), Conflict> {
         if t.bytes < self.grain {
             self.refine(t.bytes);
@@ -161,7 +161,7 @@ impl Shadow {
             match t.access_kind {
                 AccessKind::Read => cell.reads.push(t.by, clock),
                 AccessKind::Write => {
-                    // All before has been compared with it.
+                    // All earlier accesses have been compared with it.
                     (cell.write, cell.reads) = (t.by, Recent::default());
                     if !self.atomics.is_empty() {
                         self.atomics.remove(&place);
@@ -182,7 +182,7 @@ impl Shadow {
         self.cells.get(places).unwrap_or_default().iter().map(|c| c.write)
     }
 
-    /// Makes places of `grain` bytes out of larger ones.
+    /// Splits larger cells into cells of `grain` bytes.
     #[cold]
     fn refine(&mut self, grain: usize) {
         let into = self.grain / grain.max(1);
@@ -194,12 +194,12 @@ impl Shadow {
     }
 }
 
-/// Whether an access of the past is in the way of this one.
+/// Checks an earlier access against this one.
 #[inline]
 fn check(cell: &Cell, atomics: Option<&Atomics>, t: &Touch, clock: &Clock) -> Result<(), Conflict> {
     let lane = t.by.lane;
     let write = cell.write;
-    // Of lanes that write one place of device memory at once one wins: the language allows it in one store.
+    // If lanes write one cell of device memory at once, one wins: the language allows it in one store.
     let one_store = !t.strict && t.access_kind == AccessKind::Write && write.loc == t.by.loc;
     if write.time > clock.known(lane, write.lane) && !one_store {
         return Err(Conflict::Race { before: write, wrote: true });
@@ -217,20 +217,20 @@ fn check(cell: &Cell, atomics: Option<&Atomics>, t: &Touch, clock: &Clock) -> Re
     }
 }
 
-/// The places of device memory that a program touches.
+/// The cells of device memory that a program accesses.
 #[derive(Default)]
 pub(super) struct Pages {
-    /// Where the page of an address is.
+    /// The index of the page of an address.
     index: HashMap<u64, usize>,
     pages: Vec<Shadow>,
-    /// The page that was touched last, and where it is: neighbours come one after the other.
+    /// The last accessed page, and its index: neighbours follow one another.
     last: Option<(u64, usize)>,
 }
 
 impl Pages {
-    /// Another program begins.
+    /// Begins another program.
     pub fn begin(&mut self) {
-        // A page that stays is taken for another one: its accesses are those of the program before.
+        // A page that is kept is reused for another address: its accesses are those of the previous program.
         self.index.clear();
         self.last = None;
         self.pages.truncate(PAGES);
@@ -272,7 +272,7 @@ mod tests {
         AccessKind::AtomicUpdate,
     ];
 
-    /// Whether two accesses of different lanes need an order.
+    /// Returns true if two accesses of different lanes need an order.
     fn clash(a: AccessKind, b: AccessKind) -> bool {
         (a.writes() || b.writes()) && !(a.atomic() && b.atomic())
     }
@@ -292,7 +292,7 @@ mod tests {
                     0 => clock.all(),
                     1 | 2 => clock.warp(random.below(2) as u32, false),
                     _ => {
-                        // Reads are frequent, so that some push others out.
+                        // Reads are frequent, so that some replace others.
                         let access_kind =
                             if random.chance(150) { AccessKind::Read } else { DEEDS[random.below(5)] };
                         let by = Stamp { time: clock.now(), lane: random.below(6) as u32, loc: step };

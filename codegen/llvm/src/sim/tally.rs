@@ -1,10 +1,11 @@
-//! Owns the counts of a launch: [`Statistics`], and [`Tally`], which finds the accesses that a warp makes together.
+//! Counts the events of a launch: [`Statistics`], and [`Tally`], which groups the accesses of lanes into those of
+//! warps.
 //!
-//! Lanes run one after the other here. Accesses of the lanes of a warp belong together that come from one source place,
-//! with one size and direction, and are of the same number among such accesses of their lane. That is what a machine does
-//! as long as the lanes of a warp go the same way.
+//! Lanes run one after the other here. Accesses of the lanes of a warp form one if they have the same source position,
+//! size and direction, and the same number among such accesses of their lane. That is what a GPU does as long as the
+//! lanes of a warp do not diverge.
 
-/// Counts of a launch. Those that speak of warps are 0 unless [`super::Launch::banks`] is given.
+/// Counts of a launch. Those of warps are 0 unless [`super::Launch::banks`] is given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Programs that ran.
@@ -17,7 +18,7 @@ pub struct Statistics {
     pub global_bytes: u64,
     /// Atomics of lanes.
     pub atomics: u64,
-    /// Barriers of programs, named ones too.
+    /// Barriers of programs, including named ones.
     pub barriers: u64,
     /// Barriers of warps.
     pub warp_barriers: u64,
@@ -27,23 +28,23 @@ pub struct Statistics {
     pub grid_barriers: u64,
     /// Loads and stores of warps in shared memory.
     pub shared_requests: u64,
-    /// Steps that these take: in one step each bank gives one word of four bytes, to all lanes that want it.
+    /// Wavefronts of these: in one, each bank serves one word of four bytes, to all lanes that read it.
     pub shared_wavefronts: u64,
-    /// Steps that they would take without bank conflicts.
+    /// Wavefronts without bank conflicts.
     pub shared_wavefronts_least: u64,
     /// Loads and stores of warps in device memory.
     pub global_requests: u64,
-    /// Sectors of 32 bytes that these touch.
+    /// Sectors of 32 bytes that these access.
     pub global_sectors: u64,
 }
 
-/// Bytes that a bank gives in one step (CUDA C++ programming guide, shared memory).
+/// Bytes that a bank serves in one wavefront (CUDA C++ programming guide, shared memory).
 const WORD: u64 = 4;
 
-/// Bytes that device memory is moved in (the same guide, global memory).
+/// The granularity of device memory transactions in bytes (the same guide, global memory).
 const SECTOR: u64 = 32;
 
-/// Accesses that are remembered before they are counted, if the lanes meet then.
+/// Accesses that are recorded before they are counted, if the lanes then synchronize.
 const MANY: usize = 1 << 14;
 
 /// One access of a lane.
@@ -57,34 +58,34 @@ pub(super) struct Noted {
     pub bytes: u32,
 }
 
-/// The accesses of one program that are not yet counted.
+/// The accesses of one program that are not counted yet.
 pub(super) struct Tally {
     warp_size: u32,
     banks: u64,
     noted: Vec<Noted>,
-    /// Accesses of one warp that belong together, by their number; kept to be used again.
+    /// Accesses of one warp that belong together, by their number; kept for reuse.
     groups: Vec<(u32, usize)>,
 }
 
 impl Tally {
-    /// For a machine with so many banks.
+    /// For a target with this many banks.
     pub fn new(warp_size: u32, banks: u32) -> Tally {
         Tally { warp_size: warp_size.max(1), banks: u64::from(banks.max(1)), noted: vec![], groups: vec![] }
     }
 
-    /// Remembers an access.
+    /// Records an access.
     pub fn note(&mut self, access: Noted) {
         self.noted.push(access);
     }
 
-    /// All lanes of the program are at one place.
+    /// All lanes of the program are at one position.
     pub fn met(&mut self, statistics: &mut Statistics) {
         if self.noted.len() >= MANY {
             self.count(statistics);
         }
     }
 
-    /// Counts what is remembered.
+    /// Counts the recorded accesses.
     pub fn count(&mut self, statistics: &mut Statistics) {
         let size = self.warp_size;
         let kind = |n: &Noted| (n.lane / size, n.loc, n.shared, n.store, n.bytes);
@@ -124,7 +125,7 @@ impl Tally {
             return;
         }
         statistics.shared_requests += 1;
-        // A wide access runs in phases of as many lanes as fill all banks.
+        // A wide access has phases of as many lanes as fill all banks.
         let phase = (self.banks * WORD / u64::from(first.bytes).max(WORD)).max(1) as u32;
         let all: Vec<&Noted> = lanes.collect();
         for lanes in all.chunk_by(|a, b| a.lane % self.warp_size / phase == b.lane % self.warp_size / phase) {

@@ -1,7 +1,8 @@
-//! Owns emission for AMD GPUs, as code of LLVM's AMDGPU target.
+//! Emits code for AMD GPUs, for LLVM's AMDGPU target.
 //!
-//! Everything is LLVM's own instructions and intrinsics, so that it counts waits, colours registers and schedules. What needs
-//! a scope of synchronization, which LLVM's C interface cannot say, is a function of IR text that is inlined ([`text`]).
+//! Everything is LLVM's own instructions and intrinsics, so that LLVM inserts waits, allocates registers and schedules.
+//! Operations with a synchronization scope, which LLVM's C interface cannot express, are functions of IR text that are
+//! inlined ([`text`]).
 
 mod atomic;
 mod buffer;
@@ -38,7 +39,7 @@ const GLOBAL: u16 = 1;
 const LOCAL: u16 = 3;
 const CONSTANT: u16 = 4;
 
-/// Where the shared memory of a program begins: any access is aligned to its size behind it.
+/// The alignment of the shared memory of a program: any access is then aligned to its size.
 const ALIGN: u32 = 16;
 
 /// AMD GPUs.
@@ -47,7 +48,7 @@ pub struct Amdgcn<'c> {
     message_buffer: MessageBuffer<'c>,
 }
 
-/// Calls an intrinsic; `types` are those by which it is overloaded.
+/// Calls an intrinsic; `types` are those on which it is overloaded.
 fn intrinsic<'c>(
     builder: &Builder<'c>,
     module: &Module<'c>,
@@ -64,7 +65,7 @@ fn intrinsic<'c>(
     Ok(builder.build_call(declared, &args, "")?.try_as_basic_value().basic())
 }
 
-/// A 32-bit number that the hardware gives a program, such as `workitem.id.x`.
+/// A 32-bit number of the program in hardware, such as `workitem.id.x`.
 fn special<'c>(builder: &Builder<'c>, module: &Module<'c>, name: &str) -> Res<IntValue<'c>> {
     match intrinsic(builder, module, &format!("llvm.amdgcn.{name}"), &[], &[])? {
         Some(x) => Ok(x.into_int_value()),
@@ -73,7 +74,7 @@ fn special<'c>(builder: &Builder<'c>, module: &Module<'c>, name: &str) -> Res<In
 }
 
 impl<'c> Amdgcn<'c> {
-    /// Calls an intrinsic that gives something.
+    /// Calls an intrinsic that returns a value.
     fn given(
         &self,
         e: &Emit<'_, 'c>,
@@ -87,7 +88,7 @@ impl<'c> Amdgcn<'c> {
         }
     }
 
-    /// Shared memory of the program: a variable of a known size, so that the code object says how much it takes.
+    /// The shared memory of the program: a variable of a known size, so that the code object states its size.
     fn shared(&self, e: &Emit<'_, 'c>) -> PointerValue<'c> {
         const NAME: &str = "shared";
         let found = e.module.get_global(NAME).unwrap_or_else(|| {
@@ -101,7 +102,7 @@ impl<'c> Amdgcn<'c> {
         found.as_pointer_value()
     }
 
-    /// An address with bytes behind it as LLVM has it.
+    /// An address and an offset in bytes as an LLVM pointer.
     fn pointer(
         &self,
         e: &Emit<'_, 'c>,
@@ -115,24 +116,24 @@ impl<'c> Amdgcn<'c> {
                 let ty = e.context.ptr_type(AddressSpace::from(GLOBAL));
                 e.builder.build_int_to_ptr(address, ty, "")?
             }
-            // SAFETY: an access lies in the shared memory of the program.
+            // SAFETY: an access is inside of the shared memory of the program.
             Space::Shared => unsafe { e.builder.build_gep(byte, self.shared(e), &[address], "")? },
         };
         if offset == 0 {
             return Ok(base);
         }
         let by = address.get_type().const_int(offset.cast_unsigned(), true);
-        // SAFETY: as above, or the memory of the device that the program was given.
+        // SAFETY: as above, or in the device memory that was passed to the program.
         Ok(unsafe { e.builder.build_gep(byte, base, &[by], "")? })
     }
 
-    /// Where an access goes. LLVM adds 32 bits of a lane to an address of all lanes in the instruction.
+    /// The address of an access. LLVM adds a 32-bit offset of a lane to a uniform address in the instruction.
     fn place(&self, e: &Emit<'_, 'c>, space: Space, access: &Access<'c>) -> Res<PointerValue<'c>> {
         match access.near {
             Some(near) if space == Space::Global => {
                 let distance = e.extend(near.distance, false)?;
                 let base = self.pointer(e, space, near.base, 0)?;
-                // SAFETY: the memory of the device that the program was given.
+                // SAFETY: the device memory that was passed to the program.
                 let lane = unsafe { e.builder.build_gep(e.context.i8_type(), base, &[distance], "")? };
                 let by = e.long(access.offset);
                 // SAFETY: as above.
@@ -142,7 +143,7 @@ impl<'c> Amdgcn<'c> {
         }
     }
 
-    /// The elements of an access that were one value.
+    /// Splits one value into the elements of an access.
     fn apart(
         &self,
         e: &Emit<'_, 'c>,
@@ -161,7 +162,7 @@ impl<'c> Amdgcn<'c> {
         Ok(if access.count == 1 { access.ty } else { vector_of(access.ty, access.count)?.into() })
     }
 
-    /// Elements of an access as one value.
+    /// Combines elements of an access into one value.
     fn joined(
         &self,
         e: &Emit<'_, 'c>,
@@ -178,7 +179,7 @@ impl<'c> Amdgcn<'c> {
         Ok(vector.into())
     }
 
-    /// Does something where a predicate holds; gives `other` elsewhere.
+    /// Executes code where a predicate is true; returns `other` elsewhere.
     fn where_holds(
         &self,
         e: &Emit<'_, 'c>,
@@ -307,7 +308,7 @@ impl<'c> TargetEmitter<'c> for Amdgcn<'c> {
         self.barrier(e)
     }
 
-    /// A wave counts its own accesses alone: each waits for its stores before it meets the others.
+    /// A wave counts only its own accesses: each waits for its stores before the barrier.
     fn release(&self, e: &Emit<'_, 'c>, scope: &str) -> Res<()> {
         let of = if scope == "system" { "" } else { "agent" };
         self.inlined(e, &text::release(of), &[])?;
@@ -319,8 +320,8 @@ impl<'c> TargetEmitter<'c> for Amdgcn<'c> {
         self.inlined(e, &text::meeting(is_alone), &[]).map(|_| ())
     }
 
-    /// LLVM takes what is loaded or comes from other lanes for different in each lane, and would switch lanes off around
-    /// code that reads them.
+    /// LLVM treats loaded values and those from other lanes as divergent, and would mask lanes off around code that
+    /// depends on them.
     fn uniform(&self, e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<IntValue<'c>> {
         let (b, ty) = (e.builder, x.get_type());
         let wide = if ty.get_bit_width() < 32 { b.build_int_z_extend(x, e.i32(), "")? } else { x };
@@ -336,7 +337,7 @@ impl<'c> TargetEmitter<'c> for Amdgcn<'c> {
         self.meet_all(e)
     }
 
-    /// Vector and scalar registers, of which a value takes as many as it needs.
+    /// Vector and scalar registers, as many as a value needs.
     fn register(&self, e: &Emit<'_, 'c>, letter: &str, of: BasicTypeEnum<'c>) -> Option<BasicTypeEnum<'c>> {
         let bits = match of {
             BasicTypeEnum::IntType(t) => t.get_bit_width(),
@@ -358,7 +359,8 @@ impl<'c> TargetEmitter<'c> for Amdgcn<'c> {
         outs: &[BasicTypeEnum<'c>],
         inputs: &[BasicValueEnum<'c>],
     ) -> Res<Vec<BasicValueEnum<'c>>> {
-        // LLVM ends the process on data between instructions, and a section would take the rest of the kernel with it.
+        // LLVM aborts the process on data between instructions, and a section would take the rest of the kernel with
+        // it.
         let statements = text.split(['\n', ';']).map(str::trim);
         if let Some(directive) = statements.into_iter().find(|s| s.starts_with('.')) {
             let name = directive.split_whitespace().next().unwrap_or(directive);
@@ -417,8 +419,8 @@ impl<'c> TargetEmitter<'c> for Amdgcn<'c> {
     }
 }
 
-/// Says of an access that it is aligned to its size, and what the source asks of the caches. There is an instruction for what is
-/// not needed again; other hints have none.
+/// Marks an access as aligned to its size, and with the cache hints of the source. Streaming has an instruction; other
+/// hints have none.
 fn marked<'c>(e: &Emit<'_, 'c>, inst: InstructionValue<'c>, access: &Access<'c>) -> Res<()> {
     inst.set_alignment(access.bytes * access.count).map_err(|e| Stop::Bug(e.to_string()))?;
     if access.caching.level == Level::Volatile {
@@ -431,12 +433,12 @@ fn marked<'c>(e: &Emit<'_, 'c>, inst: InstructionValue<'c>, access: &Access<'c>)
     Ok(())
 }
 
-/// Whether what is accessed is not needed again.
+/// Returns true if an access is streaming.
 fn is_streamed(caching: Caching) -> bool {
     caching.level == Level::Streaming || caching.evict == Evict::First
 }
 
-/// What a buffer instruction may use, which says by itself how caches are used. Those that are volatile are left to LLVM.
+/// The operands of a buffer instruction, which sets cache policies itself. Volatile accesses are left to LLVM.
 fn bounds<'c>(access: &Access<'c>) -> Option<Near<'c>> {
     access.near.filter(|_| access.caching.level != Level::Volatile)
 }

@@ -1,11 +1,11 @@
-//! Owns how programs on GPUs reach their launch, and each other: records of `print` and of failed asserts, the end
-//! of a launch, grid barriers. Their form, and what lies where in control memory, is [`tk_tile::message`]'s.
+//! Communication of programs on GPUs with their launch, and each other: records of `print` and of failed asserts, the
+//! end of a launch, grid barriers. Their form, and the layout of control memory, is that of [`tk_tile::message`].
 //!
-//! A program in which an assert fails ends: its threads agree on that where it stands, and leave together, so that nothing
-//! behind the assert is done and no thread waits for one that has left. Programs that wait for others, at a grid barrier or
-//! in a loop with atomics, look at a flag and end as well. So a launch that failed comes to its end by itself, and costs
-//! neither the context nor the process. In a function of elements threads are not together: there one that fails says so
-//! and goes on.
+//! A program in which an assert fails ends: its threads agree on that at the assert, and leave together, so that
+//! nothing after the assert is executed and no thread waits for one that has left. Programs that wait for others, at a
+//! grid barrier or in a loop with atomics, read a flag and end as well. So a launch that failed ends by itself, and
+//! costs neither the context nor the process. In a function of elements threads are not together: there one that fails
+//! reports it and continues.
 
 use std::cell::{Cell, RefCell};
 
@@ -20,19 +20,19 @@ use super::{Access, Failing, Space, Start, TargetEmitter};
 use crate::emit::{Emit, Res, bug};
 use crate::target::request::Part;
 
-/// Why a kernel has control memory.
+/// The reasons for which a kernel has control memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// It prints.
     pub prints: bool,
     /// It asserts.
     pub asserts: bool,
-    /// Its programs meet.
+    /// Its programs synchronize.
     pub meets: bool,
 }
 
 impl Needs {
-    /// Of this kernel.
+    /// Those of this kernel.
     pub fn of(kernel: &Kernel) -> Needs {
         let func = kernel.func();
         let has = |op| walk::insts(func).into_iter().any(|i| func.insts[i].op == Op::Control(op));
@@ -40,13 +40,13 @@ impl Needs {
         Needs { prints, asserts, meets: has(ControlOp::GridBarrier) }
     }
 
-    /// Whether it has control memory.
+    /// Returns true if it has control memory.
     pub fn any(self) -> bool {
         self.prints || self.asserts || self.meets
     }
 }
 
-/// A word of 64 bits at an address.
+/// A 64-bit word at an address.
 fn access<'c>(
     e: &Emit<'_, 'c>,
     address: IntValue<'c>,
@@ -56,10 +56,10 @@ fn access<'c>(
     Access { predicate, ..Access::of(address, offset, e.i64().into(), 8, 1) }
 }
 
-/// What a program has for that while its code is emitted; collects the messages to which records refer by number.
+/// The message state of a program during emission; collects the messages to which records refer by number.
 #[derive(Debug, Default)]
 pub struct MessageBuffer<'c> {
-    /// Where the next instructions come from.
+    /// The source position of the next instructions.
     pub loc: Cell<Option<Loc>>,
     needs: Cell<Needs>,
     /// The address of control memory, if the kernel has some.
@@ -70,7 +70,7 @@ pub struct MessageBuffer<'c> {
 }
 
 impl<'c> MessageBuffer<'c> {
-    /// The program begins, with the address of control memory if it has some.
+    /// Begins the program, with the address of control memory if it has some.
     pub fn begin(&self, start: &Start<'_, 'c>, control: Option<IntValue<'c>>) -> Res<()> {
         self.needs.set(Needs::of(start.kernel));
         self.control.set(control);
@@ -82,18 +82,18 @@ impl<'c> MessageBuffer<'c> {
         Ok(())
     }
 
-    /// What the kernel may say.
+    /// The messages of the kernel.
     pub fn into_messages(self) -> Vec<Message> {
         self.messages.into_inner()
     }
 }
 
-/// What a target must offer for it. Addresses are those of control memory.
+/// The primitives that a target provides. Addresses are those of control memory.
 pub trait Speaks<'c>: TargetEmitter<'c> {
-    /// What the program has.
+    /// The message state of the program.
     fn message_buffer(&self) -> &MessageBuffer<'c>;
 
-    /// Adds to a 64-bit counter that all programs of the launch share; gives what was there.
+    /// Adds to a 64-bit counter that all programs of the launch share; returns the old value.
     fn count_up(
         &self,
         e: &Emit<'_, 'c>,
@@ -102,13 +102,13 @@ pub trait Speaks<'c>: TargetEmitter<'c> {
         by: IntValue<'c>,
     ) -> Res<IntValue<'c>>;
 
-    /// Stores 64 bits behind all that this thread has stored before; the host may read them while the kernel runs.
+    /// Stores 64 bits after all earlier stores of this thread; the host may read them while the kernel runs.
     fn publish(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, value: IntValue<'c>) -> Res<()>;
 
-    /// Sets a 32-bit flag that other programs look at.
+    /// Sets a 32-bit flag that other programs read.
     fn raise(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, offset: i64) -> Res<()>;
 
-    /// Such a flag, 0 where the predicate is false.
+    /// Reads such a flag, 0 where the predicate is false.
     fn raised(
         &self,
         e: &Emit<'_, 'c>,
@@ -117,12 +117,12 @@ pub trait Speaks<'c>: TargetEmitter<'c> {
         predicate: IntValue<'c>,
     ) -> Res<IntValue<'c>>;
 
-    /// Whether something holds in some thread of the program; all of them meet.
+    /// Returns whether a predicate is true in some thread of the program; a barrier of all of them.
     fn any(&self, e: &Emit<'_, 'c>, holds: IntValue<'c>) -> Res<IntValue<'c>>;
 
-    /// All threads of a program meet, the first one adds `by` to the counter of barriers and waits until its highest bit
-    /// changes or, with `stops`, the flag that stops programs is raised; all meet once more. Gives that flag in the first
-    /// thread, 0 in others.
+    /// A barrier of all threads of a program, after which the first one adds `by` to the counter of barriers and waits
+    /// until its highest bit changes or, with `stops`, the flag that stops programs is set; then another barrier.
+    /// Returns that flag in the first thread, 0 in others.
     fn meet_others(
         &self,
         e: &Emit<'_, 'c>,
@@ -147,12 +147,12 @@ pub trait Speaks<'c>: TargetEmitter<'c> {
         }
     }
 
-    /// Adds to a counter of control memory; gives what was there.
+    /// Adds to a counter of control memory; returns the old value.
     fn counted(&self, e: &Emit<'_, 'c>, offset: i64, by: IntValue<'c>) -> Res<IntValue<'c>> {
         self.count_up(e, self.control()?, offset, by)
     }
 
-    /// Two halves of a word, the low one first.
+    /// Combines two halves of a word, the low one first.
     fn halves(&self, e: &Emit<'_, 'c>, low: IntValue<'c>, high: IntValue<'c>) -> Res<IntValue<'c>> {
         let (low, high) = (e.extend(low, false)?, e.extend(high, false)?);
         let high = e.builder.build_left_shift(high, e.long(32), "")?;
@@ -166,7 +166,8 @@ pub trait Speaks<'c>: TargetEmitter<'c> {
         messages.len() as u32 - 1
     }
 
-    /// Writes the head of a record, whose first word goes last; `parts` is their number and whether the thread leads.
+    /// Writes the head of a record, whose first word is written last; `parts` is their number and whether the thread
+    /// leads.
     fn head(
         &self,
         e: &Emit<'_, 'c>,
@@ -185,7 +186,7 @@ pub trait Speaks<'c>: TargetEmitter<'c> {
         self.publish(e, at, first)
     }
 
-    /// How many lines this thread has printed.
+    /// The number of lines that this thread has printed.
     fn lines(&self, e: &Emit<'_, 'c>) -> Res<IntValue<'c>> {
         match self.message_buffer().line.get() {
             Some(place) => Ok(e.builder.build_load(e.i32(), place, "")?.into_int_value()),
@@ -193,8 +194,7 @@ pub trait Speaks<'c>: TargetEmitter<'c> {
         }
     }
 
-    /// Each thread writes one record of the parts that are its own; thread 0 always does, and counts the line where there
-    /// is no room.
+    /// Each thread writes one record of its own parts; thread 0 always does, and counts the line if no space is left.
     fn print_line(&self, e: &Emit<'_, 'c>, text: &str, values: Vec<Form>, parts: &[Part<'c>]) -> Res<()> {
         let b = e.builder;
         let message = self.message(text, Said::Print(values));
@@ -235,7 +235,7 @@ pub trait Speaks<'c>: TargetEmitter<'c> {
         })
     }
 
-    /// Writes the parts that are this thread's own, one after the other.
+    /// Writes this thread's own parts, one after the other.
     fn parts(&self, e: &Emit<'_, 'c>, at: IntValue<'c>, parts: &[Part<'c>]) -> Res<()> {
         let b = e.builder;
         let mut at = b.build_int_add(at, e.long(record::HEAD.into()), "")?;
@@ -255,7 +255,7 @@ pub trait Speaks<'c>: TargetEmitter<'c> {
         Ok(())
     }
 
-    /// Says which element fails, and ends the program if one does.
+    /// Reports the element that fails, and ends the program if one does.
     fn assert_holds(&self, e: &Emit<'_, 'c>, failing: &Failing<'_, 'c>) -> Res<()> {
         let b = e.builder;
         let message = self.message(failing.text, Said::Assert(failing.shape.to_vec()));
@@ -284,7 +284,7 @@ pub trait Speaks<'c>: TargetEmitter<'c> {
         self.leave(e, any)
     }
 
-    /// Ends the program if this holds, which is the same in all threads.
+    /// Ends the program if this is true, which must be uniform.
     fn leave(&self, e: &Emit<'_, 'c>, goes: IntValue<'c>) -> Res<()> {
         let (left, on) = (e.new_block("left"), e.new_block("on"));
         e.builder.build_conditional_branch(goes, left, on)?;
@@ -294,7 +294,7 @@ pub trait Speaks<'c>: TargetEmitter<'c> {
         Ok(())
     }
 
-    /// A loop that may wait for a program that has ended ends the program.
+    /// Ends the program if a loop may wait for a program that has ended.
     fn waits(&self, e: &Emit<'_, 'c>) -> Res<()> {
         if !self.message_buffer().needs.get().asserts || e.nested.is_some() {
             return Ok(());
@@ -306,8 +306,9 @@ pub trait Speaks<'c>: TargetEmitter<'c> {
         self.leave(e, any)
     }
 
-    /// All programs meet at a counter. Each adds one and waits until the highest bit changes; the first program adds what
-    /// makes the sum of all exactly that bit. So the other bits are as before, for the next barrier or launch.
+    /// A barrier of all programs at a counter. Each adds one and waits until the highest bit changes; the first program
+    /// adds the number that makes the sum of all exactly that bit. So the other bits are unchanged for the next barrier
+    /// or launch.
     fn meet_all(&self, e: &Emit<'_, 'c>) -> Res<()> {
         let b = e.builder;
         let [x, y, z] = e.programs;
@@ -320,7 +321,7 @@ pub trait Speaks<'c>: TargetEmitter<'c> {
         let rest = b.build_int_sub(e.int(1 << 31), others, "")?;
         let by = b.build_select(is_first, rest, e.int(1), "")?.into_int_value();
         let stops = self.message_buffer().needs.get().asserts;
-        // Writes of all threads come before the first meeting, and so before the counter is seen by others.
+        // Writes of all threads come before the first barrier, and so before other programs read the counter.
         let stop = self.meet_others(e, self.control()?, by, stops)?;
         if !stops {
             return Ok(());

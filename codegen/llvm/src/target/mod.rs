@@ -1,6 +1,6 @@
-//! Owns what differs between targets in emission: [`TargetEmitter`], with a file for each target.
+//! The target-specific part of emission: [`TargetEmitter`], with a file for each target.
 //!
-//! Whatever can be said in LLVM instructions that every target has is not here.
+//! Code that LLVM instructions of every target can express is not here.
 
 pub mod amdgcn;
 pub mod message;
@@ -30,11 +30,11 @@ use crate::target::request::Product;
 use crate::target::request::WgmmaOperands;
 use tk_gpu::ir::caching::Caching;
 
-/// What is there when a kernel begins.
+/// The state at the beginning of a kernel.
 pub struct Start<'a, 'c> {
-    /// Owner of the types.
+    /// The context of the types.
     pub context: &'c Context,
-    /// Stands at the entry.
+    /// The builder, in the entry block.
     pub builder: &'a Builder<'c>,
     /// The module.
     pub module: &'a Module<'c>,
@@ -44,11 +44,11 @@ pub struct Start<'a, 'c> {
     pub kernel: &'a Kernel,
 }
 
-/// What the code of a kernel begins with.
+/// The values at the beginning of a kernel.
 pub struct Entry<'c> {
     /// The number of the thread in its program.
     pub tid: IntValue<'c>,
-    /// How many programs there are on each axis.
+    /// The number of programs along each axis.
     pub programs: [IntValue<'c>; 3],
     /// The parameters of the kernel, flattened.
     pub params: Vec<BasicValueEnum<'c>>,
@@ -56,7 +56,7 @@ pub struct Entry<'c> {
     pub maps: Vec<IntValue<'c>>,
 }
 
-/// What the parameters of a kernel for a GPU are: those of its source, three numbers of programs, the address of control memory
+/// The parameters of a kernel for a GPU: those of its source, three numbers of programs, the address of control memory
 /// if it has some, tensor maps.
 struct Passed<'c> {
     params: Vec<BasicValueEnum<'c>>,
@@ -94,75 +94,75 @@ impl<'c> Passed<'c> {
 pub struct Access<'c> {
     /// The address; 64 bits for device memory, 32 for shared memory.
     pub address: IntValue<'c>,
-    /// Bytes that are added to it.
+    /// An offset in bytes.
     pub offset: i64,
-    /// The type of an element as it lies in memory.
+    /// The type of an element in memory.
     pub ty: BasicTypeEnum<'c>,
     /// Bytes of an element.
     pub bytes: u32,
-    /// How many; `count * bytes` is a power of two up to the widest access.
+    /// The number of elements; `count * bytes` is a power of two up to the widest access.
     pub count: u32,
-    /// Nothing happens without it; `None` is always true.
+    /// The access is done only if this is true; `None` is always true.
     pub predicate: Option<IntValue<'c>>,
-    /// The same address without `offset`, where it is known that lanes are less than 2^30 bytes apart.
+    /// The same address without `offset`, if lanes are known to be less than 2^30 bytes apart.
     pub near: Option<Near<'c>>,
-    /// What the source asks of the caches, for one to device memory.
+    /// The cache hints of the source, for an access to device memory.
     pub caching: Caching,
 }
 
 impl<'c> Access<'c> {
-    /// `count` elements of `bytes` bytes each, always.
+    /// `count` elements of `bytes` bytes each, without a predicate.
     pub fn of(address: IntValue<'c>, offset: i64, ty: BasicTypeEnum<'c>, bytes: u32, count: u32) -> Self {
         let (predicate, near, caching) = (None, None, Caching::default());
         Access { address, offset, ty, bytes, count, predicate, near, caching }
     }
 }
 
-/// An address as one that all lanes of the warp share, and bytes behind it.
+/// An address as a uniform one of the warp, and an offset in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Near<'c> {
-    /// The same in all lanes; 64 bits.
+    /// Uniform; 64 bits.
     pub base: IntValue<'c>,
-    /// Not negative and below 2^30, as is the sum with the offset of the access; 32 bits.
+    /// Nonnegative and below 2^30, as is the sum with the offset of the access; 32 bits.
     pub distance: IntValue<'c>,
 }
 
-/// Memory.
+/// A memory space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Space {
-    /// Of the device.
+    /// Device memory.
     Global,
-    /// Of the program.
+    /// Shared memory of the program.
     Shared,
 }
 
-/// Which lane a shuffle reads from.
+/// The lane from which a shuffle reads.
 #[derive(Clone, Copy, Debug)]
 pub enum Lane<'c> {
     /// The own number, exclusive or this.
     Xor(u32),
-    /// The own number less this; the own value where there is none.
+    /// The own number minus this; the own value if that lane does not exist.
     Up(u32),
-    /// The own number plus this; the own value where there is none.
+    /// The own number plus this; the own value if that lane does not exist.
     Down(u32),
-    /// This one.
+    /// The lane of this number.
     Index(IntValue<'c>),
 }
 
 /// An atomic operation of one thread.
 #[derive(Clone, Copy, Debug)]
 pub struct Atomic<'a, 'c> {
-    /// What it does.
+    /// The operation.
     pub op: AtomicOp,
     /// The type of the element.
     pub dtype: DType,
-    /// Where.
+    /// The address.
     pub address: IntValue<'c>,
     /// The operand.
     pub value: BasicValueEnum<'c>,
-    /// What `cas` compares with.
+    /// The value with which `cas` compares.
     pub compare: Option<BasicValueEnum<'c>>,
-    /// Nothing happens without it.
+    /// The operation is done only if this is true.
     pub predicate: Option<IntValue<'c>>,
     /// `relaxed`, `acquire`, `release`, `acq_rel`.
     pub order: &'a str,
@@ -173,32 +173,32 @@ pub struct Atomic<'a, 'c> {
 /// An assert, as one thread sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Failing<'a, 'c> {
-    /// Whether it fails for this thread.
+    /// It fails for this thread.
     pub fails: IntValue<'c>,
-    /// Whether it does and no other thread says so for the same elements.
+    /// It fails, and this thread reports it for the same elements.
     pub own: IntValue<'c>,
-    /// The first element for which it does; an i32.
+    /// The first element for which it fails; an i32.
     pub element: IntValue<'c>,
-    /// What the program says then.
+    /// The message.
     pub text: &'a str,
-    /// The extents of the tile; none of a scalar, which is the same in all threads.
+    /// The extents of the tile; empty for a scalar, which is uniform.
     pub shape: &'a [u32],
 }
 
-/// A box of a tensor map, and the place in shared memory that it is copied to or from.
+/// A box of a tensor map, and the address in shared memory that it is copied to or from.
 #[derive(Clone, Debug)]
 pub struct PlacedBox<'c> {
     /// The address of the map.
     pub map: IntValue<'c>,
-    /// Where the box begins along the dimensions of the map, the fastest first.
+    /// The start of the box along the dimensions of the map, the fastest first.
     pub at: Vec<IntValue<'c>>,
     /// Bytes from the start of shared memory.
     pub shared: IntValue<'c>,
-    /// What the source asks of the caches.
+    /// The cache hints of the source.
     pub caching: Caching,
 }
 
-/// What the module of a GPU's kernel is: for what LLVM generates code, what makes a function a kernel, and what comes out.
+/// The module of a GPU's kernel: its processor, the attributes of kernels, and the form of the output.
 pub(crate) trait GpuModule<'c>: TargetEmitter<'c> + Default {
     /// LLVM assembles the code to an object; otherwise an assembler reads its text.
     const ASSEMBLES: bool;
@@ -208,8 +208,8 @@ pub(crate) trait GpuModule<'c>: TargetEmitter<'c> + Default {
     /// Triple, processor and features.
     fn processor(kernel: &Kernel) -> Processor;
 
-    /// Tells LLVM that a function is a kernel; `maps` is the number of its first parameter that is a tensor map, and how many
-    /// there are.
+    /// Marks a function as a kernel; `maps` is the number of its first parameter that is a tensor map, and their
+    /// number.
     fn mark_kernel(
         context: &'c Context,
         module: &Module<'c>,
@@ -218,20 +218,20 @@ pub(crate) trait GpuModule<'c>: TargetEmitter<'c> + Default {
         maps: (u32, usize),
     ) -> Res<()>;
 
-    /// The text of the assembly with what LLVM has no form for.
+    /// The text of the assembly with directives that LLVM cannot emit.
     fn finished(asm: String, kernel: &Kernel) -> String;
 
-    /// What the kernel may say.
+    /// The messages of the kernel.
     fn into_messages(self) -> Vec<Message>;
 }
 
-/// What a target must offer. What only some have, such as copies beside the program, is a mistake of the compiler where there is
-/// none: passes ask for the fact before they use such a thing.
+/// The operations of a target. Using an operation that a target lacks, such as asynchronous copies, is a bug of the
+/// compiler: passes check the fact before they use it.
 pub trait TargetEmitter<'c> {
     /// Begins the function: reads its parameters.
     fn enter(&self, start: &Start<'_, 'c>) -> Res<Entry<'c>>;
 
-    /// Where the next instructions come from.
+    /// Sets the source position of the next instructions.
     fn at(&self, loc: Option<Loc>);
 
     /// The address space of constants.
@@ -240,13 +240,13 @@ pub trait TargetEmitter<'c> {
     /// The number of this program on an axis.
     fn program_id(&self, e: &Emit<'_, 'c>, axis: u32) -> Res<IntValue<'c>>;
 
-    /// Nanoseconds of a clock that all blocks share, as this thread sees them now.
+    /// Nanoseconds of a clock that all blocks share, read by this thread.
     fn global_timer(&self, e: &Emit<'_, 'c>) -> Res<IntValue<'c>>;
 
     /// The number of the multiprocessor that runs this block.
     fn multiprocessor(&self, e: &Emit<'_, 'c>) -> Res<IntValue<'c>>;
 
-    /// Reads; gives one value for each element, `other` where the predicate is false.
+    /// Loads; returns one value for each element, `other` where the predicate is false.
     fn load(
         &self,
         e: &Emit<'_, 'c>,
@@ -264,24 +264,23 @@ pub trait TargetEmitter<'c> {
         values: &[BasicValueEnum<'c>],
     ) -> Res<()>;
 
-    /// Asks for what is accessed in device memory to be brought to the caches; a hint that targets without such an
-    /// instruction leave alone.
+    /// Prefetches device memory to the caches; a hint that targets without such an instruction ignore.
     fn prefetch(&self, _e: &Emit<'_, 'c>, _access: &Access<'c>) -> Res<()> {
         Ok(())
     }
 
-    /// Begins to copy what is accessed in device memory to shared memory, 0 without the predicate of `from`; nothing
-    /// happens without that of `to`.
+    /// Starts an asynchronous copy from device memory to shared memory, of zeros without the predicate of `from`;
+    /// nothing is copied without that of `to`.
     fn async_copy(&self, _e: &Emit<'_, 'c>, _from: &Access<'c>, _to: &Access<'c>) -> Res<()> {
         missing("asynchronous copies")
     }
 
-    /// The copies since the last time are a group.
+    /// Makes the copies since the last commit a group.
     fn async_commit(&self, _e: &Emit<'_, 'c>) -> Res<()> {
         missing("asynchronous copies")
     }
 
-    /// Waits for all groups but the last `pending`.
+    /// Waits for all groups except the last `pending`.
     fn async_wait(&self, _e: &Emit<'_, 'c>, _pending: u32) -> Res<()> {
         missing("asynchronous copies")
     }
@@ -289,8 +288,8 @@ pub trait TargetEmitter<'c> {
     /// 32 bits of another lane of the warp.
     fn shuffle(&self, e: &Emit<'_, 'c>, value: IntValue<'c>, lane: Lane<'c>) -> Res<IntValue<'c>>;
 
-    /// Matrices of eight rows of 16 bytes from shared memory, 1, 2 or 4 of them, whose rows begin where lanes say
-    /// ([`tk_gpu::analysis::ldmatrix`]); gives a word of each. Transposed, of elements of 16 bits.
+    /// Loads matrices of eight rows of 16 bytes from shared memory, 1, 2 or 4 of them, the addresses of whose rows
+    /// lanes give ([`tk_gpu::analysis::ldmatrix`]); returns a word of each. Transposed, for elements of 16 bits.
     fn load_matrices(
         &self,
         _e: &Emit<'_, 'c>,
@@ -313,7 +312,7 @@ pub trait TargetEmitter<'c> {
         missing("stores of matrices")
     }
 
-    /// The words of two factors multiplied and added to the elements of an accumulator ([`tk_gpu::target::mma`]).
+    /// Multiplies the words of two operands and adds to the elements of an accumulator ([`tk_gpu::target::mma`]).
     fn multiply(
         &self,
         e: &Emit<'_, 'c>,
@@ -323,7 +322,8 @@ pub trait TargetEmitter<'c> {
         c: &[BasicValueEnum<'c>],
     ) -> Res<Vec<BasicValueEnum<'c>>>;
 
-    /// Begins products of warpgroups ([`tk_gpu::analysis::wgmma_shared`]); gives their sums, which nobody may look at before
+    /// Issues products of warpgroups ([`tk_gpu::analysis::wgmma_shared`]); returns their accumulators, which may not be
+    /// used before
     /// [`TargetEmitter::wgmma_wait`].
     fn wgmma_issue(
         &self,
@@ -334,7 +334,8 @@ pub trait TargetEmitter<'c> {
         missing("products of warpgroups")
     }
 
-    /// Waits for all products that this thread has begun together but the last `pending`; gives these sums as they are then.
+    /// Waits for all groups of products that this thread has issued except the last `pending`; returns these
+    /// accumulators as they are then.
     fn wgmma_wait(
         &self,
         _e: &Emit<'_, 'c>,
@@ -349,24 +350,23 @@ pub trait TargetEmitter<'c> {
         Ok(x)
     }
 
-    /// An integer that is the same in all lanes of the warp, in a form in which the target knows that: it branches without
-    /// switching lanes off.
+    /// A uniform integer, in a form that the target knows to be uniform: it branches without masking lanes off.
     fn uniform(&self, _e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<IntValue<'c>> {
         Ok(x)
     }
 
-    /// True in one thread of the warp, all of whose threads come here.
+    /// True in one thread of the warp; all of its threads execute it.
     fn elect(&self, _e: &Emit<'_, 'c>) -> Res<IntValue<'c>> {
         missing("elections")
     }
 
-    /// A lane has so many registers from here on; all threads of a warpgroup come here.
+    /// Sets the number of registers of a lane; all threads of a warpgroup execute it.
     fn set_max_registers(&self, _e: &Emit<'_, 'c>, _count: u32) -> Res<()> {
         missing("moves of registers")
     }
 
-    /// Makes a barrier in shared memory whose phases end when so many threads have arrived and all bytes that were announced
-    /// have come.
+    /// Initializes an mbarrier whose phases complete when this many threads have arrived and all announced bytes have
+    /// arrived.
     fn mbarrier_init(&self, _e: &Emit<'_, 'c>, _address: IntValue<'c>, _arrivals: u32) -> Res<()> {
         missing("phases of barriers")
     }
@@ -381,7 +381,7 @@ pub trait TargetEmitter<'c> {
         missing("phases of barriers")
     }
 
-    /// Arrives, if the predicate holds.
+    /// Arrives, if the predicate is true.
     fn mbarrier_arrive(
         &self,
         _e: &Emit<'_, 'c>,
@@ -391,30 +391,30 @@ pub trait TargetEmitter<'c> {
         missing("phases of barriers")
     }
 
-    /// Waits until the phase of this parity is over.
+    /// Waits until the phase of this parity is complete.
     fn mbarrier_wait(&self, _e: &Emit<'_, 'c>, _address: IntValue<'c>, _parity: IntValue<'c>) -> Res<()> {
         missing("phases of barriers")
     }
 
-    /// Begins to copy a box that a tensor map describes to shared memory; its bytes count for a barrier.
+    /// Starts a load of a box of a tensor map to shared memory; its bytes count for an mbarrier.
     fn tma_load(&self, _e: &Emit<'_, 'c>, _what: &PlacedBox<'c>, _barrier: IntValue<'c>) -> Res<()> {
         missing("copies of boxes")
     }
 
-    /// Begins to copy such a box from shared memory; what is outside is left out.
+    /// Starts a store of such a box from shared memory; elements out of bounds are skipped.
     fn tma_store(&self, _e: &Emit<'_, 'c>, _what: &PlacedBox<'c>) -> Res<()> {
         missing("copies of boxes")
     }
 
-    /// Waits until all of them that this thread has begun are there, or have `left` shared memory.
+    /// Waits until all stores that this thread has started have been written, or have `left` shared memory.
     fn tensor_stores_wait(&self, _e: &Emit<'_, 'c>, _left: bool) -> Res<()> {
         missing("copies of boxes")
     }
 
-    /// All threads of a block meet, the warp that brings tiles too.
+    /// A barrier of all threads of a block, including the producer warp.
     fn meet_all_warps(&self, e: &Emit<'_, 'c>) -> Res<()>;
 
-    /// What this thread has written to shared memory is there for [`TargetEmitter::wgmma_issue`] behind a barrier.
+    /// Makes writes of this thread to shared memory visible to [`TargetEmitter::wgmma_issue`] after a barrier.
     fn proxy_fence(&self, _e: &Emit<'_, 'c>) -> Res<()> {
         missing("fences between proxies")
     }
@@ -424,16 +424,16 @@ pub trait TargetEmitter<'c> {
         missing("products of tf32")
     }
 
-    /// What any thread of the program has written is seen, with what the next atomic operation of one of them publishes, by
-    /// whoever acquires it; all threads come here. `scope` is `device` or `system`.
+    /// Releases writes of all threads of the program with the next atomic operation of one of them, for acquires of
+    /// others; all threads execute it. `scope` is `device` or `system`.
     fn release(&self, e: &Emit<'_, 'c>, scope: &str) -> Res<()>;
 
-    /// This block of a program has begun; all its threads come by.
+    /// Signals that this block of a program has begun; all its threads execute it.
     fn cluster_arrive(&self, _e: &Emit<'_, 'c>) -> Res<()> {
         missing("programs of several blocks")
     }
 
-    /// Writes these elements to the shared memory of all blocks of the program; they arrive at a barrier of each.
+    /// Stores these elements to the shared memory of all blocks of the program; they arrive at an mbarrier of each.
     fn post(
         &self,
         _e: &Emit<'_, 'c>,
@@ -444,28 +444,29 @@ pub trait TargetEmitter<'c> {
         missing("programs of several blocks")
     }
 
-    /// In front of the first store to shared memory of a program of several blocks, where all its threads come by once.
+    /// Waits for all blocks, before the first store to shared memory of a program of several blocks; all its threads
+    /// execute it once.
     fn join(&self, _e: &Emit<'_, 'c>) -> Res<()> {
         missing("programs of several blocks")
     }
 
-    /// All threads of the program meet.
+    /// A barrier of all threads of the program.
     fn barrier(&self, e: &Emit<'_, 'c>) -> Res<()>;
 
-    /// At the head of a loop that may not end; whether it may wait for other programs.
+    /// Called at the head of a loop that may not terminate; `waits` is true if it may wait for other programs.
     fn turn(&self, e: &Emit<'_, 'c>, waits: bool) -> Res<()>;
 
-    /// All programs of the launch meet.
+    /// A barrier of all programs of the launch.
     fn grid_barrier(&self, e: &Emit<'_, 'c>) -> Res<()>;
 
-    /// The type of the register that a letter of a constraint names, for a value of this type; `None` if it names none.
+    /// The type of the register for a letter of a constraint and a value of this type; `None` for an unknown letter.
     fn register(&self, e: &Emit<'_, 'c>, letter: &str, of: BasicTypeEnum<'c>) -> Option<BasicTypeEnum<'c>>;
 
-    /// Those letters, for people to read.
+    /// Those letters, for messages.
     fn register_letters(&self) -> &'static str;
 
-    /// Runs instructions that a program gives as text: results and inputs have the types of registers. Text and
-    /// constraints are as LLVM takes them.
+    /// Executes instructions that a program gives as text: results and inputs have the types of registers. Text and
+    /// constraints have LLVM's syntax.
     fn assembly(
         &self,
         e: &Emit<'_, 'c>,
@@ -475,7 +476,7 @@ pub trait TargetEmitter<'c> {
         inputs: &[BasicValueEnum<'c>],
     ) -> Res<Vec<BasicValueEnum<'c>>>;
 
-    /// An atomic operation in device memory; gives the old value, anything where the predicate is false.
+    /// An atomic operation in device memory; returns the old value, undefined where the predicate is false.
     fn atomic(&self, e: &Emit<'_, 'c>, atomic: &Atomic<'_, 'c>) -> Res<BasicValueEnum<'c>>;
 
     /// Adds one to an i32 in shared memory.
@@ -489,10 +490,10 @@ pub trait TargetEmitter<'c> {
     /// Ends the launch if an assert fails in some thread.
     fn assert(&self, e: &Emit<'_, 'c>, failing: &Failing<'_, 'c>) -> Res<()>;
 
-    /// Prints a text in which `{}` stand for values.
+    /// Prints a text in which `{}` are placeholders.
     fn print(&self, e: &Emit<'_, 'c>, text: &str, values: Vec<Form>, parts: &[Part<'c>]) -> Res<()>;
 
-    /// Code for a function of floats; `None` if there is none.
+    /// Code for a function of floats; `None` if the target has none.
     fn math(
         &self,
         builder: &Builder<'c>,
@@ -504,7 +505,7 @@ pub trait TargetEmitter<'c> {
     ) -> Option<BasicValueEnum<'c>>;
 }
 
-/// Something that the target does not have was asked for.
+/// Reports an operation that the target lacks.
 fn missing<T>(what: &str) -> Res<T> {
     bug(format!("the target has no {what}"))
 }

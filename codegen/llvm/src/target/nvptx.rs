@@ -1,8 +1,8 @@
-//! Owns emission for NVIDIA GPUs, as PTX.
+//! Emits code for NVIDIA GPUs, as PTX.
 //!
-//! What LLVM 19 has is an instruction or an intrinsic (`intrinsics.rs` says which it has and we do not use); the rest is inline
-//! assembly. Assembly that touches memory or other threads is
-//! `sideeffect` with a `memory` clobber and, where threads meet, `convergent`; LLVM would merge or move it otherwise.
+//! Operations of LLVM 19 are instructions or intrinsics (`intrinsics.rs` lists those that are not used); the rest is
+//! inline assembly. Assembly that accesses memory or involves other threads is `sideeffect` with a `memory` clobber
+//! and, for synchronization, `convergent`; LLVM would merge or move it otherwise.
 
 mod atomic;
 mod cluster;
@@ -42,7 +42,7 @@ pub struct Nvptx<'c> {
 }
 
 impl<'c> Nvptx<'c> {
-    /// The instruction at which the threads of a program meet, for assembly. One warp meets by itself.
+    /// The barrier of the threads of a program, for assembly. A single warp needs only a warp barrier.
     fn meeting(&self, e: &Emit<'_, 'c>) -> String {
         let threads = e.kernel.options.threads();
         if e.kernel.options.blocks > 1 {
@@ -56,8 +56,8 @@ impl<'c> Nvptx<'c> {
         }
     }
 
-    /// An address in the memory that the launch gives the program: systems may keep some in front of it. It begins where the
-    /// widest pattern of shared memory repeats.
+    /// An address in the shared memory of the program: the system may reserve some before it. It begins at a multiple
+    /// of the longest period of shared memory layouts.
     fn shared_address(&self, e: &Emit<'_, 'c>, address: IntValue<'c>) -> Res<IntValue<'c>> {
         const NAME: &str = "shared_of_launch";
         const ALIGN: u32 = 1024;
@@ -126,7 +126,7 @@ impl<'c> Nvptx<'c> {
         })
     }
 
-    /// Calls assembly that gives one value.
+    /// Calls assembly that returns one value.
     fn one(
         &self,
         e: &Emit<'_, 'c>,
@@ -142,20 +142,20 @@ impl<'c> Nvptx<'c> {
     }
 }
 
-/// What assembly does.
+/// The effects of assembly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// It computes.
+    /// None.
     Pure,
     /// The lanes of a warp compute together.
     WgmmaOperands,
-    /// It touches memory.
+    /// It accesses memory.
     Memory,
-    /// Threads meet.
+    /// Threads synchronize.
     Meeting,
 }
 
-/// A 32-bit register that is read, such as `tid.x`.
+/// A 32-bit special register, such as `tid.x`.
 fn special<'c>(start: &Start<'_, 'c>, name: &str) -> Res<IntValue<'c>> {
     let i32 = start.context.i32_type();
     let name = format!("llvm.nvvm.read.ptx.sreg.{name}");
@@ -336,7 +336,7 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
     }
 
     fn elect(&self, e: &Emit<'_, 'c>) -> Res<IntValue<'c>> {
-        // Behind a comparison of lanes the assembler would put a loop around every copy.
+        // After a comparison of lanes the assembler would generate a loop around every copy.
         let text = "{ .reg .pred p; elect.sync _|p, -1; selp.b32 $0, 1, 0, p; }";
         let out = self.asm(e, text, "=r", &[e.i32().into()], &[], Kind::Meeting)?;
         let Some(x) = out.first() else { return bug("an election gave nothing") };
@@ -387,7 +387,7 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
         self.round_to_tf32(e, x)
     }
 
-    /// Threads have met, and PTX's release covers what others wrote before that.
+    /// A barrier has preceded, and PTX's release covers earlier writes of the other threads.
     fn release(&self, _: &Emit<'_, 'c>, _: &str) -> Res<()> {
         Ok(())
     }

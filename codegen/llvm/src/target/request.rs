@@ -1,74 +1,74 @@
-//! What emission asks a target for: matrix products, and what a kernel prints.
+//! Requests of emission to a target: matrix products, and values to print.
 
 use inkwell::values::{BasicValueEnum, IntValue};
 use tk_gpu::analysis::wgmma_shared::WgmmaShared;
 use tk_gpu::target::mma::Matrix;
 use tk_ops::DType;
 
-/// An instruction for factors of these types.
+/// An instruction for operands of these types.
 #[derive(Clone, Copy, Debug)]
 pub struct Product {
     /// The instruction.
     pub matrix: Matrix,
-    /// The types of the factors.
+    /// The types of the operands.
     pub factors: [DType; 2],
 }
 
-/// A factor in shared memory.
+/// An operand in shared memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Lies<'c> {
-    /// Where the part of this group begins, the same in all its threads.
+    /// The address of the part of this warpgroup, the same in all its threads.
     pub address: IntValue<'c>,
-    /// Its order.
+    /// Its placement.
     pub swizzled: WgmmaShared,
 }
 
-/// The left factor.
+/// The left operand.
 #[derive(Clone, Debug)]
 pub enum Left<'c> {
     /// In shared memory.
     Lies(Lies<'c>),
-    /// Words that the thread holds, one step after the other.
+    /// Words of the thread, one step after the other.
     Words(Vec<BasicValueEnum<'c>>),
 }
 
 /// One instruction.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
-    /// Its first sum; it has half as many as columns.
+    /// Its first accumulator element; it has half as many as columns.
     pub sums: usize,
-    /// Bytes from the address of the left factor, or the number of its first word.
+    /// Bytes from the address of the left operand, or the number of its first word.
     pub left: i64,
-    /// Bytes from the address of the right factor.
+    /// Bytes from the address of the right operand.
     pub right: i64,
 }
 
-/// Instructions that are begun together.
+/// Instructions that are issued together.
 #[derive(Clone, Debug)]
 pub struct WgmmaOperands<'c> {
     /// The instruction.
     pub product: Product,
-    /// The left factor.
+    /// The left operand.
     pub left: Left<'c>,
-    /// The right factor.
+    /// The right operand.
     pub right: Lies<'c>,
-    /// In the order in which they add up.
+    /// In the order of accumulation.
     pub steps: Vec<Step>,
 }
 
 impl WgmmaOperands<'_> {
-    /// Words of the left factor that a thread holds for an instruction.
+    /// Words of the left operand that a thread owns for an instruction.
     pub fn words(&self) -> usize {
         words_of(&self.product)
     }
 
-    /// Sums that a thread has of an instruction.
+    /// Accumulator elements that a thread owns of an instruction.
     pub fn sums(&self) -> usize {
         1 << (self.product.matrix.n - 1)
     }
 }
 
-/// Words of the left factor that a thread holds for an instruction.
+/// Words of the left operand that a thread owns for an instruction.
 pub fn words_of(product: &Product) -> usize {
     let m = product.matrix;
     1 << (m.m + m.k - m.lane_bits() - m.warps - m.packed())
@@ -77,13 +77,13 @@ pub fn words_of(product: &Product) -> usize {
 /// A part of a value that is printed.
 #[derive(Clone, Copy, Debug)]
 pub struct Part<'c> {
-    /// Which of the values.
+    /// The number of the value.
     pub value: u32,
-    /// Of a tile the element in row-major order. Of a view 0 for the address, then one for each extent and each stride. An
-    /// i32.
+    /// For a tile the element in row-major order. For a view 0 for the address, then one for each extent and each
+    /// stride. An i32.
     pub position: IntValue<'c>,
     /// The bits, as an i64.
     pub bits: IntValue<'c>,
-    /// Whether it is this thread that says it: one does, if it is shown at all. `None` is always true.
+    /// This thread sends it: exactly one does, if it is shown at all. `None` is always true.
     pub own: Option<IntValue<'c>>,
 }

@@ -1,4 +1,4 @@
-//! Owns emission for the simulated target: the shipped lowering as a function of the host, which reaches memory and other
+//! Emits code for the simulated target: the shipped lowering as a function of the host, which accesses memory and other
 //! lanes by the calls of [`crate::sim::symbols`].
 
 mod calls;
@@ -26,7 +26,7 @@ use crate::target::request::Part;
 use crate::target::request::Product;
 use crate::target::request::{Left, Lies, WgmmaOperands};
 
-/// The simulated target; collects the places and messages to which calls refer by number.
+/// The simulated target; collects the positions and messages to which calls refer by number.
 #[derive(Debug, Default)]
 pub struct Sim {
     loc: Cell<Option<Loc>>,
@@ -34,17 +34,17 @@ pub struct Sim {
     messages: RefCell<Vec<Message>>,
 }
 
-/// What calls refer to by number.
+/// The tables that calls index.
 #[derive(Clone, Debug, Default)]
 pub struct Tables {
-    /// Places.
+    /// Source positions.
     pub locs: Vec<Loc>,
-    /// What lanes say.
+    /// Messages of lanes.
     pub messages: Vec<Message>,
 }
 
 impl Sim {
-    /// What calls refer to.
+    /// The tables that calls index.
     pub fn into_tables(self) -> Tables {
         Tables { locs: self.locs.into_inner(), messages: self.messages.into_inner() }
     }
@@ -72,7 +72,7 @@ impl<'c> TargetEmitter<'c> for Sim {
         let i64 = start.context.i64_type();
         let mut params = vec![];
         for (i, slot) in slots(start.kernel).iter().enumerate() {
-            // SAFETY: there are as many arguments as parameters.
+            // SAFETY: the function has as many arguments as parameters.
             let place = unsafe {
                 b.build_in_bounds_gep(i64, args.into_pointer_value(), &[i32.const_int(i as u64, false)], "")?
             };
@@ -225,7 +225,7 @@ impl<'c> TargetEmitter<'c> for Sim {
         self.call(&Place::of(e), "tk_sim_store_matrices", None, &args).map(|_| ())
     }
 
-    /// Words and elements lie one after the other: `a`, `b`, `c`. The result takes the place of `c`.
+    /// Words and elements are consecutive: `a`, `b`, `c`. The result replaces `c`.
     fn multiply(
         &self,
         e: &Emit<'_, 'c>,
@@ -255,8 +255,8 @@ impl<'c> TargetEmitter<'c> for Sim {
         c.iter().enumerate().map(back).collect()
     }
 
-    /// One call for each instruction: its words of the left factor lie in front of all sums. Descriptors are those of the PTX
-    /// manual, so that the simulator finds the factors by itself.
+    /// One call for each instruction: its words of the left operand come before all accumulators. Descriptors are those
+    /// of the PTX manual, so that the simulator locates the operands itself.
     fn wgmma_issue(
         &self,
         e: &Emit<'_, 'c>,
@@ -321,7 +321,8 @@ impl<'c> TargetEmitter<'c> for Sim {
     }
 
     fn tf32(&self, e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<BasicValueEnum<'c>> {
-        // Bits below the mantissa of a tf32 go; half of the last one that stays is added before. What is not finite stays.
+        // Bits below the mantissa of a tf32 are cleared, after adding half of the last remaining bit. Non-finite values
+        // are unchanged.
         let (b, below) = (e.builder, 13u32);
         let half = b.build_int_add(x, e.int(1 << (below - 1)), "")?;
         let rounded = b.build_and(half, e.int(u32::MAX << below), "")?;
@@ -331,7 +332,7 @@ impl<'c> TargetEmitter<'c> for Sim {
         Ok(b.build_select(finite, rounded, x, "")?)
     }
 
-    /// Threads have met, and a release covers what others wrote before that.
+    /// A barrier has preceded, and a release covers earlier writes of the other threads.
     fn release(&self, _: &Emit<'_, 'c>, _: &str) -> Res<()> {
         Ok(())
     }
@@ -347,7 +348,7 @@ impl<'c> TargetEmitter<'c> for Sim {
         self.call(&Place::of(e), "tk_sim_barrier", None, &args).map(|_| ())
     }
 
-    /// Lanes have as many as they like.
+    /// The number of registers of a lane is unlimited.
     fn set_max_registers(&self, _: &Emit<'_, 'c>, _: u32) -> Res<()> {
         Ok(())
     }
@@ -514,8 +515,8 @@ impl<'c> TargetEmitter<'c> for Sim {
         })
     }
 
-    /// The record is the number of the message; of each part the value, the position and the bits, all as 64-bit words. A
-    /// part that another lane says has a value that there is not.
+    /// The record is the number of the message; of each part the value, the position and the bits, all as 64-bit words.
+    /// A part that another lane sends has an invalid value number.
     fn print(&self, e: &Emit<'_, 'c>, text: &str, values: Vec<Form>, parts: &[Part<'c>]) -> Res<()> {
         let mut words = vec![e.long(self.message(text, Kind::Print(values)).into())];
         for part in parts {

@@ -1,6 +1,6 @@
-//! Owns atomic operations for which a target has no instruction: a loop of compare-and-swap.
+//! Emits atomic operations without an instruction on a target, as a CAS loop.
 //!
-//! May assume addresses that are multiples of the size of an element. Guarantees what the interpreter leaves in memory.
+//! Requires addresses that are multiples of the size of an element. Guarantees the interpreter's result in memory.
 
 use inkwell::IntPredicate;
 use inkwell::types::BasicTypeEnum;
@@ -11,12 +11,12 @@ use super::Atomic;
 use crate::emit::value::word;
 use crate::emit::{Emit, Res};
 
-/// What a target must offer for it.
+/// The primitives that a target provides.
 pub trait Swaps<'c> {
-    /// The bits of the word that is compared and swapped for an element of so many.
+    /// The bits of the word that is compared and swapped for an element of `element` bits.
     fn swapped_bits(&self, element: u32) -> u32;
 
-    /// The word that is there, read in no particular order.
+    /// The current word, read without order.
     fn seen(
         &self,
         e: &Emit<'_, 'c>,
@@ -25,7 +25,7 @@ pub trait Swaps<'c> {
         bits: u32,
     ) -> Res<IntValue<'c>>;
 
-    /// Puts the new word there if the old one still is, with the order of the operation; gives what was there.
+    /// Stores the new word if the old one is unchanged, with the order of the operation; returns the previous word.
     fn swap(
         &self,
         e: &Emit<'_, 'c>,
@@ -34,9 +34,9 @@ pub trait Swaps<'c> {
         words: [IntValue<'c>; 2],
     ) -> Res<IntValue<'c>>;
 
-    /// Reads the word that holds the element, and swaps in what the operation leaves there until nobody came between.
-    /// The word of a smaller element is the one of 32 bits around it, whose other bits are put back as they are.
-    /// A swap that changes nothing is done as well, for the sake of its order.
+    /// Reads the word that contains the element, and swaps in the result of the operation until no other thread has
+    /// intervened. The word of a smaller element is the 32-bit one around it, whose other bits are unchanged. A swap
+    /// that changes nothing is done as well, for its order.
     fn swapped(&self, e: &Emit<'_, 'c>, a: &Atomic<'_, 'c>) -> Res<BasicValueEnum<'c>> {
         let b = e.builder;
         let own = bits(a.dtype);
@@ -91,7 +91,7 @@ pub fn bits(d: DType) -> u32 {
     8 * d.bytes() as u32
 }
 
-/// The bits of an element as an integer of so many bits, zeros above.
+/// The bits of an element as an integer of this many bits, zeros above.
 pub fn code<'c>(e: &Emit<'_, 'c>, x: BasicValueEnum<'c>, bits: u32) -> Res<IntValue<'c>> {
     let x = match x {
         BasicValueEnum::FloatValue(f) => {
@@ -114,7 +114,7 @@ pub fn element<'c>(e: &Emit<'_, 'c>, d: DType, code: IntValue<'c>) -> Res<BasicV
     if ty.is_int_type() { Ok(code.into()) } else { Ok(e.builder.build_bit_cast(code, ty, "")?) }
 }
 
-/// The word of 32 bits around a smaller element: its address, and how far the element stands above its lowest bit.
+/// The 32-bit word around a smaller element: its address, and the shift of the element in it.
 fn around<'c>(e: &Emit<'_, 'c>, address: IntValue<'c>) -> Res<(IntValue<'c>, IntValue<'c>)> {
     let b = e.builder;
     let inside = b.build_and(address, e.long(3), "")?;

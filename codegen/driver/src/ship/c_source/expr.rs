@@ -1,4 +1,4 @@
-//! Owns closed expressions as C, and the helpers that they need.
+//! Prints closed expressions as C, with the helpers that they need.
 
 use tk_bundle::{DeviceFact, Expr, Kernel, Kind, Operation, Variant};
 use tk_ops::DType;
@@ -62,7 +62,7 @@ impl File<'_> {
         }
     }
 
-    /// The helpers that are used, each behind those that it uses.
+    /// The helpers in use, each after those that it uses.
     pub(super) fn helpers(&self) -> Vec<String> {
         let uses_fit = self.helpers.iter().any(|h| FITTING.contains(h));
         helpers()
@@ -72,7 +72,7 @@ impl File<'_> {
     }
 }
 
-/// Whether an expression has a value of type `double`.
+/// Returns true if an expression has a value of type `double`.
 fn is_float(e: &Expr, v: &Variant) -> bool {
     match e {
         Expr::Float(_) => true,
@@ -91,7 +91,7 @@ fn is_float(e: &Expr, v: &Variant) -> bool {
     }
 }
 
-/// Those whose results may not fit.
+/// Operations whose results may overflow.
 const FITTING: [&str; 8] = ["add", "sub", "mul", "neg", "abs", "next_pow2", "div", "cdiv"];
 
 /// The helpers of `c/helpers.c`: name and text.

@@ -1,5 +1,5 @@
-//! Owns the C form of an artifact: a header with one function for each kernel, and a source file that holds the binaries
-//! and needs the C library and the NVIDIA driver alone.
+//! Prints an artifact as C: a header with one function for each kernel, and a source file that contains the binaries
+//! and needs only the C library and the NVIDIA driver.
 //!
 //! The parts that do not depend on the kernels are the files of `c/`. Guarantees a source without warnings under
 //! `-std=c11 -Wall -Wextra -Wpedantic`: helpers that no expression uses are left out.
@@ -32,8 +32,8 @@ pub struct CSource {
     pub source: String,
 }
 
-/// The C form of what is shipped, for targets of one vendor; `name` is that of the files, and `origin` of the `.tk` file. `place` is where what
-/// cannot be launched from C is reported, for a kernel by its name.
+/// Prints a shipped artifact as C, for targets of one vendor; `name` is that of the files, and `origin` of the `.tk`
+/// file. `place` is the position, by the name of a kernel, at which it is reported if C cannot launch it.
 pub fn c_source(
     shipped: &Shipped,
     name: &str,
@@ -107,7 +107,7 @@ fn quoted(text: &str) -> String {
         match c {
             '%' => out.push_str("%%"),
             '"' | '\\' => out.extend(['\\', c]),
-            // `??` begins what ISO C takes for another character.
+            // `??` begins a trigraph of ISO C.
             '?' => out.push_str("\\?"),
             '\n' => out.push_str("\\n"),
             c if c.is_control() => out.push(' '),
@@ -134,7 +134,7 @@ fn number_type(dtype: &str) -> Option<&'static str> {
         DType::U64 => "uint64_t",
         DType::F32 => "float",
         DType::F64 => "double",
-        // C has no type for these: they are given by their bits.
+        // C has no type for these: they are passed by their bits.
         DType::U16 | DType::F16 | DType::BF16 => "uint16_t",
         DType::U8
         | DType::F8E4M3
@@ -200,7 +200,7 @@ fn declaration(kernel: &Kernel, names: &Names) -> String {
     out
 }
 
-/// What a variant was built for: its values, or the element types of tensors where it has none.
+/// The label of a variant: its values, or the element types of tensors if it has none.
 fn label(kernel: &Kernel, v: &Variant) -> String {
     if !v.values.is_empty() {
         return v.label();
@@ -258,12 +258,12 @@ struct File<'a> {
     helpers: BTreeSet<&'static str>,
     /// By hash: a number and the bytes.
     binaries: BTreeMap<&'a str, (usize, &'a [u8])>,
-    /// Numbers of the kernel at hand that expressions ask for.
+    /// Numbers of the current kernel that expressions use.
     numbers: BTreeSet<u32>,
 }
 
 impl<'a> File<'a> {
-    /// Why a kernel has no C form.
+    /// Checks that a kernel has a C form; the error is the reason that it has none.
     fn fits(&self, kernel: &Kernel) -> Result<(), String> {
         for (i, p) in kernel.params.iter().enumerate() {
             if p.kind == ParamKind::Number && dtypes(kernel, i).len() > 1 {
@@ -289,7 +289,7 @@ impl<'a> File<'a> {
         self.binaries.entry(&variant.binary.blake3).or_insert((next, bytes)).0
     }
 
-    /// The binaries of a kernel and what their launches have in common.
+    /// The binaries of a kernel and the data that their launches share.
     fn table(&mut self, kernel: &'a Kernel, function: &str, shown: &str) -> String {
         let mut out = String::new();
         let mapped = most_maps(self.shipped) > 0;
@@ -337,7 +337,7 @@ impl<'a> File<'a> {
                 shown.replace("%%", "%"),
                 v.symbol,
                 v.threads,
-                // The launcher for HIP asks for none of it, and compares all of it with what there is.
+                // The launcher for HIP requires none of it, and compares all of it with what is available.
                 if of_gcn(v) { v.shared() } else { v.shared_bytes.into() },
                 v.blocks_per_program,
             );
@@ -376,7 +376,7 @@ impl<'a> File<'a> {
         out.push_str("    tki_entered = tki_enter(&tki_there, &tki_here);\n");
         out.push_str("    if (tki_entered != TK_OK) {\n        return tki_entered;\n    }\n");
         out.push_str(&body);
-        // What the GPU is, as a format and its arguments.
+        // The description of the GPU, as a format and its arguments.
         let (is, numbers) = if kernel.variants.iter().any(of_gcn) {
             let numbers =
                 ["/ 10000", "/ 100 % 100", "% 100"].map(|n| format!("(int)(tki_here->architecture {n})"));
@@ -418,7 +418,7 @@ impl<'a> File<'a> {
                     let _ = writeln!(out, "    (void){name};");
                 }
             }
-            // Elements may be none, which only the kernel knows.
+            // A tensor may have no elements, which only the kernel knows.
             ParamKind::Pointer { .. } => {}
             ParamKind::View { rank, wide, .. } => {
                 if !p.optional {
@@ -558,7 +558,7 @@ impl<'a> File<'a> {
         out
     }
 
-    /// What is passed, as 64 bits.
+    /// The value that is passed, as 64 bits.
     fn word(&mut self, m: Machine, kernel: &Kernel, v: &Variant) -> Option<String> {
         let name = |arg: u32| format!("tki_a{arg}");
         Some(match m {
@@ -590,7 +590,7 @@ fn dot(kernel: &Kernel, arg: u32) -> &'static str {
     }
 }
 
-/// Whether a variant is a code object.
+/// Returns true if a variant is a code object.
 fn of_gcn(v: &Variant) -> bool {
     spec::target(&v.target).is_some_and(|t| t.has_gcn)
 }

@@ -1,12 +1,12 @@
-//! Owns the names in the header: what C and C++ take, each once in a file.
+//! Chooses the names in the header: valid in C and C++, each unique in a file.
 //!
-//! Everything that the source file has for itself begins with `tki_`, and no name here does.
+//! All other names of the source file begin with `tki_`, and no name here does.
 
 use std::collections::BTreeSet;
 
 use tk_bundle::{Choice, Kernel};
 
-/// Words that C or C++ take for themselves, and macros of lower case; those that the language has as words too are left out.
+/// Keywords of C and C++, and macros in lower case; those that are keywords of the language too are left out.
 const TAKEN: &str = "\
     alignas alignof and and_eq asm assert atomic_cancel auto bitand bitor bool break case catch char class compl complex \
     concept const consteval constexpr constinit continue co_await co_return co_yield decltype default delete do double \
@@ -16,7 +16,7 @@ const TAKEN: &str = "\
     static_cast stderr stdin stdout stream struct switch synchronized template this thread_local throw true try typedef \
     typeid typename typeof typeof_unqual union unix unsigned using virtual void volatile while xor xor_eq";
 
-/// What the header declares by itself.
+/// The names that the header itself declares.
 const OWN: &str = "tk_status tk_dtype tk_pointer tk_view1 tk_view2 tk_view3 tk_view4 tk_view5";
 
 /// The names of a kernel.
@@ -43,14 +43,14 @@ pub struct ChoiceNames {
     pub values: Vec<String>,
 }
 
-/// A name that C takes, of ASCII letters, digits and `_`.
+/// A valid C name, of ASCII letters, digits and `_`.
 pub fn plain(name: &str) -> String {
     let one = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' };
     let out: String = name.chars().map(one).collect();
     if out.starts_with(|c: char| c.is_ascii_digit()) || out.is_empty() { format!("n{out}") } else { out }
 }
 
-/// What a file is called inside of names: two files never share it.
+/// The form of a file name inside of names: two files never share it.
 pub fn stem(name: &str) -> String {
     let own = plain(name);
     if own == name {
@@ -60,7 +60,7 @@ pub fn stem(name: &str) -> String {
     format!("{own}_{}", hash.get(..8).unwrap_or_default())
 }
 
-/// The name of an argument. Macros are in capitals, types end in `_t`, and names with `_` in front are the library's.
+/// The name of an argument. Macros are in capitals, types end in `_t`, and names with a leading `_` are the library's.
 fn argument(name: &str, taken: &mut BTreeSet<String>) -> String {
     let mut own = plain(name.trim_start_matches('_'));
     let capitals = own.len() > 2 && !own.contains(|c: char| c.is_ascii_lowercase());
@@ -74,7 +74,7 @@ fn argument(name: &str, taken: &mut BTreeSet<String>) -> String {
     unique(own, taken)
 }
 
-/// A name that nobody has, by a number behind it if need be.
+/// A unique name, with a number appended if necessary.
 fn unique(name: String, taken: &mut BTreeSet<String>) -> String {
     let mut own = name.clone();
     let mut number = 2;

@@ -1,9 +1,10 @@
-//! Which GPUs run the code of a target, as a condition in C.
+//! Prints the condition in C that a GPU runs the code of a target.
 
 use tk_gpu::target::spec::{self, RunsOn};
 
-/// Whether a GPU runs the code of a target: `sm_80` runs on its generation from that revision on, `sm_90a` on its own, and
-/// a code object on its architecture alone (of those that share a compute capability, as gfx906 and gfx90a do).
+/// The condition that a GPU runs the code of a target: `sm_80` runs on its generation from that revision on, `sm_90a`
+/// only on its own, and a code object only on its architecture (of those that share a compute capability, as gfx906 and
+/// gfx90a do).
 pub(super) fn runs(target: &str) -> String {
     if let Some(number) = architecture(target) {
         return format!("tki_here->architecture == {number}");
@@ -17,8 +18,8 @@ pub(super) fn runs(target: &str) -> String {
     }
 }
 
-/// The number that the kernel driver has for an architecture of AMD: gfx90a is 90010, major, minor and stepping with two
-/// decimal digits each for the last two, which the name has as one hexadecimal digit each.
+/// The kernel driver's number of an AMD architecture: gfx90a is 90010, major, minor and stepping with two decimal
+/// digits each for the last two, which the name has as one hexadecimal digit each.
 fn architecture(target: &str) -> Option<u32> {
     let digits = target.strip_prefix("gfx")?;
     let (major, rest) = digits.split_at_checked(digits.len().checked_sub(2)?)?;

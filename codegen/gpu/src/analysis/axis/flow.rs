@@ -1,14 +1,14 @@
-//! Owns the walk of axis analysis: blocks, branches and loops.
+//! Runs axis analysis over blocks, branches and loops.
 //!
-//! May assume a verified kernel without calls. Guarantees that what a loop carries is known to be no more than what holds
-//! before its first iteration and behind every other one.
+//! Requires a verified kernel without calls. Guarantees that the facts about a loop-carried value hold before the first
+//! iteration and after every iteration.
 
 use tk_ops::{ControlOp, Op};
 use tk_tile::{BlockId, Func, Id, Inst, InstId, Module, Type, ValueId};
 
 use super::{Axis, AxisInfo, Known, ViewFacts};
 
-/// The walk over one kernel.
+/// The traversal of one kernel.
 pub(super) struct Analysis<'a> {
     pub module: &'a Module,
     pub func: &'a Func,
@@ -69,7 +69,7 @@ impl Analysis<'_> {
             | Op::Host(_)
             | Op::Target => {}
         }
-        // Blocks of `map`, `reduce` and `scan` work on single elements, of which nothing is known.
+        // Blocks of `map`, `reduce` and `scan` work on single elements, about which nothing is known.
         let first = inst.results.first().copied();
         for r in &inst.results {
             let known = if Some(*r) == first { self.result(inst, *r) } else { None };
@@ -124,7 +124,8 @@ impl Analysis<'_> {
         }
     }
 
-    /// Meets what is carried with what an iteration yields; whether anything changed. Facts only become fewer, so this ends.
+    /// Joins the facts about carried values with those an iteration yields; returns whether anything changed. Facts
+    /// only become weaker, so this terminates.
     fn lower(&mut self, carried: &[ValueId], ends: &[ValueId]) -> bool {
         let mut changed = false;
         for (v, end) in carried.iter().zip(ends) {
@@ -134,7 +135,7 @@ impl Analysis<'_> {
         changed
     }
 
-    /// What is carried into the first iteration.
+    /// Sets the facts of the first iteration.
     fn enter(&mut self, carried: &[ValueId], init: &[ValueId]) {
         for (v, i) in carried.iter().zip(init) {
             let known = self.known(*i);

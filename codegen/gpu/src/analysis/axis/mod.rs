@@ -1,15 +1,15 @@
-//! Owns axis analysis: what is known of the elements of a tile along each dimension, from the facts about parameters.
+//! Axis analysis: facts about the elements of a tile along each dimension, from the facts about parameters.
 //!
-//! May assume a verified kernel. Guarantees facts that hold for every launch for which the facts about the parameters
+//! Requires a verified kernel. Guarantees facts that hold for every launch for which the facts about the parameters
 //! hold. The lattice is that of Triton's AxisInfo: for runs that begin at multiples of their length,
 //!
 //! - *contiguity*: elements of a run count up by one (by the size of an element, for pointers);
 //! - *constancy*: elements of a run are equal;
 //! - *divisibility*: the power of two that divides the first element of each run of `contiguity` (bytes, for pointers),
-//!   wherever the run stands along the other dimensions.
+//!   wherever the run is along the other dimensions.
 //!
-//! Padding of a tile counts as if the tile went on. `x[:, None]` of `x = arange(0, 16)` counts up along dimension 0 in a
-//! run of 16 whose first element 0 divides anything, and along dimension 1 in runs of 1 that begin with any number.
+//! Padding counts as if the tile continued. `x[:, None]` of `x = arange(0, 16)` counts up along dimension 0 in a run of
+//! 16 whose first element 0 is divisible by anything, and along dimension 1 in runs of 1 that begin with any number.
 //! [`flow`] walks the kernel, [`transfer`] has a rule for each operation.
 
 mod flow;
@@ -21,17 +21,17 @@ use tk_tile::{Def, Func, Id, Module, Type, ValueId, walk};
 use self::flow::Analysis;
 use crate::ir::params::{ArgFacts, element_bytes};
 
-/// The largest power of two that is told apart.
+/// The largest power of two that is distinguished.
 const MOST: u64 = 1 << 24;
 
-/// What is known along one dimension.
+/// The facts along one dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dim {
     /// Length of runs that count up by one.
     pub contiguity: u64,
     /// Length of runs of equal elements.
     pub constancy: u64,
-    /// What divides the first element of each run that counts up.
+    /// The divisor of the first element of each run that counts up.
     pub divisibility: u64,
 }
 
@@ -47,26 +47,26 @@ impl Dim {
         }
     }
 
-    /// What divides the elements at multiples of `length`: runs that count up may be longer, and then some of these
-    /// elements stand inside of one. For pointers this is less than what is so, since they count up by more than one.
+    /// The divisor of the elements at multiples of `length`: runs that count up may be longer, and then some of these
+    /// elements are inside of one. A lower bound for pointers, which count up by more than one.
     fn divides_each(self, length: u64) -> u64 {
         if self.contiguity > length { self.divisibility.min(length) } else { self.divisibility }
     }
 
-    /// What divides every element.
+    /// The divisor of every element.
     fn divides_all(self) -> u64 {
         if self.contiguity > 1 { 1 } else { self.divisibility }
     }
 }
 
-/// What is known of a tile; of a scalar, one entry.
+/// The facts about a tile; about a scalar, one entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
     /// One for each dimension, one for a scalar.
     pub dims: Vec<Dim>,
     /// The value of every element, if it is known.
     pub value: Option<i64>,
-    /// Whether no element is negative.
+    /// No element is negative.
     pub natural: bool,
 }
 
@@ -89,17 +89,17 @@ impl Axis {
         Axis { natural: true, ..self }
     }
 
-    /// What divides the value of a scalar.
+    /// The divisor of the value of a scalar.
     pub fn divisibility(&self) -> u64 {
         self.dims.first().map_or(1, |d| d.divisibility)
     }
 
-    /// What is known along a dimension.
+    /// The facts along a dimension.
     pub fn dim(&self, d: usize) -> Dim {
         self.dims.get(d).copied().unwrap_or(Dim::UNKNOWN)
     }
 
-    /// The scalar at each place of a tile of this shape.
+    /// This scalar at each position of a tile of this shape.
     fn splat(&self, shape: &[u32]) -> Axis {
         let dim = |n: &u32| Dim {
             contiguity: 1,
@@ -110,14 +110,14 @@ impl Axis {
     }
 }
 
-/// What is known of a view.
+/// The facts about a view.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ViewFacts {
-    /// What divides the address of its first element.
+    /// The divisor of the address of its first element.
     pub base: u64,
-    /// What divides each extent.
+    /// The divisor of each extent.
     pub extents: Vec<u64>,
-    /// What divides each stride, in elements, and whether it is 1.
+    /// The divisor of each stride, in elements, and whether it is 1.
     pub strides: Vec<(u64, bool)>,
 }
 
@@ -135,12 +135,12 @@ impl ViewFacts {
     }
 }
 
-/// What is known of a value.
+/// The facts about a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Known {
-    /// Of a tile or scalar.
+    /// About a tile or scalar.
     Tile(Axis),
-    /// Of a view.
+    /// About a view.
     View(ViewFacts),
 }
 
@@ -189,9 +189,9 @@ impl AxisInfo {
         changed
     }
 
-    /// What is known of the operands of accesses to tiles in memory, in the order of the program: all for which code differs
-    /// with facts about parameters, where one access of a lane has so many bytes at most. For slices that are matrices this
-    /// includes what they are cut from, which TMA may be told.
+    /// The facts about operands of accesses to tiles in memory, in program order: all on which code depends if one
+    /// access of a lane moves at most `bytes` bytes. For slices that are matrices this includes the views they are
+    /// taken from, which TMA may be given.
     pub fn of_accesses(&self, module: &Module, func: &Func, bytes: u32) -> Vec<Known> {
         let is_tile = |v: &ValueId| match module.types.get(func.ty(*v)) {
             Type::Tile { shape, .. } => !shape.is_empty(),
@@ -199,7 +199,7 @@ impl AxisInfo {
         };
         let insts = walk::insts(func).into_iter().map(|i| &func.insts[i]);
         let accesses = insts.filter(|i| {
-            // What goes by element is never wide.
+            // Accesses element by element are never wide.
             let by_element = matches!(i.op, Op::Memory(MemoryOp::ViewGather | MemoryOp::ViewScatter));
             !by_element
                 && matches!(i.op, Op::Memory(_) | Op::Atomic(_))
@@ -222,7 +222,7 @@ impl AxisInfo {
                 return None;
             };
             let slice = Some(&func.insts[slice]).filter(|i| i.op == Op::Memory(MemoryOp::ViewSlice))?;
-            // Where the slice begins, and how long it is, is known of the slice.
+            // The start and the length of a slice are facts about the slice.
             match capped(slice.operands.first()?)? {
                 Known::View(f) => Some(Known::View(ViewFacts { base: 1, extents: vec![], ..f })),
                 Known::Tile(_) => None,
@@ -231,7 +231,7 @@ impl AxisInfo {
         accesses.flat_map(|i| &i.operands).flat_map(|v| [capped(v), tensor(v)]).flatten().collect()
     }
 
-    /// What is known of a tile or scalar.
+    /// The facts about a tile or scalar.
     pub fn tile(&self, v: ValueId) -> Axis {
         match self.known.get(v.index()) {
             Some(Some(Known::Tile(a))) => a.clone(),
@@ -239,7 +239,7 @@ impl AxisInfo {
         }
     }
 
-    /// What is known of a view.
+    /// The facts about a view.
     pub fn view(&self, v: ValueId) -> Option<&ViewFacts> {
         match self.known.get(v.index()) {
             Some(Some(Known::View(f))) => Some(f),

@@ -1,7 +1,7 @@
-//! Owns the rules of axis analysis: what is known of a result from what is known of the operands.
+//! Transfer functions of axis analysis: the facts about a result from the facts about the operands.
 //!
-//! May assume that facts about operands hold. Guarantees facts that hold, if sums and products of what is not negative
-//! do not wrap: a program whose offsets overflow is reported in checked mode and means nothing elsewhere.
+//! Requires facts that hold for the operands. Guarantees facts that hold if sums and products of nonnegative numbers do
+//! not wrap: checked mode reports a program whose offsets overflow, and elsewhere its behaviour is undefined.
 
 use tk_ops::elementwise::{Arithmetic, IntBinary, MinMax, Order, Shift};
 use tk_ops::{ControlOp, CreateOp, ElementwiseOp, Group, MemoryOp, Op, ShapeOp};
@@ -38,7 +38,7 @@ impl Analysis<'_> {
             Op::Control(ControlOp::ProgramId | ControlOp::NumPrograms) => {
                 Some(Known::Tile(Axis::scalar(1, None).natural()))
             }
-            // The same elements, held by others.
+            // The same elements, owned by other lanes.
             Op::Target if matches!(GpuOp::of(inst), Some(GpuOp::Convert(_))) => Some(self.known(operand(0)?)),
             Op::Control(_)
             | Op::Atomic(_)
@@ -92,7 +92,7 @@ impl Analysis<'_> {
                 Some(Axis { dims: dims.collect(), ..axis })
             }
             ShapeOp::Reshape => {
-                // Only dimensions of extent 1 come and go.
+                // Only dimensions of extent 1 are added or removed.
                 let real = |s: &[u32]| s.iter().copied().filter(|n| *n != 1).collect::<Vec<u32>>();
                 if real(from) != real(to) {
                     return None;
@@ -113,7 +113,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// Whether no element is negative, because it cannot be or because the type has no sign.
+    /// Returns true if no element is negative, by its facts or because its type is unsigned.
     fn is_natural(&self, v: ValueId) -> bool {
         self.axis(v).natural || self.ty(v).dtype().is_some_and(|d| d.is_int() && !d.is_signed())
     }
@@ -150,7 +150,7 @@ impl Analysis<'_> {
                 let one = args.each(&either)?;
                 Some(Axis { natural: natural || one.natural, ..one })
             }
-            // One of the limits, or what lies between.
+            // One of the limits, or a value between them.
             Group::Clamp(_) => {
                 let natural = inst.operands.iter().skip(1).all(|v| self.is_natural(*v));
                 Some(Axis { natural, ..args.same() })
@@ -182,7 +182,7 @@ impl Analysis<'_> {
                 _ => args.folded(&mul, i64::checked_mul),
             },
             Arithmetic::Rem => {
-                // The sign is that of the left side: a run of negative numbers is broken where it meets a multiple.
+                // The sign is that of the left side: a run of negative numbers is broken at a multiple.
                 let natural = inst.operands.first().is_some_and(|v| self.is_natural(*v));
                 args.each(&|a, b| rem(a, b, natural)).map(|a| Axis { natural, ..a })
             }
@@ -190,7 +190,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// To an integer type: it keeps the low bits, in which aligned runs stay runs if there are enough of them.
+    /// A cast to an integer type: it keeps the low bits, in which aligned runs remain runs if there are enough bits.
     fn cast(&self, inst: &Inst, args: &Args, result: ValueId) -> Option<Axis> {
         let (x, axis) = (*inst.operands.first()?, args.known.first()?);
         let (from, to) = (self.ty(x).dtype()?, self.ty(result).dtype()?);
@@ -261,7 +261,8 @@ impl Analysis<'_> {
         }
     }
 
-    /// Whether a view is known to be no less than empty along an axis: launches say so of parameters, and slices are clamped.
+    /// Returns true if the extent of a view along an axis is known to be nonnegative: launches ensure it for
+    /// parameters, and slices are clamped.
     fn has_natural_extent(&self, view: ValueId, axis: usize) -> bool {
         let Def::Inst(id, _) = self.func.values[view].def else {
             return self.func.blocks[self.func.body].args.contains(&view);
@@ -314,32 +315,32 @@ impl Analysis<'_> {
     }
 }
 
-/// What is known of the operands of an elementwise operation on integers.
+/// The facts about the operands of an elementwise operation on integers.
 struct Args {
     known: Vec<Axis>,
-    /// Whether none of them has a negative element.
+    /// No operand has a negative element.
     natural: bool,
-    /// Of the result, at least 1.
+    /// The rank of the result, at least 1.
     rank: usize,
 }
 
 impl Args {
-    /// What is known of any function of the elements at one place.
+    /// The facts about any function of the elements at one position.
     fn same(&self) -> Axis {
         let constancy = |d: usize| self.known.iter().map(|a| a.dim(d).constancy).min().unwrap_or(1);
         let dims = (0..self.rank).map(|d| Dim { constancy: constancy(d), ..Dim::UNKNOWN });
         Axis { dims: dims.collect(), value: None, natural: false }
     }
 
-    /// A rule of two operands along each dimension.
+    /// Applies a rule for two operands along each dimension.
     fn each(&self, rule: &dyn Fn(Dim, Dim) -> Dim) -> Option<Axis> {
         let [a, b] = self.known.as_slice() else { return None };
         let dims = (0..self.rank).map(|d| rule(a.dim(d), b.dim(d))).collect();
         Some(Axis { dims, value: None, natural: self.natural })
     }
 
-    /// The same, and the value if both are known. Where it would not fit every integer type, nothing is said about it: it
-    /// may have wrapped.
+    /// Applies the rule along each dimension, and folds the value if both are known. A value that does not fit every
+    /// integer type is left out: it may have wrapped.
     fn folded(&self, rule: &dyn Fn(Dim, Dim) -> Dim, fold: fn(i64, i64) -> Option<i64>) -> Option<Axis> {
         let [a, b] = self.known.as_slice() else { return None };
         let value = a.value.zip(b.value).and_then(|(a, b)| fold(a, b));
@@ -348,7 +349,7 @@ impl Args {
     }
 }
 
-/// One of the two.
+/// The facts about a value that is one of the two.
 fn either(a: Dim, b: Dim) -> Dim {
     Dim {
         contiguity: 1,
@@ -366,7 +367,7 @@ fn add(a: Dim, b: Dim) -> Dim {
     }
 }
 
-/// As a sum, but what is taken away from something equal counts down.
+/// As for a sum, but a run that is subtracted from a constant counts down.
 fn sub(a: Dim, b: Dim) -> Dim {
     let contiguity = a.contiguity.min(b.constancy);
     Dim {
@@ -384,7 +385,7 @@ fn mul(a: Dim, b: Dim) -> Dim {
     }
 }
 
-/// `a % b`: where a counts up from a multiple of what divides b, no run meets a multiple of b inside.
+/// `a % b`: where `a` counts up from a multiple of a divisor of `b`, no run has a multiple of `b` inside.
 fn rem(a: Dim, b: Dim, is_natural: bool) -> Dim {
     let aligned = a.contiguity.min(a.divisibility).min(b.divides_all()).min(b.constancy);
     let contiguity = if is_natural { aligned } else { 1 };
@@ -395,7 +396,7 @@ fn rem(a: Dim, b: Dim, is_natural: bool) -> Dim {
     }
 }
 
-/// `a < b` and `a >= b`: where a counts up from a multiple of what divides b, all of a run is on one side.
+/// `a < b` and `a >= b`: where `a` counts up from a multiple of a divisor of `b`, all of a run is on one side.
 fn compare(a: Dim, b: Dim) -> Dim {
     let aligned = a.contiguity.min(a.divisibility).min(b.divides_all()).min(b.constancy);
     Dim { constancy: a.constancy.min(b.constancy).max(aligned), ..Dim::UNKNOWN }

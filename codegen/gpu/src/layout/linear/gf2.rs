@@ -1,12 +1,12 @@
-//! Owns the linear algebra below the layouts: spans of vectors over GF(2), a vector being the bits of a `u64`.
+//! Linear algebra for layouts: spans of vectors over GF(2), a vector being the bits of a `u64`.
 //!
-//! May assume at most 64 bits in a vector and 64 vectors in a span; what lies above is lost, nothing panics.
-//! Guarantees that a solution uses the vectors that were inserted first, so that callers state preferences by order.
+//! Requires at most 64 bits in a vector and 64 vectors in a span; excess is lost without a panic. Guarantees that a
+//! solution prefers vectors that were inserted first, so that callers state preferences by order.
 
-/// The span of vectors that were inserted one after the other, in echelon form.
+/// The span of a sequence of inserted vectors, in echelon form.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Span {
-    /// Each row leads with a bit that no other row's lead shares.
+    /// The leading bit of each row leads no other row.
     rows: Vec<Row>,
     inserted: u32,
 }
@@ -14,7 +14,7 @@ pub(crate) struct Span {
 #[derive(Clone, Copy, Debug)]
 struct Row {
     vector: u64,
-    /// Which inserted vectors XOR to `vector`.
+    /// The inserted vectors whose XOR is `vector`.
     combination: u64,
 }
 
@@ -28,7 +28,7 @@ impl Span {
         span
     }
 
-    /// Adds a vector; false if the span held it already.
+    /// Adds a vector; returns false if the span contained it already.
     pub fn insert(&mut self, vector: u64) -> bool {
         let own = bit(self.inserted);
         self.inserted += 1;
@@ -44,21 +44,21 @@ impl Span {
         self.rows.len()
     }
 
-    /// Whether some of the vectors XOR to this one.
+    /// Returns true if some of the vectors XOR to this one.
     pub fn contains(&self, vector: u64) -> bool {
         self.reduce(vector).0 == 0
     }
 
-    /// The inserted vectors that XOR to this one, as a mask of their positions. Linear in `vector`, and free of
-    /// vectors that depended on earlier ones. None outside of the span.
+    /// The inserted vectors that XOR to this one, as a mask of their positions. Linear in `vector`, and without vectors
+    /// that depend on earlier ones. `None` outside of the span.
     pub fn solve(&self, vector: u64) -> Option<u64> {
         let (rest, combination) = self.reduce(vector);
         (rest == 0).then_some(combination)
     }
 
-    /// What is left of a vector when the rows are taken out, and what was taken.
+    /// The remainder of a vector after elimination by the rows, and the combination that was eliminated.
     fn reduce(&self, vector: u64) -> (u64, u64) {
-        // A later row never holds the lead of an earlier one, so one pass in order is enough.
+        // A later row never contains the lead of an earlier one, so one pass in order is enough.
         self.rows.iter().fold((vector, 0), |(rest, combination), row| {
             if rest & lead(row.vector) == 0 {
                 (rest, combination)
@@ -94,14 +94,14 @@ pub(crate) fn image(columns: &[u64], vector: u64) -> u64 {
     ones(vector).filter_map(|i| columns.get(i)).fold(0, |sum, c| sum ^ c)
 }
 
-/// A basis of what the spans of `a` and of `b` share.
+/// A basis of the intersection of the spans of `a` and `b`.
 pub(crate) fn intersection(a: &[u64], b: &[u64]) -> Vec<u64> {
     let mut both = Span::of(a.iter().copied());
     let mut shared = Span::default();
     let mut basis = vec![];
     for &vector in b {
         if let Some(combination) = both.solve(vector) {
-            // The part that vectors of `a` contribute equals `vector` plus vectors of `b`: it lies in both.
+            // The part that vectors of `a` contribute equals `vector` plus vectors of `b`, so it is in both spans.
             let common = image(a, combination);
             if shared.insert(common) {
                 basis.push(common);

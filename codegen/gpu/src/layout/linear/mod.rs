@@ -1,10 +1,10 @@
-//! Owns the algebra of linear layouts: which lane of which warp holds which element of a tile in which register.
+//! The algebra of linear layouts: which lane of which warp owns each element of a tile, in which register.
 //!
 //! # A lesson
 //!
-//! A tile of 4 x 8 elements shall lie in the registers of 8 lanes, 4 elements each. Number everything in binary: an
+//! Distribute a tile of 4 x 8 elements over the registers of 8 lanes, 4 elements each. Number everything in binary: an
 //! element has a row of 2 bits and a column of 3 bits, a place has a register of 2 bits and a lane of 3 bits. Let lane
-//! `l` hold 4 neighbours of a row: the columns 0..4 or 4..8 of row `l / 2`. As a table of *bits*:
+//! `l` own 4 neighbours of a row: the columns 0..4 or 4..8 of row `l / 2`. As a table of *bits*:
 //!
 //! ```text
 //! register bit 0 -> (row 0, column 1)     lane bit 0 -> (row 0, column 4)
@@ -13,9 +13,9 @@
 //! ```
 //!
 //! This table is the whole layout. Each entry is a *basis*; the element in register `r` of lane `l` is the XOR of the
-//! bases of the bits that are set in `r` and in `l`. Register 3 (bits 0 and 1) of lane 5 (bits 0 and 2) holds row
-//! 0^0^0^2 = 2, column 1^2^4^0 = 7. A map that is given by an XOR of bases is *linear over GF(2)*, the field in which
-//! 1 + 1 = 0, and so are questions about it: they are answered by Gaussian elimination on small matrices of bits.
+//! bases of the bits that are set in `r` and in `l`. Register 3 (bits 0 and 1) of lane 5 (bits 0 and 2) owns row
+//! 0^0^0^2 = 2, column 1^2^4^0 = 7. A map that is an XOR of bases is *linear over GF(2)*, the field in which 1 + 1 = 0;
+//! Gaussian elimination on small matrices of bits answers questions about it.
 //!
 //! ```
 //! use tk_gpu::layout::linear::{InDim, LinearLayout};
@@ -24,15 +24,16 @@
 //! assert_eq!(rows.apply(3, 5, 0), vec![2, 7]);
 //! ```
 //!
-//! **Broadcast.** A basis of zero says that a bit of the place does not matter: both values of it hold the same
-//! element. Sum the tile above along its rows: the result has 4 elements, and its layout is the old one without the
-//! column ([`LinearLayout::slice_dim`]). Lane bit 0 now has the basis zero, so lanes 0 and 1 both hold row 0, which is
-//! what a butterfly reduction leaves behind. Register bits with a zero basis are dropped: nobody needs a value twice.
-//! The same happens when a basis is the XOR of others; [`LinearLayout::free_bits`] finds both.
+//! **Broadcast.** A bit of the place with basis zero does not matter: both of its values own the same element. Sum the
+//! tile above along its rows: the result has 4 elements, and its layout is the old one without the column
+//! ([`LinearLayout::slice_dim`]). Lane bit 0 now has the basis zero, so lanes 0 and 1 both own row 0, which is the
+//! result of a butterfly reduction. Register bits with a zero basis are dropped: a lane needs no value twice. The same
+//! holds for a basis that is the XOR of others; [`LinearLayout::free_bits`] finds both.
 //!
-//! **Compose and invert.** [`LinearLayout::pinv`] answers the question in the other direction: who holds row 2, column
-//! 7? If layout `a` says what a place wants and `b` says what places hold, then `b`'s inverse after `a` says for each
-//! place where to fetch what it wants ([`LinearLayout::invert_and_compose`]). That map is linear too.
+//! **Compose and invert.** [`LinearLayout::pinv`] answers the inverse question: which place owns row 2, column 7? If
+//! layout `a` says which element a place needs and `b` which element a place owns, then `b`'s inverse after `a` says
+//! from where each place reads the element that it needs ([`LinearLayout::invert_and_compose`]). That map is linear
+//! too.
 //!
 //! **Conversion.** Let another layout of the same tile give lane `l` the columns `l`, 4 rows each:
 //!
@@ -40,9 +41,9 @@
 //! register bit 0 -> (1, 0)   register bit 1 -> (2, 0)   lane bits -> (0, 1) (0, 2) (0, 4)
 //! ```
 //!
-//! To go from the first to this one, register bits become lane bits and back. All 8 lanes are in one warp, so
-//! [`convert::classify`] answers with shuffles; had the lane bits been warp bits, the way would be shared memory
-//! ([`shared::SharedPlan`]); and had only the two register bits been exchanged, renaming registers would do.
+//! To convert the first layout to this one, register bits become lane bits and lane bits register bits. All 8 lanes are
+//! in one warp, so [`convert::classify`] returns shuffles; if the lane bits were warp bits, it would be shared memory
+//! ([`shared::SharedPlan`]); and to exchange only the two register bits, renaming registers suffices.
 //!
 //! ```
 //! # use tk_gpu::layout::linear::{InDim, LinearLayout, convert::{classify, Conversion}};
@@ -52,11 +53,11 @@
 //! assert_eq!(plan.cost(), 4);
 //! ```
 //!
-//! # What holds here
+//! # Limits
 //!
-//! Extents are powers of two; odd repeat counts are handled by who uses this module. Tiles of up to 2^32 elements and
-//! places of up to 32 bits are supported: [`LinearLayout::new`] refuses others, operations that would leave this range
-//! return meaningless bases but do not panic. Indices of dimensions that a tile does not have are ignored.
+//! Extents are powers of two; the callers handle odd repeat counts. Tiles of up to 2^32 elements and places of up to 32
+//! bits are supported: [`LinearLayout::new`] rejects others, operations that would leave this range return meaningless
+//! bases but do not panic. Indices of dimensions that a tile does not have are ignored.
 
 pub mod convert;
 pub(crate) mod gf2;
@@ -72,7 +73,7 @@ pub use self::shuffle::{Round, Select, ShufflePlan};
 /// The parts of a place, that is, the inputs of a layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum InDim {
-    /// A register of a lane; one register holds one element, whatever its size.
+    /// A register of a lane; each register is one element, whatever its size.
     Register,
     /// A lane of a warp.
     Lane,
@@ -83,7 +84,7 @@ pub enum InDim {
 }
 
 impl InDim {
-    /// All of them. Where bits of places are numbered in one row, they come in this order.
+    /// All of them. A sequence of all bits of a place has this order.
     pub const ALL: [InDim; 4] = [InDim::Register, InDim::Lane, InDim::Warp, InDim::Block];
 }
 
@@ -102,8 +103,8 @@ pub struct Place {
 
 /// A linear map over GF(2) from the bits of places to the bits of the coordinates in a tile.
 ///
-/// Invariant: a basis is one `u64` in which the coordinates lie side by side in row-major order, the last dimension
-/// lowest, without gaps. So a basis, read as a number, is the index of an element in the flattened tile.
+/// Invariant: a basis is one `u64` of the concatenated coordinates in row-major order, the last dimension lowest,
+/// without gaps. So a basis, read as a number, is the index of an element in the flattened tile.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LinearLayout {
     out_bits: Vec<u32>,
@@ -113,28 +114,28 @@ pub struct LinearLayout {
     block: Vec<u64>,
 }
 
-/// A right inverse of a layout: for each element one place that holds it, and the bits of it that do not matter zero.
+/// A right inverse of a layout: for each element one place that owns it, with zeros for the bits that do not matter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inverse {
     out_bits: Vec<u32>,
     in_bits: [u32; 4],
-    /// For each bit of the flattened tile the place, its parts side by side with the register lowest.
+    /// For each bit of the flattened tile the place, its parts concatenated with the register lowest.
     columns: Vec<u64>,
 }
 
 impl Inverse {
-    /// The place that holds the element with these coordinates.
+    /// The place that owns the element with these coordinates.
     pub fn place(&self, coordinates: &[u32]) -> Place {
         split(gf2::image(&self.columns, pack(&self.out_bits, coordinates)), self.in_bits)
     }
 }
 
 impl LinearLayout {
-    /// A layout of a tile of `2^out_bits[d]` elements along each dimension `d`; `register[i]` are the coordinates that
-    /// bit `i` of the register stands for, and so on for lanes and warps.
+    /// A layout of a tile of `2^out_bits[d]` elements along each dimension `d`; `register[i]` is the basis of bit `i`
+    /// of the register, and so on for lanes and warps.
     ///
     /// # Errors
-    /// A sentence, if a basis has another rank than the tile or lies outside of it, or if there are more than 32 bits.
+    /// A sentence, if a basis has another rank than the tile or is out of bounds, or if there are more than 32 bits.
     pub fn new(
         out_bits: &[u32],
         register: Vec<Vec<u32>>,
@@ -171,7 +172,7 @@ impl LinearLayout {
         })
     }
 
-    /// The same layout in a cluster of blocks; `block[i]` are the coordinates that bit `i` of the block stands for.
+    /// The same layout in a cluster of blocks; `block[i]` is the basis of bit `i` of the block.
     ///
     /// # Errors
     /// As [`LinearLayout::new`].
@@ -195,17 +196,17 @@ impl LinearLayout {
         self.out_bits.iter().sum()
     }
 
-    /// The number of bits that a part of the place has.
+    /// The number of bits of a part of the place.
     pub fn bits(&self, dim: InDim) -> usize {
         self.bases(dim).len()
     }
 
-    /// The coordinates that a bit of the place stands for; none if there is no such bit.
+    /// The coordinates that are the basis of a bit of the place; `None` if it has no such bit.
     pub fn basis(&self, dim: InDim, bit: usize) -> Option<Vec<u32>> {
         self.bases(dim).get(bit).map(|b| unpack(&self.out_bits, *b))
     }
 
-    /// The coordinates of the element that a lane holds in a register.
+    /// The coordinates of the element that a lane owns in a register.
     pub fn apply(&self, register: u32, lane: u32, warp: u32) -> Vec<u32> {
         self.element(Place { register, lane, warp, block: 0 })
     }
@@ -215,25 +216,25 @@ impl LinearLayout {
         unpack(&self.out_bits, self.flat(place))
     }
 
-    /// One place for each element. None if some element has no place.
+    /// One place for each element. `None` if some element has no place.
     pub fn pinv(&self) -> Option<Inverse> {
         let span = self.span();
         let columns = (0..self.total_bits()).map(|i| span.solve(bit(i))).collect::<Option<_>>()?;
         Some(Inverse { out_bits: self.out_bits.clone(), in_bits: self.in_bits(), columns })
     }
 
-    /// Whether every element has a place.
+    /// Returns true if every element has a place.
     pub fn is_surjective(&self) -> bool {
         self.span().rank() == self.total_bits() as usize
     }
 
-    /// Whether no element has two places.
+    /// Returns true if no element has two places.
     pub fn is_injective(&self) -> bool {
         self.span().rank() == self.all_bases().count()
     }
 
     /// The bits of a part of the place that do not matter, as a mask: their basis is zero or the XOR of bases of lower
-    /// bits (registers are lowest, then lanes, warps, blocks). Places that differ in them hold an element once more.
+    /// bits (registers are lowest, then lanes, warps, blocks). Places that differ in them own the same element.
     pub fn free_bits(&self, dim: InDim) -> u32 {
         let mut span = Span::default();
         let mut free = 0;
@@ -247,14 +248,14 @@ impl LinearLayout {
         free
     }
 
-    /// The register that stands for all registers of a lane that hold the same element as this one does.
+    /// The canonical one of all registers of a lane that own the same element as this one.
     pub fn canonical_register(&self, register: u32) -> u32 {
         let element = gf2::image(&self.register, u64::from(register));
-        // The element is in the span, so there always is a solution.
+        // The element is in the span, so a solution exists.
         Span::of(self.register.iter().copied()).solve(element).unwrap_or(0) as u32
     }
 
-    /// Whether every basis has at most one bit and no two have the same: XOR, OR and addition of bases agree.
+    /// Returns true if every basis has at most one bit and no two are equal: XOR, OR and addition of bases agree.
     pub fn is_disjoint(&self) -> bool {
         let mut seen = 0;
         self.all_bases().all(|b| {
@@ -264,8 +265,8 @@ impl LinearLayout {
         })
     }
 
-    /// The logarithm of the number of neighbours along a dimension that lie in neighbouring registers: the largest `n`
-    /// such that register bit `i` stands for `1 << i` along `dim` for all `i < n`.
+    /// The logarithm of the number of neighbours along a dimension in consecutive registers: the largest `n` such that
+    /// register bit `i` has the basis `1 << i` along `dim` for all `i < n`.
     pub fn vector_log2(&self, dim: usize) -> u32 {
         let extent = self.out_bits.get(dim).copied().unwrap_or(0);
         let run = self.register.iter().zip(0..extent);
@@ -282,7 +283,7 @@ impl LinearLayout {
         }
     }
 
-    /// Lanes, warps and blocks: what tells threads apart.
+    /// The bases of lanes, warps and blocks, which identify threads.
     pub(crate) fn thread_bases(&self) -> Vec<u64> {
         [&self.lane[..], &self.warp, &self.block].concat()
     }
@@ -319,7 +320,7 @@ impl LinearLayout {
     }
 }
 
-/// Puts coordinates side by side, the last one lowest. Coordinates that are missing are zero.
+/// Concatenates coordinates, the last one lowest. Missing coordinates are zero.
 pub(crate) fn pack(out_bits: &[u32], coordinates: &[u32]) -> u64 {
     let missing = std::iter::repeat(&0);
     out_bits
@@ -328,7 +329,7 @@ pub(crate) fn pack(out_bits: &[u32], coordinates: &[u32]) -> u64 {
         .fold(0, |all, (bits, c)| all.checked_shl(*bits).unwrap_or(0) | (u64::from(*c) & low(*bits)))
 }
 
-/// The opposite of [`pack`].
+/// The inverse of [`pack`].
 pub(crate) fn unpack(out_bits: &[u32], packed: u64) -> Vec<u32> {
     let mut rest = packed;
     let mut coordinates: Vec<u32> = out_bits
@@ -352,7 +353,7 @@ fn unit(out_bits: &[u32], dim: usize, position: u32) -> u64 {
     }
 }
 
-/// Takes a place apart whose parts lie side by side, the register lowest.
+/// Splits a place into its parts, the register lowest.
 fn split(packed: u64, in_bits: [u32; 4]) -> Place {
     let [register, lane, warp, block] = in_bits;
     let parts = unpack(&[block, warp, lane, register], packed);

@@ -1,16 +1,15 @@
-//! Owns how layouts are made from smaller ones and how they follow operations on shapes: transposition, reshaping,
-//! slices, broadcast.
+//! Composes layouts, and applies operations on shapes to them: transposition, reshaping, slices, broadcast.
 //!
-//! Guarantees that following an operation moves no data: a place holds before and after the same value.
+//! Guarantees that an operation moves no data: each place owns the same value before and after it.
 
 use super::gf2::{bit, low, ones};
 use super::{InDim, LinearLayout, pack, unit, unpack};
 
 impl LinearLayout {
-    /// Tiles of registers, of lanes of a warp and of warps, beside one another; all arguments are logarithms for each
-    /// dimension, `order` names the dimensions from the fastest to the slowest. Each lane has a tile of `register`
-    /// elements, a warp is a tile of `lane` such tiles, a block one of `warp`. Where the tile is larger than that, it
-    /// is covered by more registers; where it is smaller, bits have the basis zero.
+    /// A hierarchy of tiles of registers, of lanes of a warp and of warps; all arguments are logarithms for each
+    /// dimension, `order` lists the dimensions from the fastest to the slowest. Each lane has a tile of `register`
+    /// elements, a warp is a tile of `lane` such tiles, a block one of `warp`. If the tile is larger, more registers
+    /// cover it; if it is smaller, bits have the basis zero.
     pub fn blocked(shape: &[u32], order: &[usize], register: &[u32], lane: &[u32], warp: &[u32]) -> Self {
         let mut used = vec![0; shape.len()];
         let mut take = |counts: &dyn Fn(usize, u32) -> u32| {
@@ -32,7 +31,7 @@ impl LinearLayout {
         Self { out_bits: shape.to_vec(), register: registers, lane, warp, block: vec![] }
     }
 
-    /// The direct product: each element of `other` becomes a tile of `self`. The bits of `other` come above those of
+    /// The direct product: each element of `other` becomes a tile of `self`. The bits of `other` are above those of
     /// `self`, in places and in coordinates. Both have the same rank.
     pub fn product(&self, other: &Self) -> Self {
         let out_bits: Vec<u32> = self.out_bits.iter().zip(&other.out_bits).map(|(a, b)| a + b).collect();
@@ -56,7 +55,7 @@ impl LinearLayout {
         }
     }
 
-    /// The other factor of a product: `tile.product(&result)` is `self`. None if `self` does not begin with `tile`.
+    /// The quotient of a product: `tile.product(&result)` is `self`. `None` if `self` does not begin with `tile`.
     pub fn left_divide(&self, tile: &Self) -> Option<Self> {
         if tile.rank() != self.rank() || tile.out_bits.iter().zip(&self.out_bits).any(|(t, s)| t > s) {
             return None;
@@ -93,7 +92,7 @@ impl LinearLayout {
 
     /// First `self`, then `outer`: the coordinates that `self` gives, in the order register, lane, warp, block, are a
     /// place of `outer`. So `self` has up to four dimensions and each has as many bits as that part of `outer`'s
-    /// places. None if not. What [`LinearLayout::invert_and_compose`] returns is such a map.
+    /// places; `None` otherwise. [`LinearLayout::invert_and_compose`] returns such a map.
     pub fn compose(&self, outer: &Self) -> Option<Self> {
         let wanted = outer.in_bits();
         let given = self.out_bits.iter().chain(std::iter::repeat(&0)).take(wanted.len());
@@ -107,10 +106,10 @@ impl LinearLayout {
         }))
     }
 
-    /// Where `holder` holds what `self` wants: a map from the places of `self` to the places of `holder`, as a layout
-    /// of a "tile" with the dimensions register, lane, warp, block. `result.compose(holder)` is `self` again. Where
-    /// `holder` has several places for an element, the lowest bits are used. None if the tiles have different shapes
-    /// or `holder` lacks an element.
+    /// Maps each place of `self` to a place of `holder` that owns its element, as a layout of a "tile" with the
+    /// dimensions register, lane, warp, block. `result.compose(holder)` is `self` again. If `holder` has several places
+    /// for an element, the lowest bits are used. `None` if the tiles have different shapes or `holder` lacks an
+    /// element.
     pub fn invert_and_compose(&self, holder: &Self) -> Option<Self> {
         if self.out_bits != holder.out_bits {
             return None;
@@ -132,7 +131,7 @@ impl LinearLayout {
         })
     }
 
-    /// Follows a transposition: dimension `i` of the result is dimension `perm[i]`.
+    /// The layout after a transposition: dimension `i` of the result is dimension `perm[i]`.
     pub fn permute_dims(&self, perm: &[usize]) -> Self {
         let pick = |coordinates: &[u32]| -> Vec<u32> {
             perm.iter().map(|d| coordinates.get(*d).copied().unwrap_or(0)).collect()
@@ -141,7 +140,7 @@ impl LinearLayout {
         self.map(out_bits.clone(), |b| pack(&out_bits, &pick(&unpack(&self.out_bits, b))))
     }
 
-    /// Follows a reshape in row-major order. None if the number of elements differs.
+    /// The layout after a reshape in row-major order. `None` if the number of elements differs.
     pub fn reshape(&self, to_bits: &[u32]) -> Option<Self> {
         // Bases are indices of the flattened tile, which a reshape keeps.
         (to_bits.iter().sum::<u32>() == self.total_bits())
@@ -155,9 +154,9 @@ impl LinearLayout {
         Self { out_bits, ..self.clone() }
     }
 
-    /// The layout of what is left when a dimension is reduced: the dimension goes, and with it the register bits that
-    /// have no other effect ([`LinearLayout::sliced_registers`] names them). Lanes and warps that then agree stay: each
-    /// of them holds the result.
+    /// The layout of the result of reducing a dimension: the dimension is removed, and with it the register bits that
+    /// have no other effect ([`LinearLayout::sliced_registers`] lists them). Lanes and warps that then agree remain:
+    /// each owns the result.
     pub fn slice_dim(&self, axis: usize) -> Self {
         let gone = self.sliced_registers(axis);
         let without = |coordinates: &[u32]| -> Vec<u32> {
@@ -185,9 +184,9 @@ impl LinearLayout {
             .fold(0, |mask, (i, _)| mask | bit(i as u32) as u32)
     }
 
-    /// Follows a broadcast of a dimension of extent 1 to `2^bits`: each place gets `2^bits` registers, the new register
-    /// bits being the highest. None if the extent is not 1. Where lanes or warps agree, taking the layout of the target
-    /// and slicing it for the source is cheaper; this is for when there is no target yet.
+    /// The layout after a broadcast of a dimension of extent 1 to `2^bits`: each place gets `2^bits` registers, the new
+    /// register bits being the highest. `None` if the extent is not 1. If lanes or warps agree, slicing the layout of
+    /// the target for the source is cheaper; this is for results without a layout.
     pub fn broadcast_dim(&self, dim: usize, bits: u32) -> Option<Self> {
         let mut out_bits = self.out_bits.clone();
         let extent = out_bits.get_mut(dim).filter(|extent| **extent == 0)?;

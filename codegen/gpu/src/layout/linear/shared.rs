@@ -1,22 +1,24 @@
-//! Owns layouts of shared memory: where each element of a tile lies, which swizzles keep banks apart, and plans that take
-//! a tile from one distribution over threads to another through shared memory.
+//! Layouts of shared memory: the offset of each element of a tile, swizzles without bank conflicts, and plans that
+//! convert a tile from one distribution over threads to another through shared memory.
 //!
 //! # Banks
 //!
 //! Shared memory has banks of four bytes, side by side; a row is one word of each. An access is served in phases of as
-//! many lanes as fill a row. Within a phase every bank gives one word, to however many lanes want it; lanes that want
-//! different words of one bank wait for one another. Lane addresses are linear in the bits of the lane, so all banks
-//! that are used have equally many words to give: `2^(rank of the words' addresses - rank of their banks)`.
+//! many lanes as fill a row. Within a phase every bank serves one word, to any number of lanes; accesses to different
+//! words of one bank are serialized. Lane addresses are linear in the bits of the lane, so all banks in use serve
+//! equally many words: `2^(rank of the words' addresses - rank of their banks)`.
 //!
 //! # How a plan is found
 //!
-//! An offset is, from its low bits up, `[vector | bank | segment]`: the element of an access, the bank, the row. Each
-//! part stands for directions in the tile, together a basis of it. The directions of the vector are held in registers
-//! of a lane, so that they can move in one access. Two lanes of a phase meet in a bank exactly if their elements
-//! differ by directions of the segment, so the segment shall meet neither the span of the lanes that store nor that of
-//! the lanes that load. Both have at most the dimension that the segment leaves; so for each new direction of the
-//! segment there are `e` outside of the one and `f` outside of the other span, and `e`, `f` or `e + f` is outside of
-//! both. The other directions go to the banks. What widths and conflicts result is then measured, not assumed.
+//! An offset is, from its low bits up, `[vector
+//! bank
+//! segment]`: the element of an access, the bank, the row. Each part is a set of directions in the tile, together a
+//! basis of it. A lane owns the directions of the vector in its registers, so that one access moves them. Two lanes of
+//! a phase conflict in a bank exactly if their elements differ by directions of the segment, so the segment should
+//! intersect neither the span of the storing lanes nor that of the loading lanes. Both have at most the dimension that
+//! the segment leaves; so for each new direction of the segment there are `e` outside of the one and `f` outside of the
+//! other span, and `e`, `f` or `e + f` is outside of both. The other directions become banks. The resulting widths and
+//! conflicts are then measured, not assumed.
 //!
 //! ```
 //! use tk_gpu::{layout::linear::{LinearLayout, SharedPlan}, target::spec::SM_90A};
@@ -24,7 +26,7 @@
 //! let rows = LinearLayout::blocked(&[6, 6], &[1, 0], &[0, 3], &[2, 3], &[2, 0]);
 //! let columns = LinearLayout::blocked(&[6, 6], &[0, 1], &[3, 0], &[3, 2], &[0, 2]);
 //! let plan = SharedPlan::new(&rows, &columns, 4, SM_90A.banks()).unwrap();
-//! // Nothing lies in neighbouring registers on both sides: 16-byte stores, 4-byte loads, no conflicts.
+//! // No neighbours are in consecutive registers on both sides: 16-byte stores, 4-byte loads, no conflicts.
 //! assert_eq!((plan.store_vector, plan.load_vector), (4, 1));
 //! assert_eq!((plan.store_ways, plan.load_ways), (1, 1));
 //! ```
@@ -32,10 +34,10 @@
 use super::gf2::{Span, bit, image, intersection};
 use super::{InDim, LinearLayout, pack};
 
-/// The width of a bank, on all machines that this module knows.
+/// The width of a bank, on all supported targets.
 const BANK_BYTES: u32 = 4;
 
-/// Where each element of a tile lies in shared memory: a linear map from coordinates to an offset in elements.
+/// The placement of a tile in shared memory: a linear map from coordinates to an offset in elements.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SharedMap {
     out_bits: Vec<u32>,
@@ -44,14 +46,14 @@ pub struct SharedMap {
 }
 
 impl SharedMap {
-    /// The elements one after the other, the last dimension fastest.
+    /// Row-major order, the last dimension fastest.
     pub fn row_major(out_bits: &[u32]) -> Self {
         Self { out_bits: out_bits.to_vec(), columns: (0..out_bits.iter().sum()).map(bit).collect() }
     }
 
-    /// A tile of rows as TMA lays it out: cut into atoms as wide as the swizzle spans, one atom after the
-    /// other, row after row in each, swizzled. `rows` and `columns` are logarithms of extents. None if a row is narrower
-    /// than a swizzle atom, or the tile larger than 4 GiB. The tile shall begin at a multiple of 1024 bytes.
+    /// A tile of rows in the order of TMA: swizzle atoms as wide as the swizzle spans, one after the other, row after
+    /// row in each, swizzled. `rows` and `columns` are logarithms of extents. `None` if a row is narrower than a
+    /// swizzle atom, or the tile larger than 4 GiB. The tile must begin at a multiple of 1024 bytes.
     pub fn swizzled(rows: u32, columns: u32, element_bytes: u32, swizzle: Swizzle) -> Option<Self> {
         let swizzle_atom = match swizzle.span_bytes() {
             Some(bytes) => (bytes / element_bytes.max(1)).checked_ilog2()?,
@@ -86,21 +88,21 @@ impl SharedMap {
         image(&self.columns, pack(&self.out_bits, coordinates)) as u32
     }
 
-    /// What a layout's places access: a layout of the one-dimensional "tile" of offsets. The offset of a place is the
-    /// XOR of its bases; where it [is disjoint](LinearLayout::is_disjoint), OR and addition will do. None if it is a
-    /// layout of a tile of another shape.
+    /// The offsets that a layout's places access, as a layout of the one-dimensional "tile" of offsets. The offset of a
+    /// place is the XOR of its bases; if it [is disjoint](LinearLayout::is_disjoint), OR and addition give the same.
+    /// `None` for a layout of a tile of another shape.
     pub fn through(&self, layout: &LinearLayout) -> Option<LinearLayout> {
         (self.out_bits == layout.out_bits)
             .then(|| layout.map(vec![self.columns.len() as u32], |b| image(&self.columns, b)))
     }
 }
 
-/// How TMA and matrix units permute 16-byte chunks within rows of `span` bytes; named by the span. The pattern
-/// is that of the PTX manual (asynchronous warpgroup instructions, shared memory layout): three, two or one bits of the
-/// row are added to bits of the chunk.
+/// How TMA and wgmma permute 16-byte chunks within rows of `span` bytes; named by the span. The pattern is that of the
+/// PTX manual (asynchronous warpgroup instructions, shared memory layout): three, two or one bits of the row are added
+/// to bits of the chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Swizzle {
-    /// Nothing moves.
+    /// No permutation.
     None,
     /// 32 bytes.
     B32,
@@ -111,7 +113,7 @@ pub enum Swizzle {
 }
 
 impl Swizzle {
-    /// The length of a row in bytes; none where nothing moves.
+    /// The length of a row in bytes; `None` without a permutation.
     pub fn span_bytes(self) -> Option<u32> {
         match self {
             Swizzle::None => None,
@@ -121,7 +123,7 @@ impl Swizzle {
         }
     }
 
-    /// Where the byte at an offset goes. Linear over GF(2), and its own inverse.
+    /// The permuted offset of a byte. Linear over GF(2), and its own inverse.
     pub fn apply(self, byte: u32) -> u32 {
         let chunks = match self {
             Swizzle::None => 0,
@@ -133,8 +135,8 @@ impl Swizzle {
     }
 }
 
-/// How many words a bank has to give in one phase, for an access of `access_bytes` by each lane. `lanes[i]` is the byte
-/// address that bit `i` of the lane stands for; addresses are multiples of the access. 1 is without conflict.
+/// The number of words that a bank serves in one phase, for an access of `access_bytes` by each lane. `lanes[i]` is the
+/// byte address of bit `i` of the lane; addresses are multiples of the access. 1 is conflict-free.
 pub fn bank_conflict_ways(lanes: &[u32], access_bytes: u32, banks: u32) -> u32 {
     let phase = phase_bits(access_bytes, banks) as usize;
     let words = || lanes.iter().take(phase).map(|address| u64::from(address / BANK_BYTES));
@@ -143,7 +145,7 @@ pub fn bank_conflict_ways(lanes: &[u32], access_bytes: u32, banks: u32) -> u32 {
     bit(apart as u32) as u32
 }
 
-/// The logarithm of the number of lanes that are served at a time.
+/// The logarithm of the number of lanes in a phase.
 fn phase_bits(access_bytes: u32, banks: u32) -> u32 {
     (banks * BANK_BYTES / access_bytes.max(BANK_BYTES)).checked_ilog2().unwrap_or(0)
 }
@@ -151,13 +153,13 @@ fn phase_bits(access_bytes: u32, banks: u32) -> u32 {
 /// One access of each lane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedAccess {
-    /// What is added by XOR to the thread's own offset, in elements.
+    /// The offset that is added by XOR to that of the thread, in elements.
     pub offset: u32,
-    /// The registers that hold the elements from there on.
+    /// The registers of the elements from that offset on.
     pub registers: Vec<u32>,
 }
 
-/// What decides about the cost of an access to shared memory on a target.
+/// The properties of a target that determine the cost of an access to shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SharedBanks {
     /// Banks of 4 bytes, each of which serves one word in a cycle.
@@ -166,10 +168,10 @@ pub struct SharedBanks {
     pub vector_bytes: u32,
 }
 
-/// How to go from one layout to another through shared memory: store, wait for all warps, load.
+/// How to convert one layout to another through shared memory: store, wait for all warps, load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedPlan {
-    /// Where the elements lie meanwhile.
+    /// The placement of the elements.
     pub map: SharedMap,
     /// Bytes of an element.
     pub element_bytes: u32,
@@ -177,19 +179,19 @@ pub struct SharedPlan {
     pub store_vector: u32,
     /// Elements of one load.
     pub load_vector: u32,
-    /// Words that a bank has to take at a time when storing; 1 is without conflict.
+    /// Words that a bank serves at a time when storing; 1 is conflict-free.
     pub store_ways: u32,
-    /// Words that a bank has to give at a time when loading; 1 is without conflict.
+    /// Words that a bank serves at a time when loading; 1 is conflict-free.
     pub load_ways: u32,
-    /// Rows that move for each warp, stores and loads together: the time that it takes.
+    /// Rows that each warp moves, stores and loads together: the time that it takes.
     pub wavefronts: u32,
     /// Stores and loads of a thread.
     pub accesses: u32,
 }
 
 impl SharedPlan {
-    /// The cheapest plan that the method finds. `element_bytes` is a power of two. None if the layouts are not of one tile
-    /// or if something would have to come from another block.
+    /// The cheapest plan that the method finds. `element_bytes` is a power of two. `None` if the layouts are not of one
+    /// tile or if an element is in another block.
     pub fn new(
         src: &LinearLayout,
         dst: &LinearLayout,
@@ -213,28 +215,29 @@ impl SharedPlan {
         best
     }
 
-    /// The same order of the elements, with others who store and load.
+    /// The same order of the elements, for other storing and loading layouts.
     pub fn for_others(&self, src: &LinearLayout, dst: &LinearLayout, banks: SharedBanks) -> Option<Self> {
         Self::measure(self.map.clone(), src, dst, self.element_bytes, banks)
     }
 
-    /// The bytes of shared memory that it takes.
+    /// The bytes of shared memory of the buffer.
     pub fn bytes(&self) -> u64 {
         u64::from(self.element_bytes).saturating_mul(bit(self.map.columns.len() as u32))
     }
 
-    /// The stores of each thread. Registers that hold copies are left out; so threads that are copies of others may be.
+    /// The stores of each thread. Registers with copies are left out; threads that only have copies may be left out
+    /// too.
     pub fn stores(&self, src: &LinearLayout) -> Vec<SharedAccess> {
         accesses(&self.map, src, self.store_vector)
     }
 
-    /// The loads of each thread. Registers that shall hold copies are left out:
-    /// [`canonical_register`](LinearLayout::canonical_register) names the one to copy.
+    /// The loads of each thread. Registers that become copies are left out:
+    /// [`canonical_register`](LinearLayout::canonical_register) is the one to copy.
     pub fn loads(&self, dst: &LinearLayout) -> Vec<SharedAccess> {
         accesses(&self.map, dst, self.load_vector)
     }
 
-    /// Wavefronts are what shared memory works on, accesses what lanes issue; both take a cycle of their pipe.
+    /// Shared memory serves wavefronts, lanes issue accesses; both take a cycle of their pipe.
     fn weight(&self) -> u32 {
         self.wavefronts + self.accesses
     }
@@ -261,7 +264,7 @@ impl SharedPlan {
     }
 }
 
-/// Whether each block holds in `src` what it needs in `dst`.
+/// Returns true if each block owns in `src` every element that it owns in `dst`.
 fn stays_in_block(src: &LinearLayout, dst: &LinearLayout) -> bool {
     let held = Span::of(src.register.iter().chain(&src.lane).chain(&src.warp).copied());
     let between_blocks = src.block.iter().zip(&dst.block).map(|(s, d)| s ^ d);
@@ -271,7 +274,7 @@ fn stays_in_block(src: &LinearLayout, dst: &LinearLayout) -> bool {
         && between_blocks.into_iter().all(|d| held.contains(d))
 }
 
-/// What one direction costs.
+/// The cost of one side, stores or loads.
 struct Side {
     vector: u32,
     ways: u32,
@@ -280,13 +283,14 @@ struct Side {
 }
 
 impl Side {
-    /// `offsets` is what the places of a layout access.
+    /// `offsets` are the offsets that the places of a layout access.
     fn measure(offsets: &LinearLayout, element_bytes: u32, banks: SharedBanks) -> Self {
         let cap = (banks.vector_bytes / element_bytes).checked_ilog2().unwrap_or(0);
         let registers = Span::of(offsets.register.iter().copied());
-        // What threads add to the offset must not reach into an access.
+        // The offset of a thread must not vary within an access.
         let aligned = offsets.thread_bases().iter().fold(0, |all, b| all | b).trailing_zeros();
-        // Emission takes neighbours out of consecutive registers; none of the others may reach into an access either.
+        // Emission takes neighbours from consecutive registers; the other registers must not vary within an access
+        // either.
         let reaches = |n: u32| offsets.register.iter().skip(n as usize).any(|b| b.trailing_zeros() < n);
         let follows = |i: &u32| offsets.register.get(*i as usize) == Some(&bit(*i));
         let most = (0..cap.min(aligned)).take_while(follows).count() as u32;
@@ -320,7 +324,7 @@ fn accesses(map: &SharedMap, layout: &LinearLayout, vector: u32) -> Vec<SharedAc
     accesses
 }
 
-/// Which side shall access several elements at a time.
+/// Which side accesses several elements at a time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Vectors {
     Both,
@@ -328,7 +332,7 @@ enum Vectors {
     Loads,
 }
 
-/// One attempt at a map.
+/// One attempt to find a map.
 struct Search<'a> {
     src: &'a LinearLayout,
     dst: &'a LinearLayout,
@@ -338,18 +342,18 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// A map whose `2^size` lowest offsets are one access. None if no registers hold that many elements.
+    /// A map whose `2^size` lowest offsets are one access. `None` if registers do not contain that many elements.
     fn map(&self, size: u32) -> Option<SharedMap> {
         let vector = self.vector(size)?;
         let total = self.src.total_bits();
-        // All other directions, those of the threads that access vectors first: vectors do not lie across them.
+        // All other directions, those of the threads that access vectors first: vectors do not vary along them.
         let mut all = Span::of(vector.iter().copied());
         let others = [self.src.thread_bases(), self.dst.thread_bases()].concat();
         let across = self.threads().into_iter().chain(others).chain((0..total).map(bit));
         let rest: Vec<u64> = across.filter(|b| all.insert(*b)).collect();
         let row = (self.banks.count * BANK_BYTES / self.element_bytes).checked_ilog2().unwrap_or(0);
         let word = (BANK_BYTES / self.element_bytes).checked_ilog2().unwrap_or(0);
-        // What shares a word is never in conflict; it is taken from the vector, and where that is too short from lanes.
+        // Accesses to one word never conflict; a word comes from the vector and, if that is too short, from lanes.
         let in_word: Vec<u64> = vector.iter().chain(&rest).take(word as usize).copied().collect();
         let segment = self.segment(&vector, &in_word, &rest, total.saturating_sub(row));
         let mut order = vector;
@@ -362,11 +366,12 @@ impl Search<'_> {
         Some(SharedMap { out_bits: self.src.out_bits.clone(), columns })
     }
 
-    /// Directions that lie in registers, and that no thread which accesses vectors moves along.
+    /// Directions in registers, along which no thread that accesses vectors moves.
     fn vector(&self, size: u32) -> Option<Vec<u64>> {
         let (src, dst) = (&self.src.register, &self.dst.register);
         let held_by_dst = Span::of(dst.iter().copied());
-        // Bases as they are come first: they need no reordering of registers. Who alone accesses vectors has them in order.
+        // Unchanged bases come first: they need no reordering of registers. If only one side accesses vectors, it has
+        // them in order.
         let common = src.iter().copied().filter(|b| held_by_dst.contains(*b)).chain(intersection(src, dst));
         let own: &[u64] = match self.who {
             Vectors::Both => &[],
@@ -387,7 +392,7 @@ impl Search<'_> {
         }
     }
 
-    /// Directions for the row, out of `rest`, that avoid the lanes of a phase where they can.
+    /// Directions for the row, from `rest`, that avoid the lanes of a phase where possible.
     fn segment(&self, vector: &[u64], in_word: &[u64], rest: &[u64], size: u32) -> Vec<u64> {
         let lanes = |layout: &LinearLayout| {
             let own = reachable(layout, vector);
@@ -403,7 +408,7 @@ impl Search<'_> {
             let next = match (best, outside(&stores), outside(&loads)) {
                 (Some(both), _, _) => Some(both),
                 (None, Some(e), Some(f)) => Some(e ^ f),
-                // One side cannot be helped any more.
+                // One side cannot be improved any more.
                 (None, Some(only), None) | (None, None, Some(only)) => Some(only),
                 (None, None, None) => outside(&used),
             };
@@ -417,8 +422,8 @@ impl Search<'_> {
     }
 }
 
-/// The part of a vector that a layout could access at a time too: it has the elements in registers, and no thread moves
-/// along them.
+/// The part of a vector that a layout could access at a time too: its registers contain the elements, and no thread
+/// moves along them.
 fn reachable<'a>(layout: &LinearLayout, vector: &'a [u64]) -> &'a [u64] {
     let held = Span::of(layout.register.iter().copied());
     let mut used = Span::of(layout.thread_bases());

@@ -1,47 +1,48 @@
-//! Owns conversions within warps: plans made of selects and shuffles, and what such a plan does.
+//! Plans conversions within warps as selects and shuffles, and evaluates such plans.
 //!
 //! # The form of a plan
 //!
-//! A shuffle gives each lane one value of a lane that the reader names; which of its registers a lane gives is up to
-//! the giver. So a plan has three steps.
+//! A shuffle gives each lane one value of a source lane that it chooses; each lane chooses which of its registers it
+//! gives. So a plan has three steps.
 //!
 //! 1. *Before*: each lane reorders its own source registers. `v[x]` becomes `source[x ^ g(thread)]`.
 //! 2. *Rounds*: in round `k` each lane gives `v[register_k]` and reads from lane `m(thread) ^ lane_xor_k`.
-//! 3. *After*: each lane reorders what it got: destination register `r` is the result of round `k_r ^ a(thread)`.
+//! 3. *After*: each lane reorders the results: destination register `r` is the result of round `k_r ^ a(thread)`.
 //!
-//! `g`, `m` and `a` are linear over GF(2) in the bits of the thread (lane, then warp, then block). Reordering by
-//! `x ^ g(thread)` is a barrel shifter of XORs: one [`Select`] stage for each independent value of `g`. Where `m` is
-//! the identity a round is a butterfly shuffle, and where in addition `lane_xor` is zero it is no shuffle at all.
+//! `g`, `m` and `a` are linear over GF(2) in the bits of the thread (lane, then warp, then block). Reordering by `x ^
+//! g(thread)` is a barrel shifter of XORs: one [`Select`] stage for each independent value of `g`. If `m` is the
+//! identity, a round is a butterfly shuffle; if `lane_xor` is also zero, it is no shuffle at all.
 //!
-//! # Why this is enough
+//! # Why this is sufficient
 //!
-//! Fix a warp. Let `P` be the span of the source's register bases, `Q` that of the destination's. Round 0 brings lane
-//! `l` an element `want(l)` that is what the lane shall hold in register 0 up to something in `Q` (which *after*
-//! sorts), and lane `l` gives an element `supply(l)` that it holds in register 0 up to something in `P` (which *before*
-//! sorts). The round works if the image of `want` lies within that of `supply`. The other rounds add an element of `Q`
-//! to all of this, the same for all lanes. So one has to choose an image `Y` of `want`, a complement of `Q`, which
-//! meets `P` as little as possible; it may meet it as often as the source has spare lanes that hold copies. A
-//! complement of `Q` that avoids `P` exists if `Q` is not smaller than `P`: where a vector `p` of `P` is in the way,
-//! `p + q` takes its place. If `Q` is smaller, it is widened by elements that nobody wants, that is, by more rounds.
+//! Fix a warp. Let `P` be the span of the source's register bases, `Q` that of the destination's. Round 0 gives lane
+//! `l` an element `want(l)`: the one that the lane owns in register 0 of the destination, up to an element of `Q`
+//! (which *after* reorders). Lane `l` gives an element `supply(l)`: the one that it owns in register 0 of the source,
+//! up to an element of `P` (which *before* reorders). The round works if the image of `want` is contained in that of
+//! `supply`. The other rounds add an element of `Q` to all of this, the same for all lanes. So one has to choose an
+//! image `Y` of `want`, a complement of `Q`, whose intersection with `P` is as small as possible; its dimension may be
+//! the number of lane bits of the source that are copies. A complement of `Q` that avoids `P` exists if `Q` is not
+//! smaller than `P`: a vector `p` of `P` in it is replaced by `p + q`. If `Q` is smaller, it is extended by elements
+//! that no lane needs, that is, by more rounds.
 //!
 //! If the lane bases of both layouts agree up to `P + Q`, every lane may read from itself in round 0, and in each round
-//! whose element of `Q` lies in `P`. Exchanging `n` of `R` register bits for lane bits then costs `R - R/2^n` shuffles.
+//! whose element of `Q` is in `P`. Exchanging `n` of `R` register bits for lane bits then costs `R - R/2^n` shuffles.
 
 use super::gf2::{Span, bit, image, low, ones};
 use super::{InDim, LinearLayout};
 
-/// One stage of reordering registers: in each thread that is [chosen](Select::chosen) the value at index `x` is
-/// replaced by that at `x ^ xor`, for all `x`.
+/// One stage of reordering registers: in each [chosen](Select::chosen) thread the value at index `x` is replaced by
+/// that at `x ^ xor`, for all `x`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Select {
-    /// Which bits of the thread count.
+    /// The bits of the thread that decide.
     pub mask: u32,
-    /// What chosen threads add to the index.
+    /// The value that chosen threads add to the index.
     pub xor: u32,
 }
 
 impl Select {
-    /// Whether an odd number of the thread's bits in the mask is set.
+    /// Returns true if an odd number of the thread's bits in the mask is set.
     pub fn chosen(&self, thread: u32) -> bool {
         (thread & self.mask).count_ones() % 2 == 1
     }
@@ -50,14 +51,14 @@ impl Select {
 /// One shuffle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Round {
-    /// What each lane gives: an index after the stages of [`ShufflePlan::before`].
+    /// The value that each lane gives: an index after the stages of [`ShufflePlan::before`].
     pub register: u32,
-    /// Each lane reads from the lane that [`ShufflePlan::lane`] says for this round; this is the part of it that differs
-    /// between rounds.
+    /// Each lane reads from the lane that [`ShufflePlan::lane`] returns for this round; this is the part of it that
+    /// differs between rounds.
     pub lane_xor: u32,
 }
 
-/// How to go from one layout to another within warps; the module says how to read it.
+/// A conversion of one layout to another within warps; the module documentation says how to read it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShufflePlan {
     lane_bits: u32,
@@ -67,15 +68,15 @@ pub struct ShufflePlan {
     pub lane_of: Vec<u32>,
     /// The shuffles, a power of two of them.
     pub rounds: Vec<Round>,
-    /// Stages that reorder what the rounds brought. Indices are numbers of rounds.
+    /// Stages that reorder the results of the rounds. Indices are numbers of rounds.
     pub after: Vec<Select>,
     /// For each destination register the index after those stages.
     pub registers: Vec<u32>,
 }
 
 impl ShufflePlan {
-    /// A plan that uses few shuffles. None if some lane needs what no lane of its warp holds, or if the layouts are not
-    /// of one tile and one number of lanes, warps and blocks.
+    /// A plan with few shuffles. `None` if some lane needs an element that its warp does not own, or if the layouts
+    /// differ in the tile or in the number of lanes, warps or blocks.
     pub fn new(src: &LinearLayout, dst: &LinearLayout) -> Option<Self> {
         let problem = Problem::new(src, dst)?;
         let own = problem.choose_own_lane().and_then(|c| problem.plan(&c, true));
@@ -90,7 +91,7 @@ impl ShufflePlan {
         self.rounds.iter().filter(|r| !self.is_own_lane(r)).count()
     }
 
-    /// The number of shuffles if values have `bits` bits: small ones that go the same way share a shuffle, large ones
+    /// The number of shuffles if values have `bits` bits: small ones between the same lanes share a shuffle, large ones
     /// take several.
     pub fn cost_of(&self, bits: u32) -> usize {
         let shared = (u32::BITS / bits.max(1)).max(1) as usize;
@@ -101,18 +102,18 @@ impl ShufflePlan {
         ways.chunk_by(|a, b| a == b).map(|same| same.len().div_ceil(shared) * parts).sum()
     }
 
-    /// The number of selects, those left out whose result nobody uses.
+    /// The number of selects whose result is used.
     pub fn selects(&self) -> usize {
         let after = count_selects(&self.after, self.registers.iter().copied());
         after + count_selects(&self.before, self.rounds.iter().map(|r| r.register))
     }
 
-    /// Whether this round gives each lane a value of its own: no shuffle is needed.
+    /// Returns true if this round gives each lane a value of its own, so that no shuffle is needed.
     pub fn is_own_lane(&self, round: &Round) -> bool {
         round.lane_xor == 0 && self.is_butterfly()
     }
 
-    /// Whether the lane to read from is the own one XOR [`Round::lane_xor`].
+    /// Returns true if each lane reads from its own number XOR [`Round::lane_xor`].
     pub fn is_butterfly(&self) -> bool {
         let own = |i: usize| if (i as u32) < self.lane_bits { bit(i as u32) as u32 } else { 0 };
         self.lane_of.iter().enumerate().all(|(i, lane)| *lane == own(i))
@@ -123,8 +124,8 @@ impl ShufflePlan {
         ones(u64::from(thread)).filter_map(|i| self.lane_of.get(i)).fold(round.lane_xor, |lane, l| lane ^ l)
     }
 
-    /// Executes the plan: `source[thread][register]` are the values before, the result those after. None if a thread or
-    /// a register is missing.
+    /// Executes the plan: `source[thread][register]` are the values before, the result those after. `None` if a thread
+    /// or a register is missing.
     pub fn evaluate<T: Clone>(&self, source: &[Vec<T>]) -> Option<Vec<Vec<T>>> {
         let reorder = |values: &[T], stages: &[Select], thread: u32, index: u32| -> Option<T> {
             let xor = stages.iter().filter(|s| s.chosen(thread)).fold(0, |sum, s| sum ^ s.xor);
@@ -161,17 +162,17 @@ fn count_selects(stages: &[Select], used: impl Iterator<Item = u32>) -> usize {
 struct Problem<'a> {
     src: &'a LinearLayout,
     dst: &'a LinearLayout,
-    /// Register bases of the destination without those that depend on others; `Q` of the module's text.
+    /// Register bases of the destination without dependent ones; `Q` of the module documentation.
     kept: Vec<u64>,
 }
 
-/// What is open in a plan.
+/// The choices of a plan.
 struct Choice {
     /// For each lane bit the element that the lane gives in round 0.
     supply: Vec<u64>,
-    /// For each lane bit the element that the lane gets in round 0.
+    /// For each lane bit the element that the lane receives in round 0.
     want: Vec<u64>,
-    /// `Q`, and perhaps more rounds.
+    /// `Q`, possibly extended by more rounds.
     kept: Vec<u64>,
 }
 
@@ -196,7 +197,7 @@ impl<'a> Problem<'a> {
         Some(Self { src, dst, kept })
     }
 
-    /// Every lane reads from itself in round 0. None if the lane bases differ by more than `P + Q`.
+    /// Every lane reads from itself in round 0. `None` if the lane bases differ by more than `P + Q`.
     fn choose_own_lane(&self) -> Option<Choice> {
         let registers = Span::of(self.src.register.iter().chain(&self.kept).copied());
         let mut choice = Choice { supply: vec![], want: vec![], kept: self.kept.clone() };
@@ -204,7 +205,7 @@ impl<'a> Problem<'a> {
             let given =
                 image(&self.src.register, registers.solve(s ^ d)? & low(self.src.register.len() as u32));
             choice.supply.push(s ^ given);
-            // What is left of the difference lies in `Q`.
+            // The rest of the difference is in `Q`.
             choice.want.push(s ^ given);
         }
         Some(choice)
@@ -220,7 +221,7 @@ impl<'a> Problem<'a> {
         Some(Choice { supply, want, kept })
     }
 
-    /// A basis of `Y`, and `Q`, widened if it must be.
+    /// A basis of `Y`, and `Q`, extended if necessary.
     fn wanted_elements(&self) -> (Vec<u64>, Vec<u64>) {
         let mut kept = self.kept.clone();
         let mut basis: Vec<u64> = vec![];
@@ -253,7 +254,7 @@ impl<'a> Problem<'a> {
         (basis, kept)
     }
 
-    /// Masks of lanes that hold, up to registers, what lane 0 holds: a basis of them.
+    /// Masks of lanes that own, up to registers, the elements of lane 0: a basis of them.
     fn copies(&self) -> Vec<u64> {
         let registers = self.src.register.len() as u32;
         let mut span = Span::of(self.src.register.iter().copied());
@@ -267,18 +268,18 @@ impl<'a> Problem<'a> {
         copies
     }
 
-    /// For each lane bit what the lane gives, such that all of `wanted` is given by some lane.
+    /// For each lane bit the element that the lane gives, such that some lane gives each element of `wanted`.
     fn supplied_elements(&self, wanted: &[u64]) -> Option<Vec<u64>> {
         let lanes = &self.src.lane;
         let holder = Span::of(lanes.iter().chain(&self.src.register).copied());
         let copies = self.copies();
-        // Lanes that are independent of one another, and what each of them gives.
+        // Lanes that are independent of one another, and the element that each gives.
         let mut givers = Span::default();
         let mut gifts = vec![];
         for element in wanted {
             let mut lane = holder.solve(*element)? & low(lanes.len() as u32);
             if givers.contains(lane) {
-                // The lane gives something else already; one that holds the same stands in.
+                // The lane gives another element already; one that owns the same replaces it.
                 lane ^= copies.iter().find(|c| !givers.contains(**c))?;
             }
             givers.insert(lane);
@@ -294,7 +295,7 @@ impl<'a> Problem<'a> {
         (0..lanes.len()).map(|i| Some(image(&gifts, givers.solve(bit(i as u32))?))).collect()
     }
 
-    /// Writes down the plan.
+    /// Constructs the plan.
     fn plan(&self, choice: &Choice, own_lane: bool) -> Option<ShufflePlan> {
         let (src, dst) = (self.src, self.dst);
         let lane_bits = src.lane.len() as u32;
@@ -342,7 +343,7 @@ impl<'a> Problem<'a> {
     }
 }
 
-/// Writes a vector as a sum of vectors of three groups, those of earlier groups preferred: a mask for each group.
+/// Expresses a vector as a sum of vectors of three groups, preferring earlier groups: a mask for each group.
 fn solve_in_order(groups: [&[u64]; 3], vector: u64) -> Option<[u64; 3]> {
     let mask = Span::of(groups.iter().flat_map(|g| g.iter().copied())).solve(vector)?;
     let mut rest = mask;

@@ -1,11 +1,12 @@
-//! Owns the first half of layout assignment: the *anchor* layout of each tile, in which it is computed once.
+//! Computes the *anchor* layout of each tile, in which it is computed once: the first half of layout assignment.
 //!
-//! Loads, stores and matrix products are anchors: they choose what suits memory or the instruction. From there layouts
-//! spread forward through elementwise operations, reductions and loops. What is cheap and depends on no anchor (the
-//! number of the element, constants, masks, pointers made of these) is *free*: it has no layout of its own and is made
-//! again in each layout in which it is needed ([`crate::passes::assign_layouts`]).
+//! Loads, stores and matrix products are anchors: they choose the layout that suits memory or the instruction. From
+//! there layouts propagate forward through elementwise operations, reductions and loops. Values that are cheap and
+//! depend on no anchor (element indices, constants, masks, pointers made of these) are *rematerializable*: they have no
+//! layout of their own and are computed again in each layout in which they are needed
+//! ([`crate::passes::assign_layouts`]).
 //!
-//! May assume a verified kernel without calls.
+//! Requires a verified kernel without calls.
 
 use std::collections::BTreeSet;
 
@@ -22,19 +23,19 @@ use crate::target::mma::{self, Kind, Tiles};
 use crate::target::precision::Precision;
 use crate::target::spec::TargetSpec;
 
-/// How a value is held.
+/// Where a value is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Held {
-    /// The same in every thread: scalars and views.
+    /// Uniform over threads: scalars and views.
     Uniform,
     /// Computed once, in this layout.
     Fixed(LayoutId),
-    /// Made wherever it is needed; the layout from which it would cost nothing, if there is one.
+    /// Wherever it is needed; with the layout in which it costs nothing, if any.
     Rematerializable(Option<LayoutId>),
 }
 
 impl Held {
-    /// The layout that it has or would like.
+    /// The layout that it has or prefers.
     pub fn layout(self) -> Option<LayoutId> {
         match self {
             Held::Fixed(l) => Some(l),
@@ -55,14 +56,14 @@ pub struct Anchors<'a> {
     /// The layouts so far.
     pub layouts: Layouts,
     held: Vec<Option<Held>>,
-    /// Products that follow one another.
+    /// Chained products.
     chained: BTreeSet<InstId>,
-    /// Shapes that are folded, and along which dimension.
+    /// Shapes that are reduced, and along which dimension.
     folded: BTreeSet<(&'a [u32], usize)>,
 }
 
 impl<'a> Anchors<'a> {
-    /// Chooses them.
+    /// Chooses the anchor layouts.
     pub fn new(
         module: &'a Module,
         func: &'a Func,
@@ -76,7 +77,8 @@ impl<'a> Anchors<'a> {
         let folded = BTreeSet::new();
         let mut n = Anchors { module, func, axis, options, threads, layouts, held, chained, folded };
         let insts = tk_tile::walk::insts(func).into_iter().map(|i| &func.insts[i]);
-        // What is folded beside products is mostly their sums, which lie as the instruction has them.
+        // Tiles that are reduced beside products are mostly their accumulators, which have the layout of the
+        // instruction.
         if !insts.clone().any(|i| matches!(i.op, Op::Dot(_))) {
             n.folded = insts.filter_map(|i| n.folds(i)).collect();
         }
@@ -84,12 +86,12 @@ impl<'a> Anchors<'a> {
         n
     }
 
-    /// How a value is held.
+    /// Where a value is computed.
     pub fn held(&self, v: ValueId) -> Held {
         self.held.get(v.index()).copied().flatten().unwrap_or(Held::Uniform)
     }
 
-    /// The layout in which a tile exists: its own, or for what is free the one it would like.
+    /// The layout in which a tile exists: its own, or the preferred one of a rematerializable value.
     pub fn wanted(&mut self, v: ValueId) -> LayoutId {
         match self.held(v).layout() {
             Some(l) => l,
@@ -100,7 +102,7 @@ impl<'a> Anchors<'a> {
         }
     }
 
-    /// How the accesses of an instruction are best made.
+    /// The best order and vector for the accesses of an instruction.
     pub fn access(&self, inst: &Inst) -> Option<Access> {
         access(self.module, self.func, self.axis, self.options.spec, inst)
     }
@@ -117,14 +119,14 @@ impl<'a> Anchors<'a> {
         !self.shape(v).is_empty()
     }
 
-    /// What a tile without any anchor gets: rows of neighbours.
+    /// The layout of a tile without any anchor: rows of neighbours.
     pub fn default(&mut self, shape: &[u32]) -> LayoutId {
         let order: Vec<usize> = (0..shape.len()).rev().collect();
         self.blocked(shape, &order, DEFAULT_VECTOR)
     }
 
     fn blocked(&mut self, shape: &[u32], order: &[usize], vector: u32) -> LayoutId {
-        // Every thread has work before any has a vector.
+        // Threads come before vectors: every thread gets work first.
         let each = (shape.iter().product::<u32>() / self.threads.count()).max(1);
         let vector = vector.min(each);
         let is_folded = order.first().is_some_and(|d| self.folded.contains(&(shape, *d)));
@@ -136,13 +138,13 @@ impl<'a> Anchors<'a> {
         })
     }
 
-    /// Whether a tile of this shape is folded along its last dimension.
+    /// Returns true if a tile of this shape is reduced along its last dimension.
     fn is_folded_along_rows(&self, v: ValueId) -> bool {
         let shape = self.shape(v);
         shape.len().checked_sub(1).is_some_and(|last| self.folded.contains(&(shape, last)))
     }
 
-    /// The shape and the dimension that an instruction folds.
+    /// The shape and the dimension that an instruction reduces.
     fn folds(&self, inst: &Inst) -> Option<(&'a [u32], usize)> {
         let x = inst.operands.first().filter(|_| matches!(inst.op, Op::Reduce(_)))?;
         Some((self.shape(*x), axis_of(inst)))
@@ -153,12 +155,12 @@ impl<'a> Anchors<'a> {
         self.blocked(shape, &access.order, access.vector)
     }
 
-    /// The layout of two scalars as a tile: each thread holds both.
+    /// The layout of two scalars as a tile: each thread owns both.
     pub fn pair(&mut self) -> LayoutId {
         self.layouts.intern(Layout::blocked(&[2], &[0], 2, self.threads))
     }
 
-    /// The layout in which a dimension lies inside of one warp, neighbours first in registers, then in lanes.
+    /// The layout in which one warp owns all of a dimension, neighbours first in registers, then in lanes.
     pub fn along(&mut self, shape: &[u32], axis: usize) -> LayoutId {
         let mut order: Vec<usize> = (0..shape.len()).rev().filter(|d| *d != axis).collect();
         order.insert(0, axis);
@@ -221,8 +223,9 @@ impl<'a> Anchors<'a> {
         rewrite::yielded(self.func, block)
     }
 
-    /// What a loop carries keeps the layout with which it enters; if that is free, or an iteration yields what a product gave,
-    /// that of what an iteration yields, or of whoever uses it in the loop. `iteration` looks at the blocks once.
+    /// A loop-carried value keeps the layout with which it enters; if that is rematerializable, or an iteration yields
+    /// the result of a product, the layout of the yielded value, or of its user in the loop. `iteration` analyses the
+    /// blocks once.
     fn carried(
         &mut self,
         args: &[ValueId],
@@ -257,7 +260,7 @@ impl<'a> Anchors<'a> {
         iteration(self);
     }
 
-    /// The layout of what is computed or loaded with a value, elementwise, inside of these blocks.
+    /// The layout of values that are computed or loaded elementwise with a value inside of these blocks.
     fn user(&self, v: ValueId, bodies: &[BlockId]) -> Option<LayoutId> {
         let mut reached = vec![v];
         for b in bodies {
@@ -297,7 +300,7 @@ impl<'a> Anchors<'a> {
         let args = self.func.blocks[*decides].args.clone();
         let forwarded: Vec<ValueId> = self.ends(*decides).iter().skip(1).copied().collect();
         let inner = self.func.blocks[*body].args.clone();
-        // What is forwarded is known when the first block was looked at.
+        // Forwarded values are known after the first block has been analysed.
         self.carried(&args, &inst.operands, &[*decides, *body], |n| {
             n.block(*decides);
             for ((b, r), v) in inner.iter().zip(&inst.results).zip(&forwarded) {
@@ -311,7 +314,7 @@ impl<'a> Anchors<'a> {
         });
     }
 
-    /// The layout of the first tile among these that is held, or would like to be, in one.
+    /// The layout of the first of these tiles that has or prefers one.
     fn like(&self, values: &[ValueId]) -> Option<LayoutId> {
         let tiles = || values.iter().filter(|v| self.is_tile(**v)).map(|v| self.held(*v));
         let fixed = tiles().find_map(|h| if let Held::Fixed(l) = h { Some(l) } else { None });
@@ -343,7 +346,7 @@ impl<'a> Anchors<'a> {
                 };
                 Held::Fixed(layout)
             }
-            // Who folds it along its rows wants them in warps; positions are free.
+            // A reduction along rows wants them in one warp; positions are rematerializable.
             Op::Memory(MemoryOp::ViewGather) if self.is_folded_along_rows(r) => {
                 let shape = self.shape(r).to_vec();
                 Held::Fixed(self.default(&shape))
@@ -378,15 +381,16 @@ impl<'a> Anchors<'a> {
         self.options.spec.shared_bytes
     }
 
-    /// The accumulator of a matrix product: that of the instruction, if there is one for it. Rows of products that follow
-    /// one another stay in a warp, where the next one finds them.
+    /// The accumulator layout of a matrix product: that of the instruction, if it has one. Rows of chained products
+    /// stay in a warp, where the next product reads them.
     fn product(&mut self, id: InstId, inst: &Inst, r: ValueId) -> LayoutId {
         let shape = self.shape(r).to_vec();
         let tiles = || -> Option<Tiles> {
             let kind = kind(self.options.spec, self.module, self.func, inst)?;
             let [m, n] = shape.as_slice() else { return None };
             let chained = self.chained.contains(&id);
-            // Of equals the first, which does more at once; before that, one that keeps rows in a warp where they should be.
+            // Among equals the first, which computes more at once; before that, one that keeps rows in a warp where
+            // they should be.
             mma::find(self.options.spec, kind)
                 .filter_map(|matrix| Tiles::choose(matrix, [*m, *n], self.threads, chained))
                 .min_by_key(|t| (t.work(), if chained { t.shares() } else { 0 }))
@@ -397,8 +401,8 @@ impl<'a> Anchors<'a> {
         }
     }
 
-    /// The accumulator of a matrix product of plain multiplications: a small square of neighbours in each thread, since
-    /// a factor that was read serves a row or column of it.
+    /// The accumulator layout of a product of plain multiplications: a small square of neighbours in each thread, since
+    /// each operand element that is read serves a row or column of it.
     fn plain_product(&mut self, shape: &[u32]) -> LayoutId {
         self.blocked(shape, &[1, 0], DEFAULT_VECTOR)
     }
@@ -429,7 +433,7 @@ impl<'a> Anchors<'a> {
                 let hint = self.held(x).layout().map(|l| self.layouts.get(l).permuted(&perm));
                 return Held::Rematerializable(hint.map(|l| self.layouts.intern(l)));
             }
-            // What is made again is made in the layout that a reshape brings to the one asked for.
+            // A rematerialized value is computed in the layout that a reshape takes to the requested one.
             ShapeOp::Reshape
                 if matches!(self.held(x), Held::Rematerializable(_))
                     && !from.is_empty()
@@ -473,7 +477,8 @@ impl<'a> Anchors<'a> {
     }
 }
 
-/// What a `dot` multiplies on a machine. 8-bit floats for which it has no instruction are halves, which hold them exactly.
+/// The matrix instruction kind of a `dot` on a target. 8-bit floats without an instruction are converted to f16, which
+/// represents them exactly.
 pub fn kind(spec: &TargetSpec, module: &Module, func: &Func, dot: &Inst) -> Option<Kind> {
     let [a, b, acc] = dot.operands.as_slice() else { return None };
     let ty = |v: ValueId| module.types.get(func.ty(v));
@@ -488,10 +493,10 @@ pub fn kind(spec: &TargetSpec, module: &Module, func: &Func, dot: &Inst) -> Opti
     })
 }
 
-/// Neighbours in a thread where nothing asks for a number: four 32-bit registers are one access to shared memory.
+/// Neighbours in a thread by default: four 32-bit registers are one access to shared memory.
 const DEFAULT_VECTOR: u32 = 4;
 
-/// What is made again rather than moved: an instruction or two for an element.
+/// Returns true for operations that are recomputed rather than moved: an instruction or two for an element.
 fn is_cheap(op: ElementwiseOp) -> bool {
     !matches!(op.group(), Group::FloatUnary(_) | Group::FloatBinary(_))
 }

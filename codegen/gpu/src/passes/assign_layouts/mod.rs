@@ -7,12 +7,12 @@
 //!                                                   store v4, v5
 //! ```
 //!
-//! Walks the kernel once. What is held in a layout ([`Held::Fixed`]) is computed there, where it stood; what is free is
-//! computed again in each layout that a user asks for, behind its operands; where a user asks for another layout of
-//! something held, a `convert` stands behind its definition.
+//! Walks the kernel once. A value with a layout ([`Held::Fixed`]) is computed there, at its original position; a
+//! rematerializable value is computed again in each layout that a user requires, after its operands; where a user
+//! requires another layout of a value with one, a `convert` follows its definition.
 //!
-//! May assume a verified kernel without calls. Guarantees that all operands of an instruction have the layouts that its
-//! operation asks for (numbered in [`crate::verify`]).
+//! Requires a verified kernel without calls. Guarantees that all operands of an instruction have the layouts that its
+//! operation requires (numbered in [`crate::verify`]).
 
 pub mod anchor;
 
@@ -95,11 +95,11 @@ struct Assign<'a> {
     anchors: Anchors<'a>,
     new: Func,
     of: Vec<Option<LayoutId>>,
-    /// What each old value is in its own layout.
+    /// The new value of each old one in its own layout.
     map: Vec<Option<ValueId>>,
-    /// What it is in other layouts.
+    /// The new values in other layouts.
     other: BTreeMap<(ValueId, LayoutId), ValueId>,
-    /// The new block of each old one that is being filled.
+    /// The new block, being filled, of each old one.
     blocks: BTreeMap<BlockId, BlockId>,
     block_of: Vec<Option<BlockId>>,
 }
@@ -138,11 +138,11 @@ impl Assign<'_> {
         }
     }
 
-    /// What a scalar or view is; for a tile, what it is in its own layout.
+    /// The new value of a scalar or view; of a tile, in its own layout.
     fn base(&mut self, v: ValueId) -> ValueId {
         match self.map.get(v.index()).copied().flatten() {
             Some(n) => n,
-            // A free value that somebody wants as it is.
+            // A rematerializable value that is used as it is.
             None => {
                 let layout = self.anchors.wanted(v);
                 self.want(v, layout)
@@ -150,7 +150,7 @@ impl Assign<'_> {
         }
     }
 
-    /// A value in a layout.
+    /// The new value in a layout.
     fn want(&mut self, v: ValueId, layout: LayoutId) -> ValueId {
         if !self.is_tile(v) {
             return self.base(v);
@@ -212,7 +212,7 @@ impl Assign<'_> {
         id
     }
 
-    /// Makes a free value in a layout, behind its operands.
+    /// Computes a rematerializable value in a layout, after its operands.
     fn again(&mut self, v: ValueId, layout: LayoutId) -> ValueId {
         let Def::Inst(i, _) = self.old.values[v].def else { return self.base(v) };
         let inst = self.old.insts[i].clone();
@@ -232,7 +232,7 @@ impl Assign<'_> {
         self.new.insts[id].results.first().copied().unwrap_or(ValueId(0))
     }
 
-    /// The layout of an operand from which a free value of this layout costs nothing.
+    /// The layout of an operand for which a rematerializable value of this layout costs nothing.
     fn before(&self, inst: &Inst, from: &[u32], to: &[u32], layout: LayoutId) -> Layout {
         let layout = self.anchors.layouts.get(layout).clone();
         let Op::Shape(op) = inst.op else { return layout };
@@ -258,7 +258,7 @@ impl Assign<'_> {
         }
     }
 
-    /// Whether a result is made only where it is asked for.
+    /// Returns true if a result is computed only where it is used.
     fn is_free(&self, inst: &Inst) -> bool {
         let mut results = inst.results.iter().filter(|r| self.is_tile(**r)).peekable();
         results.peek().is_some()
@@ -282,7 +282,7 @@ impl Assign<'_> {
         }
     }
 
-    /// The operands of an instruction in the layouts that it asks for.
+    /// The operands of an instruction in the layouts that it requires.
     fn operands(&mut self, inst: &Inst) -> Vec<ValueId> {
         let wanted: Vec<Option<LayoutId>> = self.wanted(inst);
         let pairs: Vec<_> = inst.operands.iter().copied().zip(wanted).collect();
@@ -295,7 +295,7 @@ impl Assign<'_> {
             .collect()
     }
 
-    /// The layout that an instruction asks for of each operand; `None` where any serves.
+    /// The layout that an instruction requires for each operand; `None` where any layout works.
     fn wanted(&mut self, inst: &Inst) -> Vec<Option<LayoutId>> {
         let n = inst.operands.len();
         let result = inst.results.first().copied().filter(|r| self.is_tile(*r));
@@ -349,8 +349,8 @@ impl Assign<'_> {
         tile.or_else(|| operands.iter().copied().find(|v| self.is_tile(*v))).map(|v| self.anchors.wanted(v))
     }
 
-    /// Loads read in the layout of their result. A store takes the value as it is held if neighbours lie together there,
-    /// and in the order of memory otherwise.
+    /// Loads use the layout of their result. A store uses the layout of the value if neighbours are adjacent there, and
+    /// the order of memory otherwise.
     fn of_access(&mut self, op: MemoryOp, inst: &Inst, result: Option<ValueId>) -> Option<LayoutId> {
         if let Some(r) = result {
             return Some(self.anchors.wanted(r));
@@ -380,11 +380,11 @@ impl Assign<'_> {
             Held::Fixed(l) => {
                 let fastest = access.order.first().copied().unwrap_or(0);
                 let held = self.anchors.layouts.get(l);
-                // Neighbours of a lane, or of neighbouring lanes, are neighbours in memory.
+                // Neighbours of a lane, or of adjacent lanes, are neighbours in memory.
                 let together = held.vector(fastest) >= access.vector
                     && (held.vector(fastest) > 1 || lanes_along(held, fastest))
                     || run(held, fastest, access.bytes) * access.bytes >= SECTOR;
-                // What does not fit the shared memory cannot go through it.
+                // A tile larger than shared memory cannot go through it.
                 let elements: u32 = shape.iter().map(|n| crate::layout::padded(*n)).product();
                 let fits = elements * access.bytes <= self.anchors.shared_bytes();
                 Some(if together || !fits { l } else { best })
@@ -401,7 +401,7 @@ impl Assign<'_> {
                 let l = self.anchors.layouts.get(l).clone();
                 let rank = l.repeats().len().checked_sub(1)?;
                 let half = l.without(rank);
-                // Only a layout that pairs is split in place; others go through shared memory.
+                // Only a layout with pairs is split in place; others go through shared memory.
                 (half.paired().as_ref() == Some(&l)).then(|| self.anchors.layouts.intern(half))
             }),
             ShapeOp::Split => match result {
@@ -473,7 +473,7 @@ impl Assign<'_> {
                 let decides = std::iter::once(None).chain(decides).collect();
                 vec![decides, first.iter().map(|a| self.fixed(*a)).collect()]
             }
-            // Blocks over single elements hold no tiles.
+            // Blocks over single elements contain no tiles.
             Flow::Elements | Flow::Plain | Flow::Expect => vec![vec![]; inst.blocks.len()],
         };
         let blocks: Vec<BlockId> = inst.blocks.clone();
@@ -503,15 +503,15 @@ impl Assign<'_> {
     }
 }
 
-/// Bytes that device memory is moved in (CUDA C++ programming guide, global memory): a store of whole ones costs no more
-/// than one of longer rows.
+/// The granularity of device memory transactions in bytes (CUDA C++ programming guide, global memory): a store of whole
+/// ones costs no more than one of longer rows.
 const SECTOR: u32 = 32;
 
-/// Neighbours along a dimension that neighbouring lanes hold together.
+/// Neighbours along a dimension that adjacent lanes own together.
 fn run(layout: &Layout, dim: usize, bytes: u32) -> u32 {
     let atom = layout.atom();
     let mut run = layout.vector(dim);
-    // A lane that stores less than a register at once takes more instructions than the way through shared memory.
+    // A lane that stores less than a register at once takes more instructions than a conversion through shared memory.
     if run * bytes < 4 {
         return run;
     }
@@ -524,7 +524,7 @@ fn run(layout: &Layout, dim: usize, bytes: u32) -> u32 {
     }
     run
 }
-/// Whether lane 1 holds the neighbour of lane 0 along a dimension.
+/// Returns true if lane 1 owns the neighbour of lane 0 along a dimension.
 fn lanes_along(layout: &Layout, dim: usize) -> bool {
     let (a, b) = (layout.coords(0, 0, 0), layout.coords(0, 1, 0));
     a.iter()

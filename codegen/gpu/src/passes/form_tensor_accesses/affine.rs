@@ -1,11 +1,11 @@
-//! Owns what pointers, positions and masks are as sums: [`Affine`].
+//! Analyses pointers, positions and masks as affine expressions: [`Affine`].
 //!
-//! A *ramp* is a tile of integers whose element at `(i, j)` is `start + i * dims[0] + j * dims[1]`, where `start` and `dims`
-//! are sums of products of scalars ([`Sum`]). A tile of pointers is a ramp of elements behind one pointer; one that a loop
-//! moves by the same ramp step in each iteration is a ramp that has the number of the iteration in it.
+//! A *ramp* is a tile of integers whose element at `(i, j)` is `start + i * dims[0] + j * dims[1]`, where `start` and
+//! `dims` are sums of products of scalars ([`Sum`]). A tile of pointers is a pointer plus a ramp of elements; one that
+//! a loop advances by the same ramp in each iteration is a ramp that contains the number of the iteration.
 //!
-//! May assume verified tile IR. Guarantees equality of elements if integers do not overflow: a program whose offsets do is
-//! reported in checked mode and means nothing elsewhere, as in [`crate::analysis::axis`].
+//! Requires verified tile IR. Guarantees equality of elements if integers do not overflow: checked mode reports a
+//! program whose offsets do, and elsewhere its behaviour is undefined, as in [`crate::analysis::axis`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,10 +13,10 @@ use tk_ops::{ControlOp, CreateOp, DType, ElementwiseOp, MemoryOp, Op, ShapeOp};
 use tk_tile::rewrite::{constant, yielded};
 use tk_tile::{BlockId, Def, Func, InstId, Module, ValueId, walk};
 
-/// The most products of a sum, and factors of a product: what is longer is no position.
+/// The most products of a sum, and factors of a product: anything longer is not analysed.
 const MOST: usize = 16;
 
-/// A sum of products of scalars, each with a factor. The empty product is a constant.
+/// A sum of products of scalars, each with a coefficient. The empty product is a constant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sum(BTreeMap<Vec<ValueId>, i64>);
 
@@ -38,12 +38,12 @@ impl Sum {
         self
     }
 
-    /// Its products with their factors.
+    /// Its products with their coefficients.
     pub fn products(&self) -> impl Iterator<Item = (&[ValueId], i64)> {
         self.0.iter().map(|(p, f)| (p.as_slice(), *f))
     }
 
-    /// The sum of both, the other one times a factor.
+    /// The sum of both, the other one times a coefficient.
     pub fn add(&self, o: &Sum, factor: i64) -> Option<Sum> {
         let mut sum = self.clone();
         for (p, f) in o.products() {
@@ -68,7 +68,7 @@ impl Sum {
         Some(sum)
     }
 
-    /// Whether it is 0.
+    /// Returns true if it is 0.
     pub fn is_zero(&self) -> bool {
         self.0.is_empty()
     }
@@ -82,7 +82,7 @@ impl Sum {
         }
     }
 
-    /// Divided by a number that divides every factor.
+    /// The quotient by a number that divides every coefficient.
     fn divided(&self, by: i64) -> Option<Sum> {
         let mut sum = Sum::default();
         for (p, f) in self.products() {
@@ -92,12 +92,12 @@ impl Sum {
     }
 }
 
-/// A tile of integers; of a scalar, without dimensions.
+/// A tile of integers; without dimensions for a scalar.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ramp {
     /// The first element.
     pub start: Sum,
-    /// From an element to the next along each dimension.
+    /// The difference of adjacent elements along each dimension.
     pub dims: Vec<Sum>,
 }
 
@@ -121,7 +121,7 @@ impl Ramp {
     }
 }
 
-/// A condition on the elements of a tile: along this dimension, an element that many behind `start` is below 0.
+/// A condition on the elements of a tile: `start` plus the index along this dimension is below 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Below {
     /// The dimension.
@@ -130,7 +130,7 @@ pub struct Below {
     pub start: Sum,
 }
 
-/// What values of a kernel are as sums.
+/// The affine expressions of values of a kernel.
 pub struct Affine<'a> {
     module: &'a Module,
     func: &'a Func,
@@ -138,7 +138,7 @@ pub struct Affine<'a> {
 }
 
 impl<'a> Affine<'a> {
-    /// Of a kernel.
+    /// Analyses a kernel.
     pub fn new(module: &'a Module, func: &'a Func) -> Affine<'a> {
         let mut owner = BTreeMap::new();
         for i in walk::insts(func) {
@@ -166,7 +166,7 @@ impl<'a> Affine<'a> {
         }
     }
 
-    /// A scalar.
+    /// The expression of a scalar.
     pub fn scalar(&self, v: ValueId) -> Option<Sum> {
         if !self.is_int(v) || !self.shape(v).is_empty() {
             return None;
@@ -188,7 +188,7 @@ impl<'a> Affine<'a> {
         found.filter(|f| !self.outgrows(f, v)).or_else(own)
     }
 
-    /// Whether a number of 64 bits is computed of numbers with fewer, so that it may be none of those.
+    /// Returns true if a 64-bit number is computed from numbers of fewer bits, so that it may not fit these.
     fn outgrows(&self, sum: &Sum, v: ValueId) -> bool {
         let bits = |v: ValueId| self.dtype(v).map_or(0, |d| d.bits());
         let computed = self.def(v).is_some_and(|i| i.op != Op::Elementwise(ElementwiseOp::Cast));
@@ -202,7 +202,7 @@ impl<'a> Affine<'a> {
             && bits(inst.operands.first()) <= bits(inst.results.first())
     }
 
-    /// A tile of integers.
+    /// The expression of a tile of integers.
     pub fn ramp(&self, v: ValueId) -> Option<Ramp> {
         let rank = self.shape(v).len();
         if rank == 0 {
@@ -248,7 +248,7 @@ impl<'a> Affine<'a> {
         }
     }
 
-    /// What dimensions are behind a change of shape.
+    /// The dimensions after a change of shape.
     fn moved(&self, op: ShapeOp, inst: &tk_tile::Inst, dims: Vec<Sum>) -> Option<Vec<Sum>> {
         let (from, to) = (self.shape(*inst.operands.first()?), self.shape(*inst.results.first()?));
         match op {
@@ -281,7 +281,7 @@ impl<'a> Affine<'a> {
         }
     }
 
-    /// A tile of pointers: a pointer that is a parameter, and how many elements behind it each one is.
+    /// The expression of a tile of pointers: a pointer that is a parameter, and the offset of each from it in elements.
     pub fn pointers(&self, v: ValueId) -> Option<(ValueId, Ramp)> {
         let rank = self.shape(v).len();
         let inst = match self.func.values[v].def {
@@ -311,7 +311,7 @@ impl<'a> Affine<'a> {
         }
     }
 
-    /// Pointers that a loop moves by the same number of elements in each iteration.
+    /// Pointers that a loop advances by the same number of elements in each iteration.
     fn carried(&self, block: BlockId, k: usize) -> Option<(ValueId, Ramp)> {
         let inst = &self.func.insts[*self.owner.get(&block)?];
         let (Op::Control(ControlOp::For), [lo, _, step, init @ ..]) = (inst.op, inst.operands.as_slice())
@@ -329,7 +329,7 @@ impl<'a> Affine<'a> {
             return None;
         };
         let by = self.ramp(*by).filter(|r| *from == arg && r.is_uniform())?;
-        // What is another number in each iteration is not multiplied by how many there were.
+        // A step that differs between iterations is not multiplied by their number.
         let mut own: BTreeSet<ValueId> = self.func.blocks[block].args.iter().copied().collect();
         for i in walk::insts_in(self.func, block) {
             let inst = &self.func.insts[i];
@@ -339,7 +339,7 @@ impl<'a> Affine<'a> {
         if by.start.products().any(|(p, _)| p.iter().any(|v| own.contains(v))) {
             return None;
         }
-        // In the iteration `i` it has been moved `(i - lo) / step` times.
+        // In iteration `i` it has been advanced `(i - lo) / step` times.
         let step = self.scalar(*step)?.value().filter(|s| *s > 0)?;
         let each = by.start.divided(step)?;
         let iv = Sum::scalar(*self.func.blocks[block].args.first()?);
@@ -374,12 +374,12 @@ impl<'a> Affine<'a> {
         }
     }
 
-    /// The dimensions of conditions behind a change of shape.
+    /// The dimensions of conditions after a change of shape.
     fn moved_mask(&self, op: ShapeOp, inst: &tk_tile::Inst, list: Vec<Below>) -> Option<Vec<Below>> {
         let rank = self.shape(*inst.operands.first()?).len();
         list.into_iter()
             .map(|b| {
-                // Where a dimension that alone counts up by one goes.
+                // The new position of a dimension along which alone it counts up by one.
                 let dims = (0..rank).map(|d| Sum::constant(i64::from(d == b.dim))).collect();
                 let dims = self.moved(op, inst, dims)?;
                 let dim = dims.iter().position(|d| !d.is_zero())?;

@@ -1,4 +1,4 @@
-//! Makes boxes of masked tiles of pointers, where TMA can bring them.
+//! Turns masked tiles of pointers into loads of boxes through views, where TMA can load them.
 //!
 //! ```text
 //! v5 = ptr_add a, row * m + column         =>    v9 = view a, rows, columns, m, 1
@@ -7,13 +7,13 @@
 //! v8 = dot v7, ..                                v8 = dot v7, ..
 //! ```
 //!
-//! A load in a loop whose elements become a factor of a product is such a box if its pointers count up along both dimensions
-//! by strides that the launch knows, from a row and a column on that follow from the offset, and its mask leaves out what is
-//! behind a bound that the launch knows, along either dimension or none ([`affine`]). Where the neighbours are along the
-//! first dimension, the box is transposed.
+//! A load in a loop whose elements become an operand of a product is such a box if its pointers count up along both
+//! dimensions by strides that the launch knows, from a row and a column that the offset determines, and its mask
+//! excludes elements after a bound that the launch knows, along either dimension or none ([`affine`]). If neighbours
+//! are along the first dimension, the box is transposed.
 //!
-//! May assume a verified module. Guarantees the same elements; what is not known to become a box that a tensor map describes
-//! stays as it is.
+//! Requires a verified module. Guarantees the same elements; a load that is not known to become a box with a tensor map
+//! is unchanged.
 
 pub mod affine;
 
@@ -37,7 +37,7 @@ use crate::ir::params::ArgFacts;
 use crate::ir::params::flattened;
 use crate::layout::padded;
 
-/// A number that the launch knows: a parameter, or a constant.
+/// A number that the launch knows: a parameter or a constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Known {
     Param(ValueId),
@@ -63,7 +63,7 @@ pub const PASS: Pass = Pass {
     purpose: "makes loads through views of masked tiles of pointers that TMA can load",
     needs: &[Property::OneFunction, Property::PlainDots],
     leaves: &[Property::TensorAccesses],
-    // Pointers that loops only carried for these loads.
+    // Pointers that loops carried only for these loads.
     run: Run::Tile { run, cleanup: &[dce::PASS] },
 };
 
@@ -73,7 +73,7 @@ fn run(tile: &mut TileKernel) -> bool {
     !found.is_empty()
 }
 
-/// The loads of a kernel that are boxes, with the blocks in which they stand.
+/// The loads of a kernel that are boxes, with their blocks.
 fn find(module: &Module, kernel: FuncId, options: &CompileOptions) -> Vec<(BlockId, Boxed)> {
     let Some(func) = module.funcs.get(kernel) else { return vec![] };
     let loads = walk::insts(func).into_iter().any(|i| func.insts[i].op == Op::Memory(MemoryOp::Load));
@@ -100,7 +100,7 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
-    /// The loads in loops, with the blocks in which they stand.
+    /// The loads in loops, with their blocks.
     fn all(&self) -> Vec<(BlockId, Boxed)> {
         let mut out = vec![];
         for i in walk::insts(self.func) {
@@ -112,7 +112,7 @@ impl Look<'_> {
         out
     }
 
-    /// Whether a load of a matrix is all that a product takes of it.
+    /// Returns true if a load of a matrix is all that an operand of a product consists of.
     fn is_factor(&self, load: InstId) -> bool {
         let inst = &self.func.insts[load];
         let (Op::Memory(MemoryOp::Load), [r]) = (inst.op, inst.results.as_slice()) else { return false };
@@ -139,7 +139,7 @@ impl Look<'_> {
         let [rows, columns] = at.dims.as_slice() else { return None };
         let strides = [self.known(rows)?, self.known(columns)?];
         let places = split(&at.start, [rows, columns])?;
-        // Behind a negative position pointers find memory, and boxes do not.
+        // At a negative position pointers may access memory, and boxes do not.
         let natural = |v: &ValueId| self.axis.tile(*v).natural;
         let narrow =
             |v: &ValueId| self.module.types.get(self.func.ty(*v)).dtype().is_some_and(|d| d.bits() <= 32);
@@ -155,7 +155,7 @@ impl Look<'_> {
         let bound = |dim: usize| -> Option<Known> {
             let own: Vec<&Below> = mask.iter().filter(|b| b.dim == dim).collect();
             match own[..] {
-                // Padding would be read, which nobody says is there.
+                // Padding would be read, which may not be allocated.
                 [] if shape.get(dim).is_some_and(|n| padded(*n) == *n) => Some(Known::Value(i32::MAX.into())),
                 [] => None,
                 [b] => self.known(&places[dim].add(&b.start, -1)?),
@@ -168,14 +168,14 @@ impl Look<'_> {
         self.is_mapped(&boxed).then_some(boxed)
     }
 
-    /// The values that are there where an instruction stands.
+    /// The values that are defined before an instruction.
     fn known_at(&self, inst: InstId) -> BTreeSet<ValueId> {
         let mut known = BTreeSet::new();
         self.gather(self.func.body, inst, &mut known);
         known
     }
 
-    /// Adds those of a block, up to the instruction if that stands in it; whether it does.
+    /// Adds those of a block, up to the instruction if it is in the block; returns whether it is.
     fn gather(&self, block: BlockId, inst: InstId, known: &mut BTreeSet<ValueId>) -> bool {
         known.extend(&self.func.blocks[block].args);
         for i in &self.func.blocks[block].insts {
@@ -194,7 +194,7 @@ impl Look<'_> {
         false
     }
 
-    /// A sum that the launch knows.
+    /// A sum as a number that the launch knows.
     fn known(&self, sum: &Sum) -> Option<Known> {
         if let Some(value) = sum.value() {
             return Some(Known::Value(value));
@@ -219,7 +219,8 @@ impl Look<'_> {
         }
     }
 
-    /// Whether a tensor map will describe it, as far as that is seen here: [`crate::passes::warp_specialize`] asks again.
+    /// Returns true if it may have a tensor map, as far as is known here: [`crate::passes::warp_specialize`] checks
+    /// again.
     fn is_mapped(&self, b: &Boxed) -> bool {
         const ALIGNED: u32 = 16;
         let Type::Tile { elem: Elem::Ptr { pointee, .. }, .. } = self.module.types.get(self.func.ty(b.base))
@@ -247,13 +248,13 @@ impl Look<'_> {
     }
 }
 
-/// The row and the column of an offset: a product that has the stride of rows in it is a row, one with that of columns is a
-/// column.
+/// Splits an offset into row and column: a product that contains the stride of rows is a row, one with that of columns
+/// is a column.
 fn split(offset: &Sum, strides: [&Sum; 2]) -> Option<[Sum; 2]> {
     let mut places = [Sum::default(), Sum::default()];
     let strides: Vec<(&[ValueId], i64)> =
         strides.iter().map(|s| s.products().next().unwrap_or((&[], 1))).collect();
-    // One that stands for something first: every product has a stride of 1 in it.
+    // The stride that is not 1 comes first: every product contains a stride of 1.
     let mut order = [0, 1];
     order.sort_by_key(|d| std::cmp::Reverse((strides[*d].0.len(), strides[*d].1)));
     for (product, factor) in offset.products() {
@@ -276,7 +277,7 @@ fn split(offset: &Sum, strides: [&Sum; 2]) -> Option<[Sum; 2]> {
 struct Change<'a> {
     func: &'a mut Func,
     types: &'a mut Types,
-    /// Instructions for the place of the load.
+    /// Instructions at the position of the load.
     made: Vec<InstId>,
 }
 
@@ -300,7 +301,7 @@ impl Change<'_> {
         } else {
             self.add(&old, load, &[view, places[0], places[1]], hints(&old), tile);
         }
-        // The last one stands for the load.
+        // The last one replaces the load.
         if let Some(last) = self.made.last().copied() {
             self.func.insts[last].results = vec![result];
             self.func.values[result].def = Def::Inst(last, 0);
@@ -314,7 +315,7 @@ impl Change<'_> {
         self.func.blocks[body].insts.splice(0..0, begin);
     }
 
-    /// An instruction that stands in no block yet; gives its result.
+    /// Creates an instruction that is in no block yet; returns its result.
     fn add(&mut self, like: &Inst, op: Op, operands: &[ValueId], attrs: Attrs, ty: TypeId) -> ValueId {
         let body = self.func.body;
         let inst =
@@ -331,7 +332,7 @@ impl Change<'_> {
         self.add(like, Op::Create(CreateOp::Const), &[], attrs, ty)
     }
 
-    /// A value as an integer of another type.
+    /// A value converted to another integer type.
     fn cast(&mut self, like: &Inst, v: ValueId, d: DType) -> ValueId {
         if self.types.get(self.func.ty(v)).dtype() == Some(d) {
             return v;

@@ -1,4 +1,4 @@
-//! Brings what moves between warps into shared memory.
+//! Moves data that is exchanged between warps through shared memory.
 //!
 //! ```text
 //! v1 = convert v0 : tile[f32, 64, 64] @l1    =>    shared_store v0 {bases = [..], buffer = 0}
@@ -9,12 +9,12 @@
 //!                                                  v3 = sum v2 {axis = 0, merge = true} : f32
 //! ```
 //!
-//! A conversion stays one if no warp needs what another holds. A reduction over several warps becomes one inside of each
-//! warp and one over their results, with a copy of its function if that is the user's. Rearrangements, gathers, sorts,
-//! histograms and the factors of plain products go through shared memory in row-major order; those of matrix instructions
-//! as [`factors`] says.
+//! A conversion remains one if every warp owns the elements that it needs. A reduction over several warps becomes one
+//! inside of each warp and one over their results, with a copy of its function if it is the user's. Rearrangements,
+//! gathers, sorts, histograms and the operands of plain products go through shared memory in row-major order; those of
+//! matrix instructions as [`operands`] describes.
 //!
-//! May assume a verified laid-out kernel. Guarantees that every other operation finds its operands in the same warp.
+//! Requires a verified laid-out kernel. Guarantees that every other operation finds its operands in the same warp.
 
 mod operands;
 mod sort;
@@ -65,7 +65,7 @@ fn run(kernel: &mut Kernel) {
     vote(kernel);
 }
 
-/// Where warps vote in the shared memory of a kernel that asserts.
+/// Adds the buffer through which warps vote, to a kernel that asserts.
 fn vote(kernel: &mut Kernel) {
     const WORD: u32 = 4;
     let func = kernel.func();
@@ -76,7 +76,7 @@ fn vote(kernel: &mut Kernel) {
     }
 }
 
-/// Takes away rearrangements that nobody needs any more.
+/// Removes rearrangements without uses.
 fn sweep(kernel: &mut Kernel) {
     let func = &mut kernel.module.funcs[tk_tile::FuncId(0)];
     let mut used = vec![false; func.values.len()];
@@ -100,17 +100,17 @@ fn sweep(kernel: &mut Kernel) {
 struct Lower<'a> {
     kernel: &'a mut Kernel,
     loc: Option<tk_tile::Loc>,
-    /// How often each value is an operand.
+    /// The number of uses of each value as an operand.
     uses: Vec<u32>,
-    /// Inside of a function of elements, where each thread is alone.
+    /// Inside of a function of elements, where threads do not exchange data.
     alone: bool,
     /// The block in which each value is defined.
     home: Vec<Option<BlockId>>,
-    /// The blocks around, outermost first, and whether each is that of a loop.
+    /// The enclosing blocks, outermost first, and whether each is that of a loop.
     around: Vec<(BlockId, bool)>,
-    /// What is known of views.
+    /// The facts about views.
     axis: AxisInfo,
-    /// Factors that lie in shared memory already.
+    /// Operands that are in shared memory already.
     stored: Vec<operands::Stored>,
 }
 
@@ -144,7 +144,7 @@ impl Lower<'_> {
         self.around.pop();
     }
 
-    /// Puts an instruction that exists at the end of a block.
+    /// Appends an existing instruction to a block.
     fn keep(&mut self, block: BlockId, id: InstId) {
         self.kernel.module.funcs[tk_tile::FuncId(0)].blocks[block].insts.push(id);
     }
@@ -174,7 +174,7 @@ impl Lower<'_> {
         id
     }
 
-    /// The same of an operation of scheduled kernels.
+    /// The same for an operation of scheduled kernels.
     fn gpu(
         &mut self,
         block: BlockId,
@@ -185,13 +185,13 @@ impl Lower<'_> {
         self.add(block, Op::Target, operands, op.into().attrs(), results)
     }
 
-    /// Makes an instruction that was added stand for the results of an old one.
+    /// Makes an added instruction define the results of an old one.
     fn becomes(&mut self, old: InstId, new: InstId) {
         let func = &mut self.kernel.module.funcs[tk_tile::FuncId(0)];
         let (old, new_results) = (func.insts[old].results.clone(), func.insts[new].results.clone());
         for (n, (o, r)) in old.iter().zip(&new_results).enumerate() {
             let layout = self.kernel.of.get(r.index()).copied().flatten();
-            // The old value keeps its name; its definition is the new instruction.
+            // The old value keeps its name; the new instruction defines it.
             func.values[*o].def = tk_tile::Def::Inst(new, n as u32);
             if let Some(slot) = func.insts[new].results.get_mut(n) {
                 *slot = *o;
@@ -248,7 +248,7 @@ impl Lower<'_> {
         self.gpu(block, store, &[v], &[]);
     }
 
-    /// Loads from a buffer; gives the instruction.
+    /// Loads from a buffer; returns the instruction.
     fn load(&mut self, block: BlockId, place: &Slot, ty: TypeId, layout: Option<LayoutId>) -> InstId {
         let (buffer, placement) = (BufferRef::whole(place.buffer), place.placement.clone());
         self.gpu(
@@ -259,15 +259,15 @@ impl Lower<'_> {
         )
     }
 
-    /// Loads what an instruction gives, as its result number `n`.
+    /// Loads the result number `n` of an instruction.
     fn load_result(&mut self, block: BlockId, place: &Slot, inst: &Inst, n: usize) -> Option<InstId> {
         let r = inst.results.get(n).copied()?;
         let (ty, layout) = (self.kernel.func().ty(r), self.layout_id(r));
         Some(self.load(block, place, ty, layout))
     }
 
-    /// One of the threads that hold the same element acts for all of them; what it got goes to the others, who would see
-    /// another value if they looked themselves.
+    /// One of the threads that own the same element acts for all of them; its result is shared with the others, which
+    /// would read another value themselves.
     fn agreed(&mut self, block: BlockId, id: InstId, inst: &Inst) {
         let Some(r) = inst.results.first().copied() else { return self.keep(block, id) };
         let alone = self.alone
@@ -302,7 +302,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Row-major order in a buffer.
+    /// A buffer in row-major order.
     fn rows(&mut self, v: ValueId) -> (usize, Vec<i64>) {
         let shape = self.shape(v);
         let buffer = self.buffer(shape.iter().product(), self.bytes(v));
@@ -333,7 +333,7 @@ impl Lower<'_> {
         func.insts[parts].blocks = inst.blocks.clone();
         let parts = func.insts[parts].results.clone();
         let merged = self.exchanged(block, &parts, wide);
-        // A warp that holds nothing but padding has no result.
+        // A warp that owns only padding has no result.
         let extent = self.shape(x).get(axis).copied().unwrap_or(1);
         let real = starts.iter().filter(|s| **s < extent).count();
         let attrs = inst.attrs.clone().with("merge", Attr::Bool(true)).with("k", Attr::Int(real as i64));
@@ -346,7 +346,7 @@ impl Lower<'_> {
         self.becomes(id, last);
     }
 
-    /// The types of what the warps find along an axis that so many of them share.
+    /// The types of the partial results of the warps that share an axis.
     fn states(&mut self, inst: &Inst, op: ReduceOp, axis: usize, warps: u32) -> Vec<TypeId> {
         let Some(x) = inst.operands.first().copied() else { return vec![] };
         let mut shape = self.shape(x);
@@ -362,15 +362,15 @@ impl Lower<'_> {
         elems.into_iter().map(|elem| types.intern(Type::Tile { elem, shape: shape.clone() })).collect()
     }
 
-    /// Tiles in another layout, through shared memory: all are stored before the first one is loaded, so that one barrier
-    /// serves for all.
+    /// Tiles in another layout, through shared memory: all are stored before the first one is loaded, so that one
+    /// barrier suffices.
     fn exchanged(&mut self, block: BlockId, tiles: &[ValueId], layout: LayoutId) -> Vec<ValueId> {
         let insts = |l: &Self| l.kernel.func().blocks[block].insts.len();
         let begin = insts(self);
         let out = tiles.iter().map(|v| self.held_like(block, *v, Some(layout))).collect();
         let func = &mut self.kernel.module.funcs[tk_tile::FuncId(0)];
         let (of, blocks) = (&func.insts, &mut func.blocks);
-        // A stable sort: nothing but stores and loads stands there.
+        // A stable sort: only stores and loads.
         if let Some(made) = blocks[block].insts.get_mut(begin..) {
             made.sort_by_key(|i| matches!(GpuOp::of(&of[*i]), Some(GpuOp::SharedLoad(_))));
         }
@@ -383,7 +383,7 @@ impl Lower<'_> {
         };
         let (from, to) = (self.shape(x), self.shape(r));
         if (to.is_empty() || from.is_empty()) && op != ShapeOp::Split {
-            // One element, which every thread holds.
+            // One element, which every thread owns.
             return self.keep(block, id);
         }
         let in_place = match (op, self.kernel.layout(x), self.kernel.layout(r)) {
@@ -525,7 +525,7 @@ impl Lower<'_> {
     }
 }
 
-/// Where a tile is in shared memory.
+/// The placement of a tile in shared memory.
 struct Slot {
     buffer: usize,
     placement: Placement,

@@ -1,15 +1,16 @@
-//! Owns how products find their factors.
+//! Places the operands of products: in registers or in shared memory.
 //!
 //! ```text
 //! v3 = dot v0, v1, v2 : tile[f32, 64, 64] @l2    =>    shared_store v0 {bases = [..], buffer = 0}
 //!                                                      shared_store v1 {bases = [..], buffer = 1}
-//!                                                      v3 = mma v2 {bases_a = [..], buffers = [0, 1], ..} : .. @l2
+//!                                                      v3 = mma v2 {a = 0, a_bases = [..], b = 1, b_bases = [..], ..} : .. @l2
 //! ```
 //!
-//! A factor of a matrix instruction stays in registers where its layout differs from the fragment of the instruction only
-//! by the names of registers; otherwise it goes to a buffer, in an order in which neither side meets in banks, and the
-//! instruction reads it from there. A factor that a loop does not change is stored in front of the loop; one that serves
-//! several products, once. 8-bit floats are multiplied as halves where there is no instruction for them. Products without an instruction have both factors in row-major order.
+//! An operand of a matrix instruction stays in registers if its layout differs from the fragment of the instruction
+//! only by the names of registers; otherwise it goes to a buffer, in an order without bank conflicts on either side,
+//! and the instruction reads it from there. An operand that a loop does not change is stored before the loop; one that
+//! serves several products, once. 8-bit floats are multiplied as f16 where they have no instruction. Products without
+//! an instruction have both operands in row-major order.
 
 use tk_ops::{DType, ElementwiseOp, MemoryOp, Op, ShapeOp};
 use tk_tile::effects::is_volatile;
@@ -27,7 +28,7 @@ use crate::passes::assign_layouts::anchor::kind;
 use crate::target::mma::{self, InstructionName, Matrix, Tiles};
 use crate::target::precision::Precision;
 
-/// A factor that lies in shared memory.
+/// An operand in shared memory.
 pub struct Stored {
     value: ValueId,
     block: BlockId,
@@ -49,17 +50,17 @@ pub fn homes(func: &Func) -> Vec<Option<BlockId>> {
     home
 }
 
-/// Elements of 8-bit floats after which a sum goes to a wider one: warpgroups add them up in 14 bits (as DeepGEMM and CUTLASS
-/// found), whose errors a sum of 128 keeps small.
+/// Elements of 8-bit floats after which an accumulator is added to a wider one: warpgroups accumulate in 14 bits (as
+/// DeepGEMM and CUTLASS found), whose errors a sum of 128 keeps small.
 const PROMOTED: u32 = 128;
 
-/// Whether sums are promoted, unless the source asks for speed.
+/// When accumulators are promoted, unless the source asks for speed.
 fn promote_every(matrix: &Matrix, product: Product) -> Option<u32> {
     let f8 = product.elems.iter().any(|d| d.is_f8());
     (matrix.is_group() && f8 && !product.fast).then_some(PROMOTED)
 }
 
-/// Where a factor is.
+/// The location of an operand.
 enum Place {
     Register(ValueId),
     Buffer(usize, Vec<i64>),
@@ -81,14 +82,14 @@ impl Lower<'_> {
         self.becomes(id, new);
     }
 
-    /// What a `dot` computes, of these factors.
+    /// The computation of a `dot` with these operands.
     fn product(&self, dot: &Inst, factors: [ValueId; 2]) -> Product {
         let elems = factors.map(|v| self.ty(v).dtype().unwrap_or(DType::F32));
         let k = self.shape(factors[0]).get(1).copied().unwrap_or(1);
         Product { elems, k, precision: Precision::of(&dot.attrs), fast: dot.attrs.flag("fast") }
     }
 
-    /// The instruction for a product whose accumulator is held as it asks for.
+    /// The instruction for a product whose accumulator has the layout that it needs.
     fn matrix(&self, inst: &Inst, r: ValueId) -> Option<(Matrix, Tiles)> {
         let (kernel, spec) = (&self.kernel, self.kernel.options.spec);
         let [m, n] = self.shape(r)[..] else { return None };
@@ -129,7 +130,7 @@ impl Lower<'_> {
         self.becomes(id, new);
     }
 
-    /// A factor in a type that the instruction takes.
+    /// An operand in a type that the instruction supports.
     fn multiplied(&mut self, block: BlockId, v: ValueId, matrix: &Matrix) -> ValueId {
         let (Type::Tile { shape, .. }, Some(to)) = (self.ty(v), matrix.factors.first()) else { return v };
         if self.ty(v).dtype().is_none_or(|d| matrix.factors.contains(&d)) {
@@ -187,13 +188,13 @@ impl Lower<'_> {
         Place::Buffer(buffer, bases)
     }
 
-    /// Whether a value that only one product reads is a load from device memory, transposed or cast or not, which any layout can
-    /// have.
+    /// Returns true if a value that only one product reads is a load from device memory, possibly transposed or cast,
+    /// which can have any layout.
     fn is_loaded(&self, v: ValueId) -> bool {
         let func = self.kernel.func();
         let Def::Inst(id, _) = func.values[v].def else { return false };
         let inst = &func.insts[id];
-        // What this pass has made is for the product alone.
+        // A load that this pass has created is for the product alone.
         if self.uses.get(v.index()).copied().unwrap_or(1) > 1 || is_volatile(inst) {
             return false;
         }
@@ -206,7 +207,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Gives what [`is_loaded`](Self::is_loaded) says to be a load this layout.
+    /// Gives this layout to a load for which [`is_loaded`](Self::is_loaded) is true.
     fn load_as(&mut self, v: ValueId, layout: Layout) {
         let Def::Inst(id, _) = self.kernel.func().values[v].def else { return };
         let inst = self.kernel.func().insts[id].clone();
@@ -225,8 +226,8 @@ impl Lower<'_> {
         }
     }
 
-    /// The dimension along which a factor has neighbours in memory: of a load through a view the one whose stride is 1; of
-    /// anything else the one along which a thread holds more, which is K if there is none.
+    /// The dimension along which an operand has neighbours in memory: for a load through a view the one whose stride is
+    /// 1; otherwise the one along which a thread owns more elements, K if equal.
     fn fastest(&self, v: ValueId, held: &Layout) -> usize {
         let func = self.kernel.func();
         if let Def::Inst(id, _) = func.values[v].def {
@@ -251,8 +252,8 @@ impl Lower<'_> {
         usize::from(held.vector(1) >= held.vector(0))
     }
 
-    /// What a permutation of axes was made of, and where its elements lie if those of the result lie as `bases` say: a factor
-    /// that is loaded and transposed goes straight to shared memory.
+    /// The operand of a permutation of axes, and its `bases` if those of the result are `bases`: an operand that is
+    /// loaded and transposed goes straight to shared memory.
     fn turned_back(&self, v: ValueId, bases: &[i64]) -> (ValueId, Vec<i64>) {
         let func = self.kernel.func();
         let Def::Inst(id, _) = func.values[v].def else { return (v, bases.to_vec()) };
@@ -260,7 +261,7 @@ impl Lower<'_> {
         let (Op::Shape(ShapeOp::Permute), Some(x)) = (inst.op, inst.operands.first().copied()) else {
             return (v, bases.to_vec());
         };
-        // Atoms follow one another in the order of the tile that is stored.
+        // Atoms are consecutive in the order of the tile that is stored.
         if self.shape(v).iter().filter(|n| cut(**n).repeats > 1).count() > 1 {
             return (v, bases.to_vec());
         }
@@ -280,7 +281,7 @@ impl Lower<'_> {
         (x, back.collect::<Vec<_>>().concat())
     }
 
-    /// The outermost block in which a value can be stored so that it is there in `block`, if nothing but loops is left.
+    /// The outermost block in which a value can be stored so that it is available in `block`, leaving only loops.
     fn earliest(&self, block: BlockId, v: ValueId) -> BlockId {
         let Some(home) = self.home.get(v.index()).copied().flatten() else { return block };
         let mut at = block;

@@ -1,4 +1,4 @@
-//! Sorts: each element counts those that come before it, and moves there.
+//! Sorts by rank: each element counts those that precede it, and is stored at that position.
 //!
 //! ```text
 //! v1 = sort v0 {axis = 0} : tile[f32, 32]    =>    shared_store v0 {buffer = 0, ..}
@@ -16,7 +16,7 @@ use crate::ir::kernel::LayoutId;
 use crate::ir::op::{SharedRank, SharedScatter, Strides};
 
 impl Lower<'_> {
-    /// Keys and what goes with them move to their ranks.
+    /// Stores the keys and their values at their ranks.
     pub(super) fn sort(&mut self, block: BlockId, id: InstId, inst: &Inst) {
         let Some(keys) = inst.operands.first().copied() else { return };
         let shape = self.shape(keys);
@@ -30,7 +30,7 @@ impl Lower<'_> {
             axis,
             extent,
             descending: top || inst.attrs.flag("descending"),
-            // The largest come first, NaN before all of them, as `max` counts them; a sort has NaN last.
+            // The largest come first, NaN before all of them, as `max` orders them; a sort has NaN last.
             nan_first: top,
         };
         let layout = self.layout_id(keys);

@@ -1,4 +1,4 @@
-//! Lets a product of warpgroups run on while the next iteration of its loop begins.
+//! Leaves a wgmma product in flight while the next iteration of its loop begins.
 //!
 //! ```text
 //! for i in lo..hi, acc, slot              for i in lo..hi, acc, slot
@@ -10,10 +10,10 @@
 //!                                         v4 = mma_wait v3 {pending = 0}      v3: the result of the loop
 //! ```
 //!
-//! Behind the barrier of an iteration, the product of the iteration before the last is done for all threads, so that copies go to the
-//! stage that it has read: a multi-stage buffer has one stage more than without this.
+//! After the barrier of an iteration, the product of the iteration before the last is complete for all threads, so that
+//! copies may fill the stage that it has read: a multi-stage buffer has one stage more than without this.
 //!
-//! May assume a loop whose copies run ahead. Guarantees that nothing but products and waits sees sums that are on their way.
+//! Requires a loop whose copies run ahead. Guarantees that only products and waits use accumulators in flight.
 
 use tk_ops::{ControlOp, Op};
 use tk_tile::rewrite::yielded;
@@ -32,14 +32,14 @@ pub const LEAST_STAGES: u32 = 3;
 #[derive(Clone, Debug)]
 pub struct AsyncMma {
     product: InstId,
-    /// Its sums.
+    /// Its accumulator.
     pub result: ValueId,
-    /// Which of the values that the loop carries they are.
+    /// The number of the loop-carried value that it is.
     carried: usize,
 }
 
-/// The product of a loop that may run on: its sums are only carried to the next iteration, its factors lie in multi-stage buffers that this loop
-/// fills, and it is the only one.
+/// The product of a loop that may remain in flight: its accumulator is only carried to the next iteration, its operands
+/// are in multi-stage buffers that this loop fills, and it is the only one.
 pub fn product(kernel: &Kernel, body: BlockId, multi_stage_buffers: &[usize]) -> Option<AsyncMma> {
     let func = kernel.func();
     let inside = walk::insts_in(func, body);
@@ -53,7 +53,7 @@ pub fn product(kernel: &Kernel, body: BlockId, multi_stage_buffers: &[usize]) ->
     let GpuOp::Mma(mma) = GpuOp::of(inst)? else { return None };
     let tiles = analysis::mma::tiles(kernel, mma.product, mma.instruction, acc)?;
     let own = kernel.module.types.get(func.ty(acc)).dtype() == Some(tiles.matrix.sum);
-    // 8-bit floats are added up in parts, unless that may be left out.
+    // 8-bit floats are accumulated in parts, unless the source allows otherwise.
     let whole = mma.promote_every.is_none();
     let staged = |o: &MmaOperand| o.buffer().is_some_and(|b| multi_stage_buffers.contains(&b.buffer));
     let ringed = staged(&mma.a) && staged(&mma.b);
@@ -71,7 +71,7 @@ pub fn product(kernel: &Kernel, body: BlockId, multi_stage_buffers: &[usize]) ->
 }
 
 impl AsyncMma {
-    /// Waits until no more than so many products are on their way; gives the sums as they are then.
+    /// Waits until at most `pending` products are in flight; returns the accumulator at that point.
     pub fn wait(&self, edit: &mut Edit<'_>, block: BlockId, sums: ValueId, pending: u32) -> ValueId {
         let read = buffers(&edit.kernel.func().insts[self.product]);
         let wait = MmaWait { buffers: read.iter().map(|b| b.buffer).collect(), pending };
@@ -79,7 +79,7 @@ impl AsyncMma {
         edit.gpu(block, wait, &[sums], &[(ty, layout)]).first().copied().unwrap_or(sums)
     }
 
-    /// Waits for the last product behind the loop `id`, at the end of `block`.
+    /// Waits for the last product after the loop `id`, at the end of `block`.
     pub fn land(&self, edit: &mut Edit<'_>, block: BlockId, id: InstId) {
         GpuOp::change(&mut edit.func().insts[self.product], |op| {
             if let GpuOp::Mma(mma) = op {

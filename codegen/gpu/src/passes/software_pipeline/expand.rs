@@ -1,7 +1,8 @@
-//! Owns the change of a loop whose loads run ahead: what [`super`] decides is done here.
+//! Expands a pipelined loop, as [`super`] plans it.
 //!
-//! May assume a plan whose slice has no effects but reads of memory that the loop does not write. Guarantees one group of
-//! copies for each iteration, also for iterations that do not come, so that counting groups tells which iteration's have arrived.
+//! Requires a plan whose slice has no effects but reads of memory that the loop does not write. Guarantees one group of
+//! copies for each iteration, also for iterations that are not executed, so that the number of groups determines which
+//! iterations' copies are complete.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,16 +35,16 @@ const LARGE: u32 = 256;
 pub struct Taken {
     /// The load.
     pub load: InstId,
-    /// Where its elements go.
+    /// The destination of its elements.
     pub target: Target,
 }
 
-/// Where the elements of a load go.
+/// The destination of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// To a buffer in which each thread finds what it copied.
+    /// A buffer in which each thread reads what it copied.
     Own,
-    /// To the buffer that this instruction would fill.
+    /// The buffer to which this instruction would store.
     Buffer {
         /// The store.
         store: InstId,
@@ -53,7 +54,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// The buffer that is there already.
+    /// The buffer that exists already.
     pub fn buffer(self) -> Option<usize> {
         match self {
             Target::Own => None,
@@ -62,37 +63,37 @@ impl Target {
     }
 }
 
-/// What becomes of a loop.
+/// The plan for a loop.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The loop and the block in which it stands.
+    /// The loop and its block.
     pub at: (BlockId, InstId),
-    /// What it does in each iteration.
+    /// The body of the loop.
     pub body: BlockId,
-    /// Stages of a multi-stage buffer: iterations on their way.
+    /// Stages of a multi-stage buffer: iterations in flight.
     pub stages: u32,
     /// The loads.
     pub taken: Vec<Taken>,
-    /// What says where they read, in order.
+    /// The instructions that compute where they read, in order.
     pub slice: Vec<InstId>,
-    /// The slice reads nothing.
+    /// The slice reads no memory.
     pub pure: bool,
-    /// What the loop carries for that, by number.
+    /// The loop-carried values of the slice, by number.
     pub carried: BTreeSet<usize>,
-    /// A product that runs on while the next iteration begins.
+    /// A product that remains in flight while the next iteration begins.
     pub in_flight: Option<AsyncMma>,
-    /// There are no copies beside the program: lanes hold what they load until the iteration is over.
+    /// The target has no asynchronous copies: lanes keep loaded values in registers until the iteration is over.
     pub by_registers: bool,
 }
 
 impl Plan {
-    /// Iterations between one and that for which it copies.
+    /// The distance between an iteration and the one for which it copies.
     pub fn ahead(&self) -> u32 {
         if self.by_registers { 1 } else { self.stages - 1 - u32::from(self.in_flight.is_some()) }
     }
 }
 
-/// Bytes of a stage in which each thread finds what it copied.
+/// Bytes of a stage in which each thread reads what it copied.
 pub fn own_bytes(kernel: &Kernel, load: InstId) -> u32 {
     let func = kernel.func();
     let Some(r) = func.insts[load].results.first() else { return 0 };
@@ -101,7 +102,7 @@ pub fn own_bytes(kernel: &Kernel, load: InstId) -> u32 {
     elements * element_bytes(ty.elem()) as u32
 }
 
-/// A load with the place of its copies.
+/// A load with the destination of its copies.
 pub(super) struct Copied {
     pub inst: Inst,
     pub buffer: BufferRef,
@@ -112,17 +113,17 @@ pub(super) struct Copied {
     pub layout: Option<LayoutId>,
 }
 
-/// Values of another iteration by those of the text.
+/// The values of another iteration for those of the program text.
 pub(super) type Renamed = BTreeMap<ValueId, ValueId>;
 
-/// Changes a loop.
+/// Expands a loop.
 pub struct Expand<'a> {
     pub(crate) edit: Edit<'a>,
     pub(crate) plan: Plan,
     pub(super) copies: Vec<Copied>,
-    /// What an iteration leaves of what is carried for the slice.
+    /// The values of the carried part of the slice at the end of an iteration.
     ends: Vec<ValueId>,
-    /// Somebody reads what others copied.
+    /// Some thread reads what others copied.
     meets: bool,
 }
 
@@ -141,14 +142,14 @@ impl std::ops::DerefMut for Expand<'_> {
 }
 
 impl<'a> Expand<'a> {
-    /// Of this loop.
+    /// Prepares the expansion of a loop.
     pub fn new(kernel: &'a mut Kernel, plan: Plan) -> Expand<'a> {
         let ends = yielded(kernel.func(), plan.body);
         let ends = plan.carried.iter().filter_map(|k| ends.get(*k).copied()).collect();
         Expand { edit: Edit { kernel, loc: None }, plan, copies: vec![], ends, meets: false }
     }
 
-    /// Changes it.
+    /// Expands it.
     pub fn apply(mut self) {
         let (outer, id) = self.plan.at;
         self.loc = self.kernel.func().insts[id].loc;
@@ -180,7 +181,7 @@ impl<'a> Expand<'a> {
         self.sweep();
     }
 
-    /// What the loop carries besides: the stage that an iteration reads, and what is ahead.
+    /// Adds loop-carried values: the stage that an iteration reads, and the slice of the iteration ahead.
     fn arguments(&mut self) -> (ValueId, Vec<ValueId>) {
         let body = self.plan.body;
         let args = self.kernel.func().blocks[body].args.clone();
@@ -198,7 +199,7 @@ impl<'a> Expand<'a> {
         (slot, ahead)
     }
 
-    /// Makes multi-stage buffers of the buffers, and reads of what was loaded.
+    /// Makes the buffers multi-stage buffers, and the loads reads of them.
     fn multi_stage_buffers(&mut self, slot: ValueId) {
         let stages = self.plan.stages;
         for taken in self.plan.taken.clone() {
@@ -240,7 +241,7 @@ impl<'a> Expand<'a> {
         }
     }
 
-    /// Says of everything that reads a buffer in the loop which stage it reads.
+    /// Gives everything that reads a buffer in the loop the stage that it reads.
     fn read_pieces(&mut self, buffer: usize, slot: ValueId) {
         let (body, stages) = (self.plan.body, self.plan.stages);
         for i in walk::insts_in(self.kernel.func(), body) {
@@ -255,8 +256,9 @@ impl<'a> Expand<'a> {
         }
     }
 
-    /// Places in which each thread finds what it copied without conflicts of banks: what a lane takes at once, then lanes,
-    /// then warps, then the rest of the registers. Whether each thread reads only what it copied.
+    /// A placement in which each thread reads what it copied without bank conflicts: elements that a lane accesses at
+    /// once, then lanes, then warps, then the rest of the registers. Also returns whether each thread reads only what
+    /// it copied.
     fn own_place(&mut self, v: ValueId) -> (Placement, bool) {
         let ty = self.kernel.module.types.get(self.kernel.func().ty(v));
         let (shape, bytes) = (ty.shape().unwrap_or(&[]).to_vec(), element_bytes(ty.elem()) as u32);
@@ -273,7 +275,7 @@ impl<'a> Expand<'a> {
         (placement, alone)
     }
 
-    /// Takes a load out of the loop: its store too, or with a read of the stage in its place.
+    /// Removes a load from the loop: with its store, or replaced by a read of the stage.
     fn replace(&mut self, taken: &Taken, read: SharedLoad, slot: ValueId) {
         let body = self.plan.body;
         let Some(at) = self.kernel.func().blocks[body].insts.iter().position(|i| *i == taken.load) else {
@@ -298,7 +300,7 @@ impl<'a> Expand<'a> {
         }
     }
 
-    /// What a load gives, from what was copied: 0 was, where it leaves elements out.
+    /// The result of a load, from what was copied: elements that it leaves out are 0 there.
     fn read_back(&mut self, load: InstId, read: Inst) -> ValueId {
         let body = self.plan.body;
         let inst = self.kernel.func().insts[load].clone();
@@ -322,7 +324,7 @@ impl<'a> Expand<'a> {
         all(self.add(body, select, &[(ty, layout)]))
     }
 
-    /// The copies of the first iterations; gives what is ahead behind them.
+    /// The copies of the first iterations; returns the slice after them.
     fn prologue(&mut self, block: BlockId) -> Vec<ValueId> {
         let body = self.plan.body;
         let inst = self.kernel.func().insts[self.plan.at.1].clone();
@@ -344,7 +346,7 @@ impl<'a> Expand<'a> {
         current
     }
 
-    /// Copies for a later iteration if it comes; gives what is ahead of it.
+    /// Copies for a later iteration if it is executed; returns the slice after it.
     #[allow(
         clippy::too_many_arguments,
         reason = "what differs between the first iterations and those in the loop"
@@ -359,8 +361,8 @@ impl<'a> Expand<'a> {
         stage: ValueId,
         ahead: bool,
     ) -> Vec<ValueId> {
-        // Without reads nothing is lost when it is computed for an iteration that does not come, and code without branches can
-        // be done beside products.
+        // Without reads of memory, computing it for an iteration that is not executed is harmless, and code without
+        // branches can overlap with products.
         let straight = self.plan.pure && !self.plan.by_registers;
         let then = if straight { outer } else { self.func().add_block() };
         let mut renamed = Renamed::new();
@@ -437,7 +439,7 @@ impl<'a> Expand<'a> {
         }
     }
 
-    /// The loop carries more.
+    /// Adds values that the loop carries.
     fn carry(&mut self, id: InstId, begin: &[ValueId]) {
         for v in begin {
             let (ty, layout) = (self.kernel.func().ty(*v), self.layout_of(*v));
@@ -450,7 +452,7 @@ impl<'a> Expand<'a> {
         }
     }
 
-    /// An iteration waits for its own copies, and copies for a later one.
+    /// An iteration waits for its own copies, and issues copies for a later one.
     fn iteration(&mut self, slot: ValueId, ahead: &[ValueId], prefetch: Option<OperandPrefetch>) {
         let body = self.plan.body;
         let mut rest = std::mem::take(&mut self.func().blocks[body].insts);
@@ -491,7 +493,7 @@ impl<'a> Expand<'a> {
         func.blocks[body].insts.push(end);
     }
 
-    /// The copies of this iteration have arrived, and all have read those of the iteration before.
+    /// Waits until the copies of this iteration are complete, and all threads have read those of the iteration before.
     fn wait(&mut self) {
         let body = self.plan.body;
         if self.plan.by_registers {
@@ -505,13 +507,14 @@ impl<'a> Expand<'a> {
         }
     }
 
-    /// Copies for a later iteration; gives what is ahead of it, and the stage.
+    /// Copies for a later iteration; returns the slice after it, and the stage.
     fn copies_ahead(&mut self, slot: ValueId, ahead: &[ValueId]) -> (Vec<ValueId>, ValueId) {
         let (body, far) = (self.plan.body, self.plan.ahead());
         let args = self.kernel.func().blocks[body].args.clone();
         let step = self.kernel.func().insts[self.plan.at.1].operands.get(2).copied();
         let (Some(iv), Some(step)) = (args.first().copied(), step) else { return (vec![], slot) };
-        // The stage of the iteration before, which nobody reads any more; where products run on, of the iteration before that.
+        // The stage of the previous iteration, which is no longer read; with products in flight, of the iteration
+        // before that.
         let back = i64::from(self.plan.stages) - i64::from(far);
         let (by, more) = (self.int(body, DType::I32, back), self.int(body, DType::I32, far.into()));
         let comes = self.edit.comes(self.plan.at.1, body, iv, far);
@@ -526,9 +529,10 @@ impl<'a> Expand<'a> {
         (next, stage)
     }
 
-    /// Whether the program is too large for another one to compute meanwhile on its multiprocessor. Then copies stand behind
-    /// the first product, which need not wait for their addresses; otherwise they begin as early as they can. On an H200, of
-    /// the best possible: 128 x 256 x 64 on 8 warps 417 and 389 TFLOP/s, 128 x 128 x 32 on 4 warps 385 and 430.
+    /// Returns true if the program is too large for another one to run on its multiprocessor. Then copies come after
+    /// the first product, which need not wait for their addresses; otherwise they begin as early as possible. On an
+    /// H200, of the best possible: 128 x 256 x 64 on 8 warps 417 and 389 TFLOP/s, 128 x 128 x 32 on 4 warps 385 and
+    /// 430.
     fn is_alone(&self) -> bool {
         self.kernel.options.threads().count() >= LARGE
     }
@@ -537,7 +541,7 @@ impl<'a> Expand<'a> {
         matches!(GpuOp::of(&self.kernel.func().insts[id]), Some(GpuOp::Mma(_) | GpuOp::SharedDot(_)))
     }
 
-    /// Takes away what was only there to say where the loads read.
+    /// Removes instructions that only computed where the loads read.
     fn sweep(&mut self) {
         for i in self.plan.slice.clone().into_iter().rev() {
             let func = self.kernel.func();
@@ -554,8 +558,8 @@ impl<'a> Expand<'a> {
     }
 }
 
-/// Where each bit of the coordinates inside of an atom goes if what a lane holds side by side comes first, then lanes,
-/// warps, and the rest of the registers; `None` if bits of coordinates mix.
+/// The offset of each bit of the coordinates inside of an atom if the adjacent elements of a lane come first, then
+/// lanes, warps, and the rest of the registers; `None` if bits of coordinates mix.
 fn by_threads(layout: &Layout, most: u32) -> Option<Vec<i64>> {
     let atom = layout.atom();
     if !layout.is_disjoint() {

@@ -1,4 +1,4 @@
-//! Lets loads of loops run ahead: what an iteration reads is copied to shared memory while earlier iterations are computed.
+//! Pipelines loads of loops: the data of an iteration is copied to shared memory while earlier iterations are computed.
 //!
 //! ```text
 //! for i in lo..hi                               =>   if lo < hi { async_copy x, lo {buffer = 0, buffer_stages = [2]}, 0 }
@@ -11,16 +11,16 @@
 //!                                                      v1 = shared_dot acc, slot {buffers = [0, 1], buffer_stages = [2, 2]}
 //! ```
 //!
-//! A buffer becomes a multi-stage buffer of as many stages as iterations are on their way (`stages`). The instructions that say where a load
-//! reads (its *slice*) are computed for a later iteration: what a loop carries for them, such as pointers that are moved, is
-//! carried once more, so many iterations ahead. Loads are taken whose elements reach a product; in a loop that says `stages`
-//! itself, all. A load whose elements go straight to shared memory is replaced there; of any other the threads copy to
-//! places of their own and read them back.
+//! A buffer becomes a multi-stage buffer with one stage for each iteration in flight (`stages`). The instructions that
+//! compute where a load reads (its *slice*) are computed for a later iteration: values that a loop carries for them,
+//! such as pointers that are advanced, are carried a second time, that many iterations ahead. Selects loads whose
+//! elements reach a product; in a loop that specifies `stages` itself, all. A load whose elements go straight to shared
+//! memory is replaced there; of any other the threads copy to elements of their own and read them back.
 //!
-//! A product of warpgroups runs on while the next iteration begins ([`async_mma`]).
+//! A wgmma product remains in flight while the next iteration begins ([`async_mma`]).
 //!
-//! May assume a lowered kernel without places. Guarantees the same results: only memory that the loop does not write is
-//! read ahead, and nothing in it that orders memory.
+//! Requires a lowered kernel without offsets. Guarantees the same results: only memory that the loop does not write is
+//! read ahead, and only if nothing in the loop orders memory.
 
 pub mod async_mma;
 mod expand;
@@ -58,13 +58,13 @@ pub const PASS: Pass = Pass {
     run: Run::Kernel { run, verify: verify_lowered },
 };
 
-/// Without asynchronous copies a lane holds what it loads for the next iteration while it multiplies: at most so many bytes, a
-/// quarter of the registers of a lane that has 256.
+/// Without asynchronous copies a lane keeps the loads for the next iteration in registers while it multiplies: at most
+/// this many bytes, a quarter of the registers of a lane that has 256.
 const MOST_HELD: u32 = 256;
-/// It is stored while nobody reads that stage, so that more than two are of no use.
+/// They are stored while that stage is not read, so more than two are of no use.
 const STAGES_BY_REGISTERS: u32 = 2;
 
-/// The least bytes that an asynchronous copy takes at once.
+/// The fewest bytes of an asynchronous copy.
 const LEAST_BYTES: u32 = 4;
 
 fn run(kernel: &mut Kernel) {
@@ -72,17 +72,17 @@ fn run(kernel: &mut Kernel) {
         let Some(plan) = Look::new(kernel, id).and_then(|l| l.plan()) else { continue };
         let own = kernel.func().insts[id.1].attrs.int("stages").and_then(|n| u32::try_from(n).ok());
         let fits = plan.ahead() + 1;
-        // Lanes that hold the next iteration themselves have use for no more stages than that.
+        // Lanes that keep the next iteration in registers have no use for more stages than that.
         let most = if plan.by_registers { STAGES_BY_REGISTERS } else { u32::MAX };
         let fits = if plan.by_registers { plan.stages } else { fits };
-        // A kernel that only fits with fewer stages says so even where nothing asked for more.
+        // A kernel that fits only with fewer stages reports it even if no more were requested.
         let usual = Some(STAGES).filter(|_| kernel.options.most_stages < STAGES);
         let asked = own.or(kernel.options.stages).or(usual);
         if let Some(asked) = asked.filter(|n| fits < (*n).min(most)) {
             let loc = kernel.func().insts[id.1].loc;
             kernel.shortages.push(Shortage { loc, remedy: Remedy::Stages { asked, fits } });
         }
-        // A single stage is the loop as it is.
+        // With a single stage the loop is unchanged.
         if kernel.options.most_stages > 1 && (plan.ahead() > 0 || plan.by_registers) {
             Expand::new(kernel, plan).apply();
         }
@@ -103,12 +103,12 @@ fn loops(kernel: &Kernel, block: BlockId) -> Vec<(BlockId, InstId)> {
     out
 }
 
-/// A loop that is looked at.
+/// The analysis of a loop.
 struct Look<'a> {
     kernel: &'a Kernel,
     at: (BlockId, InstId),
     body: BlockId,
-    /// Iterations on their way, and whether the loop says so itself.
+    /// Iterations in flight, and whether the loop itself specifies them.
     stages: u32,
     own: bool,
     roots: Roots,
@@ -118,7 +118,7 @@ struct Look<'a> {
 }
 
 impl<'a> Look<'a> {
-    /// `None` if nothing of it may run ahead.
+    /// `None` if nothing in it may run ahead.
     fn new(kernel: &'a Kernel, at: (BlockId, InstId)) -> Option<Look<'a>> {
         let func = kernel.func();
         let inst = &func.insts[at.1];
@@ -161,7 +161,7 @@ impl<'a> Look<'a> {
                 taken.push(Taken { load: *i, target: self.target(*i) });
             }
         }
-        // What says where another load reads is needed at once.
+        // A load that computes where another load reads is needed at once.
         taken.retain(|t| !slice.contains(&t.load));
         if taken.is_empty() {
             return None;
@@ -197,14 +197,14 @@ impl<'a> Look<'a> {
         })
     }
 
-    /// Bytes that a thread holds of what is loaded.
+    /// Bytes of a load that a thread owns.
     fn held(&self, load: InstId) -> u32 {
         let Some(r) = self.kernel.func().insts[load].results.first() else { return 0 };
         let bytes = element_bytes(self.kernel.module.types.get(self.kernel.func().ty(*r)).elem()) as u32;
         self.kernel.layout(*r).map_or(0, |l| l.registers() as u32 * bytes)
     }
 
-    /// Whether a load can be an asynchronous copy, or read for a later iteration.
+    /// Returns true if a load can be an asynchronous copy, or be done for a later iteration.
     fn can_copy(&self, id: InstId) -> bool {
         let func = self.kernel.func();
         let inst = &func.insts[id];
@@ -214,28 +214,28 @@ impl<'a> Look<'a> {
         }
         let wide = access(&self.kernel.module, func, &self.axis, self.kernel.options.spec, inst)
             .is_some_and(|a| a.bytes * a.vector.min(self.vector(*r, &a)) >= LEAST_BYTES);
-        // What a lane holds in between may be as narrow as it likes.
+        // A load into registers may have any width.
         (wide || !self.kernel.options.spec.has_async_copy) && self.may_read(*place)
     }
 
-    /// Neighbours in memory that a thread holds in consecutive registers.
+    /// Neighbours in memory that a thread owns in consecutive registers.
     fn vector(&self, v: ValueId, a: &crate::analysis::coalesce::Access) -> u32 {
         let fastest = a.order.first().copied().unwrap_or(0);
         self.kernel.layout(v).map_or(1, |l| l.vector(fastest))
     }
 
-    /// Whether the loop leaves the memory behind a pointer or view as it is.
+    /// Returns true if the loop does not write the memory of a pointer or view.
     fn may_read(&self, place: ValueId) -> bool {
         let root = self.roots.get(place);
         self.written.iter().all(|w| root.is_some() && w.is_some() && *w != root)
     }
 
-    /// Adds what a value depends on inside of the loop; false if that cannot be computed ahead.
+    /// Adds the values on which a value depends inside of the loop; returns false if they cannot be computed ahead.
     fn needs(&self, v: ValueId, slice: &mut BTreeSet<InstId>, carried: &mut BTreeSet<usize>) -> bool {
         let func = self.kernel.func();
         match func.values[v].def {
             tk_tile::Def::Arg(block, n) if block == self.body => {
-                // The first is the number of the iteration.
+                // The first is the induction variable.
                 let Some(n) = (n as usize).checked_sub(1) else { return true };
                 if !carried.insert(n) {
                     return true;
@@ -261,7 +261,7 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// Whether the elements of a load become factors of a product in the loop.
+    /// Returns true if the elements of a load become operands of a product in the loop.
     fn reaches_product(&self, load: InstId) -> bool {
         let func = self.kernel.func();
         let mut values: BTreeSet<ValueId> = func.insts[load].results.iter().copied().collect();
@@ -286,8 +286,8 @@ impl<'a> Look<'a> {
         false
     }
 
-    /// Where the elements of a load go: to the buffer to which the next instruction that uses them stores them, if nothing
-    /// else does either.
+    /// The destination of the elements of a load: the buffer to which the next instruction that uses them stores them,
+    /// if nothing else uses either.
     fn target(&self, load: InstId) -> Target {
         let func = self.kernel.func();
         let Some(r) = func.insts[load].results.first().copied() else { return Target::Own };
@@ -304,7 +304,7 @@ impl<'a> Look<'a> {
         let others = zero
             && all.iter().filter(|i| **i != store).all(|i| {
                 let (reads, writes) = touched(&func.insts[*i]);
-                // Who reads a multi-stage buffer of an inner loop has the number of a stage of that one.
+                // A read of a multi-stage buffer of an inner loop has a stage of that loop.
                 let free = buffers(&func.insts[*i]).iter().all(|b| b.stages.is_none());
                 let knows_stages = free
                     && matches!(
@@ -320,7 +320,7 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// Whether neighbours in memory lie together in a buffer, as many as a copy takes at least.
+    /// Returns true if neighbours in memory are adjacent in a buffer, as many as a copy moves at least.
     fn is_wide(&self, v: ValueId, placement: &Placement) -> bool {
         let ty = self.kernel.module.types.get(self.kernel.func().ty(v));
         let (Some(layout), Some(shape)) = (self.kernel.layout(v), ty.shape()) else { return false };
@@ -335,7 +335,8 @@ impl<'a> Look<'a> {
         i64::from(vector) * bytes >= i64::from(LEAST_BYTES) || !self.kernel.options.spec.has_async_copy
     }
 
-    /// The iterations that shared memory has room for, beside what else is kept there while the loop runs; at least one.
+    /// The number of iterations for which shared memory has room, beside what is live there while the loop runs; at
+    /// least one.
     fn fitting(&self, taken: &[Taken]) -> u32 {
         let func = self.kernel.func();
         let multi_stage_buffers: Vec<usize> = taken.iter().filter_map(|t| t.target.buffer()).collect();

@@ -1,19 +1,21 @@
-//! Lets an iteration read the first factors of the next one, so that matrix instructions never wait for shared memory.
+//! Prefetches the first operands of the next iteration into registers, so that matrix instructions do not wait for
+//! shared memory.
 //!
 //! ```text
-//! async_wait; barrier                            v1, v2 = fragments slot {start = 16}       a, b: carried
-//! v3 = mma acc, slot {buffers, k = 32}     =>    v4 = mma acc, a, b {k = 16}
+//! async_wait; barrier                            v1, v2 = fragments slot {start = 16}       a, b: loop-carried
+//! v3 = mma acc, slot {a, b, k = 32}        =>    v4 = mma acc, a, b {k = 16}
 //! copies                                         async_wait; barrier
 //!                                                v5, v6 = fragments next slot {start = 0}   the next a, b
 //!                                                copies
 //!                                                v3 = mma v4, v1, v2 {k = 16}
 //! ```
 //!
-//! The factors of each instruction are read while the instructions before it multiply; the wait for the copies of the next
-//! iteration, and for the other warps, stands in front of the last instructions of this one, which are all on their way then.
+//! The operands of each instruction are read while earlier instructions multiply; the wait for the copies of the next
+//! iteration, and for the other warps, is before the last instructions of this one, whose operands have all been read
+//! then.
 //!
-//! May assume a loop whose copies run ahead ([`super::expand`]). A stage of a multi-stage buffer is filled behind the barrier of an iteration
-//! that comes after its last read, as without this.
+//! Requires a loop whose copies run ahead ([`super::expand`]). A stage of a multi-stage buffer is filled after the
+//! barrier of an iteration that comes after its last read, as without this.
 
 use tk_ops::scalar::Scalar;
 use tk_ops::{ControlOp, CreateOp, DType, ElementwiseOp, Op};
@@ -26,15 +28,16 @@ use crate::ir::op::{AsyncWait, Barrier, Fragments, GpuOp, Mma, MmaOperand, Produ
 use crate::ir::shared_access::touched;
 use crate::layout::cut;
 
-/// The least iterations on their way: while one is multiplied, the first factors of the next are read, and one is copied.
+/// The fewest iterations in flight: while one is multiplied, the first operands of the next are read, and one is
+/// copied.
 const LEAST_STAGES: u32 = 3;
 
-/// Registers of an accumulator with which no second program fits beside a large one, so that the registers for factors that
-/// are read ahead cost nothing. On an H200, 128 x 256 x 32 on 8 warps, with 128 of them, goes from 360 to 444 TFLOP/s; with
-/// 64 of them, 128 x 128 x 64 falls from 385 to 265.
+/// Registers of an accumulator with which no second program fits beside a large one, so that the registers for
+/// prefetched operands cost nothing. On an H200, 128 x 256 x 32 on 8 warps, with 128 of them, goes from 360 to 444
+/// TFLOP/s; with 64 of them, 128 x 128 x 64 falls from 385 to 265.
 const MANY: usize = 128;
 
-/// A product that is taken apart.
+/// A product that is split into its instructions.
 #[derive(Clone, Debug)]
 pub struct OperandPrefetch {
     product: InstId,
@@ -42,15 +45,15 @@ pub struct OperandPrefetch {
     own: u32,
     /// Instructions along K.
     steps: u32,
-    /// What one instruction multiplies of each factor.
+    /// The part of each operand that one instruction multiplies.
     parts: [(TypeId, LayoutId); 2],
     acc: (TypeId, LayoutId),
-    /// The factors that an iteration finds.
+    /// The operands that an iteration begins with.
     pub carried: Vec<ValueId>,
 }
 
 impl Expand<'_> {
-    /// The product of the loop, if it is the only thing that needs shared memory.
+    /// The product of the loop, if it is the only user of shared memory.
     pub(crate) fn prefetch(&mut self) -> Option<OperandPrefetch> {
         let (body, stages) = (self.plan.body, self.plan.stages);
         let func = self.kernel.func();
@@ -75,7 +78,7 @@ impl Expand<'_> {
         let own = 1u32 << tiles.matrix.k;
         let steps = k / own;
         let held = self.kernel.layout(acc).map_or(0, |l| l.registers());
-        // A group reads its factors by itself.
+        // A warpgroup reads its operands itself.
         let long = !tiles.matrix.is_group()
             && steps > 1
             && cut(k).repeats == 1
@@ -102,7 +105,7 @@ impl Expand<'_> {
         Some(OperandPrefetch { product, own, steps, parts, acc, carried })
     }
 
-    /// The first factors of the first iteration; of none if it does not come.
+    /// The first operands of the first iteration; zeros if it is not executed.
     pub(crate) fn first_operands(
         &mut self,
         block: BlockId,
@@ -125,7 +128,8 @@ impl Expand<'_> {
         self.add(block, inst, &results).1
     }
 
-    /// The instructions of the product of an iteration; gives what is ahead, and the factors of the next iteration.
+    /// The instructions of the product of an iteration; returns the slice ahead, and the operands of the next
+    /// iteration.
     pub(crate) fn multiply(
         &mut self,
         prefetch: &OperandPrefetch,
@@ -158,7 +162,7 @@ impl Expand<'_> {
         (ahead, next)
     }
 
-    /// The stage of the next iteration; that of this one if there is no next, since it has been filled.
+    /// The stage of the next iteration; that of this one if it is the last, since it has been filled.
     fn next_stage(&mut self, block: BlockId, slot: ValueId) -> ValueId {
         let args = self.kernel.func().blocks[self.plan.body].args.clone();
         let Some(iv) = args.first().copied() else { return slot };
@@ -167,7 +171,7 @@ impl Expand<'_> {
         self.compute(block, ElementwiseOp::Select, &[comes, behind, slot], DType::I32)
     }
 
-    /// Waits until all copies of all threads but the last groups have arrived.
+    /// Waits until all copies of all threads except the last groups are complete.
     fn arrive(&mut self, block: BlockId, pending: u32) {
         self.gpu(block, AsyncWait { pending }, &[], &[]);
         self.gpu(block, Barrier {}, &[], &[]);
@@ -181,7 +185,7 @@ impl Expand<'_> {
         self.add(block, inst, &[(ty, layout)]).1.first().copied().unwrap_or(ValueId(0))
     }
 
-    /// What one instruction multiplies of both factors.
+    /// The parts of both operands that one instruction multiplies.
     fn read(
         &mut self,
         block: BlockId,

@@ -1,14 +1,14 @@
-//! Owns loads that run ahead on machines without asynchronous copies: lanes hold what the next iteration reads while this one is
-//! computed, and store it where nobody reads meanwhile.
+//! Pipelines loads on targets without asynchronous copies: lanes keep the data of the next iteration in registers while
+//! this one is computed, and store it to a stage that is not being read.
 //!
 //! ```text
 //! for i { a = load i            x = if any { load first }; store x to stage 0
 //!         store a           =>  for i { barrier; x = if comes { load i + step }
-//!         barrier                       multiply what lies in this stage
+//!         barrier                       multiply this stage
 //!         multiply }                    store x to the other stage }
 //! ```
 //!
-//! May assume a plan with at most two stages. Guarantees that nothing is read for an iteration that does not come.
+//! Requires a plan with at most two stages. Guarantees that nothing is read for an iteration that is not executed.
 
 use tk_tile::{BlockId, Inst, ValueId};
 
@@ -29,7 +29,7 @@ impl Expand<'_> {
         loaded
     }
 
-    /// Stores what was loaded, the last of these values, to a stage.
+    /// Stores the loaded values, the last of these, to a stage.
     pub(super) fn store(&mut self, block: BlockId, next: &mut Vec<ValueId>, stage: ValueId, ahead: bool) {
         let loaded = next.split_off(next.len().saturating_sub(self.copies.len()));
         for (n, v) in loaded.into_iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Lets a warp of its own bring the factors of products, tile by tile, while the others multiply.
+//! Moves TMA loads of operands of products to a producer warp, while the other warps multiply.
 //!
 //! ```text
 //! for i in lo..hi, acc                    v1 = is_producer_warp
@@ -18,19 +18,20 @@
 //!                                         }
 //! ```
 //!
-//! A *TMA pipeline* is a multi-stage buffer with two barriers for each stage, which count arrivals: one says that a stage is full, the other
-//! that nobody reads it any more. The producer waits for the second and fills, the others wait for the first and release.
-//! The producer runs the program with everything left out but what says where it copies from, so it runs ahead as far as
-//! the multi-stage buffer is long, from the end of one tile of the result into the next one too. Loops that follow each other share a multi-stage buffer,
-//! if their stages have the same sizes.
+//! A *TMA pipeline* is a multi-stage buffer with two mbarriers for each stage: one completes when the stage is full,
+//! the other when all consumers have released it. The producer waits for the second and fills, the consumers wait for
+//! the first and release. The producer runs the program reduced to what computes the addresses of its loads, so it runs
+//! ahead by as many stages as the buffer has, also from the end of one tile of the result into the next. Consecutive
+//! loops share a multi-stage buffer if their stages have the same sizes.
 //!
-//! Taken are loads of whole tiles of a matrix that the launch knows ([`maps`]) in a loop, for a product of groups in the same block, whose lines the copy
-//! engine can bring as the product reads them ([`crate::analysis::wgmma_shared`]): neighbours along the last dimension, which has stride 1,
-//! address and other strides multiples of 16 bytes, extents and strides above 0, and 0 outside; unless the loop says `specialize = false`. What says where they begin must be numbers that no
-//! product or store takes part in.
+//! Applies to loads of whole tiles of a matrix that the launch knows ([`maps`]) in a loop, for a wgmma product in the
+//! same block, whose lines TMA can place as the product reads them ([`crate::analysis::wgmma_shared`]): neighbours
+//! along the last dimension, which has stride 1, address and other strides multiples of 16 bytes, extents and strides
+//! above 0, and 0 out of bounds; unless the loop says `specialize = false`. The positions of the loads must not depend
+//! on a product or store.
 //!
-//! May assume a lowered kernel without places. Guarantees the same results: only memory that the kernel does not write is
-//! read ahead, and there is nothing in it that orders memory or stops.
+//! Requires a lowered kernel without offsets. Guarantees the same results: only memory that the kernel does not write
+//! is read ahead, and only if nothing in the kernel orders memory or stops.
 
 mod slice;
 mod split;
@@ -67,7 +68,7 @@ pub const PASS: Pass = Pass {
     run: Run::Kernel { run, verify: verify_lowered },
 };
 
-/// Bytes of which a tensor map wants address and strides to be multiples.
+/// The alignment of address and strides of a tensor map, in bytes.
 const ALIGNED: u32 = 16;
 
 /// A load that the producer does.
@@ -80,18 +81,18 @@ struct Taken {
     span: u32,
 }
 
-/// A product and what is brought for it.
+/// A product and its loads.
 #[derive(Clone, Debug)]
 struct Feed {
     product: InstId,
-    /// The block in which all of it stands, and the loop that it belongs to.
+    /// The block that contains all of it, and the loop to which it belongs.
     block: BlockId,
     at: (BlockId, InstId),
     taken: Vec<Taken>,
     in_flight: Option<async_mma::AsyncMma>,
 }
 
-/// Stages that are brought again and again, in loops that follow each other.
+/// Stages that are filled repeatedly, in consecutive loops.
 #[derive(Clone, Debug)]
 struct PlannedPipeline {
     feeds: Vec<Feed>,
@@ -110,8 +111,9 @@ impl PlannedPipeline {
         self.feeds.first().map_or(0, |f| f.taken.iter().map(bytes).sum::<u64>()) + u64::from(BARRIERS)
     }
 
-    /// Whether a feed has stages of the same sizes, and its loop begins when the others have ended. What two products in one
-    /// loop need is sent in the order of the loads and received in that of the products, so these do not share.
+    /// Returns true if a feed has stages of the same sizes, and its loop begins when the others have ended. The stages
+    /// of two products in one loop are committed in the order of the loads and waited for in that of the products, so
+    /// these do not share.
     fn takes(&self, kernel: &Kernel, feed: &Feed) -> bool {
         let func = kernel.func();
         let sizes = |f: &Feed| -> Vec<u32> {
@@ -128,20 +130,20 @@ impl PlannedPipeline {
     }
 }
 
-/// The bytes that a buffer takes.
+/// The bytes of a buffer with its alignment.
 fn placed(buffer: &Buffer) -> u64 {
     buffer.bytes.next_multiple_of(ALIGN).into()
 }
 
-/// What is known of the values of a kernel.
+/// The facts about the values of a kernel.
 pub(crate) struct Known {
-    /// From which parameter they come.
+    /// The parameters from which they derive.
     pub roots: Roots,
     axes: AxisInfo,
 }
 
 impl Known {
-    /// Of a kernel.
+    /// Analyses a kernel.
     pub fn new(kernel: &Kernel) -> Known {
         let func = kernel.func();
         let axes = AxisInfo::new(&kernel.module, func, &kernel.options.facts);
@@ -151,7 +153,7 @@ impl Known {
 
 fn run(kernel: &mut Kernel) {
     let spec = kernel.options.spec;
-    // The warp that brings tiles is one more.
+    // The producer is an additional warp.
     let fits = kernel.options.threads().count() + spec.warp_size <= spec.max_threads;
     if !spec.has_tma || !spec.has_async_mma || !fits || !may_run_ahead(kernel) {
         return;
@@ -204,7 +206,7 @@ fn run(kernel: &mut Kernel) {
     }
 }
 
-/// Whether nothing in a kernel minds when memory is read and written.
+/// Returns true if no instruction of a kernel restricts when memory is read and written.
 pub(crate) fn may_run_ahead(kernel: &Kernel) -> bool {
     let func = kernel.func();
     walk::insts(func)
@@ -213,7 +215,7 @@ pub(crate) fn may_run_ahead(kernel: &Kernel) -> bool {
         .all(|op| !orders_memory(op) && op != Op::Control(ControlOp::Print))
 }
 
-/// The loops of a block with their bodies, inner ones too.
+/// The loops of a block with their bodies, including inner loops.
 fn loops(kernel: &Kernel, block: BlockId) -> Vec<((BlockId, InstId), BlockId)> {
     let func = kernel.func();
     let mut out = vec![];
@@ -227,7 +229,7 @@ fn loops(kernel: &Kernel, block: BlockId) -> Vec<((BlockId, InstId), BlockId)> {
     out
 }
 
-/// A product of groups of a loop, if all of its factors that the loop loads can be brought.
+/// A wgmma product of a loop, if TMA can load all of its operands that the loop loads.
 fn feed(
     kernel: &Kernel,
     known: &Known,
@@ -245,7 +247,7 @@ fn feed(
     for (side, operand) in [&mma.a, &mma.b].into_iter().enumerate() {
         let MmaOperand::Shared { buffer: BufferRef { buffer, .. }, bases, .. } = operand else { continue };
         let buffer = *buffer;
-        // Both factors may be one.
+        // Both operands may be the same.
         if taken.iter().any(|t: &Taken| t.buffer == buffer) {
             continue;
         }
@@ -271,7 +273,7 @@ fn feed(
     (!taken.is_empty()).then_some(Feed { product, block, at, taken, in_flight: None })
 }
 
-/// Whether TMA can do a load.
+/// Returns true if TMA can do a load.
 fn can_bring(kernel: &Kernel, known: &Known, load: InstId, store: InstId, span: u32) -> bool {
     let func = kernel.func();
     let inst = &func.insts[load];
@@ -292,7 +294,7 @@ fn can_bring(kernel: &Kernel, known: &Known, load: InstId, store: InstId, span: 
     in_order && unwritten && other_of(kernel, load).is_none()
 }
 
-/// The matrix behind a view, if TMA can reach a tile of it that begins at a row and a column.
+/// The matrix of a view, if TMA can access a tile of it that begins at a row and a column.
 pub(crate) fn mapped(
     kernel: &Kernel,
     known: &Known,
@@ -304,13 +306,13 @@ pub(crate) fn mapped(
     let narrow = |v: ValueId| {
         kernel.module.types.get(func.ty(v)).dtype().is_some_and(|d| d.is_int() && d.bits() <= 32)
     };
-    // In front of a range of rows there are rows, which are not outside.
+    // Before a range of rows are other rows, which are not out of bounds.
     let ranged = matrix.axes.iter().any(|a| a.taken == Part::Range);
     let begins = !ranged || known.axes.tile(row).natural;
     (is_mapped(kernel, &matrix) && narrow(row) && narrow(column) && begins).then_some(matrix)
 }
 
-/// Whether a kernel may write to the memory of a parameter.
+/// Returns true if a kernel may write to the memory of a parameter.
 fn writes(kernel: &Kernel, roots: &Roots, root: ValueId) -> bool {
     let func = kernel.func();
     walk::insts(func).into_iter().any(|i| {
@@ -322,7 +324,7 @@ fn writes(kernel: &Kernel, roots: &Roots, root: ValueId) -> bool {
     })
 }
 
-/// Whether it is known of every launch that a tensor map describes a matrix.
+/// Returns true if a tensor map can describe a matrix in every launch.
 fn is_mapped(kernel: &Kernel, matrix: &Matrix) -> bool {
     let fact = |w: Word| match w {
         Word::Passed(i) => kernel.options.facts.get(i).copied().unwrap_or_default(),
@@ -351,14 +353,14 @@ fn is_mapped(kernel: &Kernel, matrix: &Matrix) -> bool {
     })
 }
 
-/// The iterations that a loop wants on their way.
+/// The requested number of iterations in flight.
 fn asked(kernel: &Kernel, feed: &Feed) -> u32 {
     let own = kernel.func().insts[feed.at.1].attrs.int("stages").and_then(|n| u32::try_from(n).ok());
     own.or(kernel.options.stages).unwrap_or(STAGES)
 }
 
-/// The stages that shared memory has room for, beside what else is needed until the last loop around the products ends and
-/// what other multi-stage buffers take.
+/// The stages for which shared memory has room, beside what is live until the last loop around the products ends and
+/// what other multi-stage buffers need.
 fn room(kernel: &Kernel, multi_stage: &PlannedPipeline, others: &[PlannedPipeline]) -> u32 {
     let func = kernel.func();
     let ends = walk::insts(func).into_iter().enumerate().filter_map(|(start, i)| {
@@ -378,7 +380,7 @@ fn room(kernel: &Kernel, multi_stage: &PlannedPipeline, others: &[PlannedPipelin
         .filter(|(b, life)| !apart.contains(b) && life.is_some_and(|(from, _)| from <= end));
     let taken: u64 = alive.filter_map(|(b, _)| kernel.buffers.get(b)).map(placed).sum();
     let taken = taken + others.iter().map(|r| u64::from(r.stages) * r.stage(kernel)).sum::<u64>();
-    // Stages begin where their order repeats.
+    // The alignment of stages is the period of their order.
     let slack = u64::from(wgmma_shared::WIDEST_PATTERN);
     let left = u64::from(kernel.options.spec.shared_bytes).saturating_sub(taken + slack);
     u32::try_from(left / multi_stage.stage(kernel)).unwrap_or(u32::MAX)

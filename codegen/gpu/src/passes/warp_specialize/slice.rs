@@ -1,7 +1,7 @@
-//! Owns the part of a kernel that says where and how often loads read.
+//! Computes the slice of a kernel that determines where and how often loads read.
 //!
-//! Guarantees that a slice is made of loops, branches, and scalar operations that only compute or read memory that the kernel
-//! does not write.
+//! Guarantees that a slice consists of loops, branches, and scalar operations that only compute or read memory that the
+//! kernel does not write.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use super::writes;
 use crate::analysis::provenance::Roots;
 use crate::ir::kernel::Kernel;
 
-/// Instructions, and which values loops and branches carry for them.
+/// Instructions, and the values that loops and branches carry for them.
 #[derive(Clone, Debug, Default)]
 pub struct Part {
     /// The instructions.
@@ -24,18 +24,18 @@ pub struct Part {
     pub carried: BTreeSet<(InstId, usize)>,
 }
 
-/// What may be part of a slice.
+/// The instructions that may be part of a slice.
 pub struct Slice {
-    /// Which instruction owns each block.
+    /// The instruction that owns each block.
     owner: Vec<Option<InstId>>,
     /// The block of each instruction.
     home: Vec<Option<BlockId>>,
-    /// Which instructions may be done by one thread ahead of the others.
+    /// The instructions that one thread may execute ahead of the others.
     allowed: BTreeSet<InstId>,
 }
 
 impl Slice {
-    /// Of a kernel.
+    /// Analyses a kernel.
     pub fn new(kernel: &Kernel, roots: &Roots) -> Slice {
         let func = kernel.func();
         let mut slice = Slice {
@@ -75,12 +75,12 @@ impl Slice {
         }
     }
 
-    /// Whether it is known without the rest of the program where and how often a load reads.
+    /// Returns true if a slice determines where and how often a load reads.
     pub fn reaches(&self, func: &Func, load: InstId) -> bool {
         self.load(func, load, &mut Part::default())
     }
 
-    /// The part of the program that says so of all of these.
+    /// The slice of all these loads.
     pub fn of(&self, func: &Func, loads: impl Iterator<Item = InstId>) -> Part {
         let mut part = Part::default();
         for load in loads {
@@ -116,7 +116,7 @@ impl Slice {
         }
     }
 
-    /// A value that a loop or branch gives.
+    /// Adds a result of a loop or branch.
     fn carried(&self, func: &Func, owner: InstId, k: usize, part: &mut Part) -> bool {
         if !part.carried.insert((owner, k)) {
             return true;
@@ -129,7 +129,7 @@ impl Slice {
         begins.into_iter().chain(ends).all(|v| self.value(func, v, part)) && self.control(func, owner, part)
     }
 
-    /// How often a loop runs, or which branch is taken.
+    /// Adds what determines the iterations of a loop, or the branch that is taken.
     fn control(&self, func: &Func, owner: InstId, part: &mut Part) -> bool {
         if !part.insts.insert(owner) {
             return true;
@@ -143,7 +143,7 @@ impl Slice {
         inst.operands.iter().take(count).all(|v| self.value(func, *v, part)) && self.around(func, owner, part)
     }
 
-    /// The loops and branches around an instruction.
+    /// Adds the loops and branches around an instruction.
     fn around(&self, func: &Func, inst: InstId, part: &mut Part) -> bool {
         let Some(block) = self.home.get(inst.index()).copied().flatten() else { return false };
         let owner = self.owner.get(block.index()).copied().flatten();

@@ -1,7 +1,7 @@
-//! Owns the change of a kernel into what brings factors and what multiplies them.
+//! Splits a kernel into a producer, which loads operands, and consumers, which multiply them.
 //!
-//! May assume feeds whose loads are part of a slice. Guarantees that both sides count the same iterations: the producer opens and
-//! sends a stage where the others receive one.
+//! Requires feeds whose loads are part of a slice. Guarantees that both sides count the same iterations: the producer
+//! acquires and commits a stage where the consumers wait for one.
 
 use std::collections::BTreeMap;
 
@@ -20,16 +20,16 @@ use crate::ir::op::{
     ProducerAcquire, ProducerCommit, TmaBox, TmaLoad,
 };
 
-/// Values of the producer by those of the program.
+/// The values of the producer for those of the program.
 type Renamed = BTreeMap<ValueId, ValueId>;
 
 /// A feed with the multi-stage buffer that it uses.
 struct TmaPipeline<'a> {
     feed: &'a Feed,
-    /// The buffer of the barriers.
+    /// The buffer of the mbarriers.
     barriers: usize,
     stages: u32,
-    /// The multi-stage buffers, in the order of what the feed takes.
+    /// The multi-stage buffers, in the order of the loads of the feed.
     multi_stage_buffers: Vec<usize>,
 }
 
@@ -76,7 +76,7 @@ fn func(kernel: &mut Kernel) -> &mut tk_tile::Func {
     &mut kernel.module.funcs[FuncId(0)]
 }
 
-/// Makes multi-stage buffers of the buffers of the first feed, for all feeds of a multi-stage buffer.
+/// Makes the buffers of the first feed multi-stage buffers, for all feeds that share them.
 fn tma_pipelines<'a>(kernel: &mut Kernel, multi_stage: &'a PlannedPipeline) -> Vec<TmaPipeline<'a>> {
     let multi_stage_buffers: Vec<usize> =
         multi_stage.feeds.first().map_or(vec![], |f| f.taken.iter().map(|t| t.buffer).collect());
@@ -102,7 +102,7 @@ struct Bring<'a> {
 }
 
 impl Bring<'_> {
-    /// The part of a block that is in the slice, behind what a new block has.
+    /// The part of a block that is in the slice, appended to a new block.
     fn block(&mut self, old: BlockId, new: BlockId, renamed: &mut Renamed) {
         for i in self.edit.kernel.func().blocks[old].insts.clone() {
             if self.slice.insts.contains(&i) {
@@ -191,7 +191,7 @@ impl Bring<'_> {
     }
 }
 
-/// The side that multiplies: stages come, and are released when their product is done.
+/// The consumers: they wait for stages, and release each when its product is complete.
 fn receive(edit: &mut Edit<'_>, tma_pipeline: &TmaPipeline<'_>, (body, rest): (BlockId, BlockId)) {
     let feed = tma_pipeline.feed;
     edit.loc = edit.kernel.func().insts[feed.product].loc;
@@ -204,7 +204,7 @@ fn receive(edit: &mut Edit<'_>, tma_pipeline: &TmaPipeline<'_>, (body, rest): (B
             let receive = edit.inst_of(ConsumerWait { pipeline });
             let stage = edit.first(feed.block, receive, i32);
             let inst = &mut edit.func().insts[i];
-            // The multi-stage buffer of each side that is brought.
+            // The multi-stage buffer of each operand that is loaded.
             let staged = |operand: &mut MmaOperand| {
                 let MmaOperand::Shared { buffer, .. } = operand else { return };
                 let mut taken = feed.taken.iter().zip(&tma_pipeline.multi_stage_buffers);
@@ -229,7 +229,7 @@ fn receive(edit: &mut Edit<'_>, tma_pipeline: &TmaPipeline<'_>, (body, rest): (B
     let waited = in_flight.wait(edit, feed.block, in_flight.result, 1);
     edit.func().insts[end].operands.iter_mut().filter(|v| **v == in_flight.result).for_each(|v| *v = waited);
     let id = feed.at.1;
-    // What stood in the body of the kernel stands in a branch of it now.
+    // The former body of the kernel is now in a branch.
     let outer = if feed.at.0 == body { rest } else { feed.at.0 };
     let iv = edit.kernel.func().blocks[feed.block].args.first().copied();
     let lo = edit.kernel.func().insts[id].operands.first().copied();

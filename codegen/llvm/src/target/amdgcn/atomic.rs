@@ -1,8 +1,8 @@
-//! Owns atomic operations of AMD GPUs: one instruction where there is one, a loop of compare-and-swap elsewhere.
+//! Emits atomic operations of AMD GPUs: one instruction where it exists, a CAS loop otherwise.
 //!
-//! May assume addresses that are multiples of the size of an element, in memory that only this device caches. Guarantees what
-//! the interpreter leaves in memory, but for one thing: `add` of f32 is the instruction, which may take subnormal numbers
-//! for zeros.
+//! Requires addresses that are multiples of the size of an element, in memory that only this device caches. Guarantees
+//! the interpreter's result in memory, with one exception: `add` of f32 is the instruction, which may flush subnormal
+//! numbers to zero.
 
 use inkwell::values::{BasicValueEnum, IntValue};
 use tk_ops::{AtomicOp, DType};
@@ -12,7 +12,7 @@ use crate::emit::{Emit, Res, bug};
 use crate::target::swap::{Swaps, bits, code, element};
 use crate::target::{Atomic, Space};
 
-/// What LLVM calls an operation on a type that is one instruction; `None` for a loop.
+/// LLVM's name of an operation on a type that is one instruction; `None` for a loop.
 fn instruction(op: AtomicOp, d: DType) -> Option<&'static str> {
     let whole = matches!(bits(d), 32 | 64);
     Some(match op {
@@ -31,7 +31,7 @@ fn instruction(op: AtomicOp, d: DType) -> Option<&'static str> {
     })
 }
 
-/// The order as LLVM has it.
+/// LLVM's name of the order.
 fn order(a: &Atomic<'_, '_>) -> &'static str {
     match (a.op, a.order) {
         (_, "relaxed") => "monotonic",
@@ -43,7 +43,7 @@ fn order(a: &Atomic<'_, '_>) -> &'static str {
     }
 }
 
-/// The scope as LLVM has it.
+/// LLVM's name of the scope.
 fn scope(a: &Atomic<'_, '_>) -> &'static str {
     match a.scope {
         "block" => "workgroup",

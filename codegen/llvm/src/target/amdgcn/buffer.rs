@@ -1,9 +1,9 @@
-//! Owns masked accesses by buffer instructions: an address that all lanes share, 32 bits of each lane behind it, and a bound
-//! that the hardware checks. A lane that is left out gets an offset behind the bound, so there is no branch: loads give 0
-//! there, stores do nothing.
+//! Emits masked accesses as buffer instructions: a uniform address, a 32-bit offset of each lane, and a bound that the
+//! hardware checks. A masked lane has an offset beyond the bound, so no branch is needed: its loads return 0, its
+//! stores do nothing.
 //!
-//! May assume distances below 2^30 ([`Near`]). The words of a descriptor are those of the manuals of CDNA3 and RDNA3, "Buffer
-//! resource descriptor".
+//! Requires distances below 2^30 ([`Near`]). The words of a descriptor are those of the manuals of CDNA3 and RDNA3,
+//! "Buffer resource descriptor".
 
 use inkwell::AddressSpace;
 use inkwell::types::BasicTypeEnum;
@@ -15,19 +15,19 @@ use crate::emit::value::{vector_of, word};
 use crate::emit::{Emit, Res};
 use crate::target::{Access, Near, Space};
 
-/// The bound, in bytes: every distance is below, and [`OUTSIDE`] is not.
+/// The bound, in bytes: every distance is below it, and [`OUTSIDE`] is not.
 const BOUND: u32 = 0x7FFF_FFFE;
-/// The offset of a lane that is left out.
+/// The offset of a masked lane.
 const OUTSIDE: u32 = 0x8000_0000;
 
-/// The last word of a descriptor: which components an element has, and its format, one of 32 bits; neither changes what an
-/// instruction without a format moves.
+/// The last word of a descriptor: the components of an element, and its format, one of 32 bits; neither affects
+/// instructions without a format.
 const PLAIN: u32 = 7 << 12 | 4 << 15;
-/// Of RDNA besides: a bit that must be set, and that only the offset is compared with the bound.
+/// For RDNA in addition: a bit that must be set, and that only the offset is compared with the bound.
 const PLAIN_RDNA: u32 = PLAIN | 1 << 24 | 3 << 28;
 
-/// How caches are used by what is not needed again, as LLVM chooses for plain accesses that are not temporal
-/// (`SIMemoryLegalizer`): bits for `glc` or `sc0`, `slc` or `nt`, `dlc`.
+/// The cache policy of streaming accesses, as LLVM chooses for plain nontemporal accesses (`SIMemoryLegalizer`): bits
+/// for `glc` or `sc0`, `slc` or `nt`, `dlc`.
 fn streamed(spec: &TargetSpec, stores: bool) -> u32 {
     let (first, second, third) = (1, 2, 4);
     match spec.name {
@@ -42,7 +42,7 @@ fn streamed(spec: &TargetSpec, stores: bool) -> u32 {
 type Bounded<'a, 'c> = (&'a Access<'c>, Near<'c>, IntValue<'c>);
 
 impl<'c> Amdgcn<'c> {
-    /// The operands behind the data: descriptor, offset of the lane, offset of all lanes, how caches are used.
+    /// The operands after the data: descriptor, offset of the lane, uniform offset, cache policy.
     fn bounded(
         &self,
         e: &Emit<'_, 'c>,
@@ -105,7 +105,7 @@ impl<'c> Amdgcn<'c> {
     }
 }
 
-/// Whether a value is known to have no bit set.
+/// Returns true if a value is known to have no bit set.
 fn is_zero(x: &BasicValueEnum<'_>) -> bool {
     match x {
         BasicValueEnum::IntValue(x) => x.get_zero_extended_constant() == Some(0),

@@ -1,4 +1,4 @@
-//! Owns matrix instructions of AMD GPUs: MFMA of CDNA, WMMA of RDNA.
+//! Emits matrix instructions of AMD GPUs: MFMA of CDNA, WMMA of RDNA.
 
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::BasicValueEnum;
@@ -13,7 +13,7 @@ use crate::target::request::Product;
 /// Log2 of the rows and elements along K of the instructions for 8-bit integers of CDNA2.
 const SHORT: u32 = 8;
 
-/// The intrinsic for an instruction, without `llvm.amdgcn.`: names of instructions that CDNA3 brought have a dot in front of
+/// The intrinsic of an instruction, without `llvm.amdgcn.`: names of instructions that CDNA3 added have a dot before
 /// the type.
 fn name(matrix: &Matrix, [factor, other]: [DType; 2]) -> String {
     let sum = match matrix.sum {
@@ -42,7 +42,7 @@ fn name(matrix: &Matrix, [factor, other]: [DType; 2]) -> String {
 }
 
 impl<'c> Amdgcn<'c> {
-    /// The words of a factor in the type that the instruction takes.
+    /// The words of an operand in the type of the instruction.
     fn factor(
         &self,
         e: &Emit<'_, 'c>,
@@ -98,7 +98,7 @@ impl<'c> Amdgcn<'c> {
                 vec![bit(x.is_signed()), a, bit(y.is_signed()), b, c, bit(false)]
             }
             (Form::Wmma, false) => vec![a, b, c],
-            // Nothing is broadcast or permuted on the way.
+            // No broadcast or permutation of the operands.
             (Form::Mfma | Form::Quads, _) => {
                 let none = e.int(0).into();
                 vec![a, b, c, none, none, none]

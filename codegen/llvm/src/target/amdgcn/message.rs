@@ -1,4 +1,4 @@
-//! Owns how programs on AMD GPUs reach control memory, vote, and meet other programs.
+//! Accesses control memory, votes, and synchronizes with other programs on AMD GPUs.
 
 use inkwell::IntPredicate;
 use inkwell::values::IntValue;
@@ -51,7 +51,7 @@ impl<'c> Speaks<'c> for Amdgcn<'c> {
         Ok(flag.into_int_value())
     }
 
-    /// Warps have no vote together: one word of shared memory is cleared, marked by whom it holds for, and read.
+    /// Warps have no common vote: one word of shared memory is cleared, set by threads for which it is true, and read.
     fn any(&self, e: &Emit<'_, 'c>, holds: IntValue<'c>) -> Res<IntValue<'c>> {
         let b = e.builder;
         let Some(buffer) = e.kernel.vote else { return bug("warps have no buffer to vote through") };

@@ -1,4 +1,4 @@
-//! Modules of AMDGPU: what makes a function a kernel of GCN.
+//! Modules of AMDGPU: the attributes that make a function a kernel of GCN.
 
 use inkwell::attributes::AttributeLoc;
 use inkwell::context::Context;
@@ -16,7 +16,7 @@ use crate::target::GpuModule;
 /// LLVM's number of the calling convention of kernels.
 const AMDGPU_KERNEL: u32 = 91;
 
-/// What a kernel does not need of what the system could pass it: a launch passes the arguments and nothing else.
+/// The inputs that the system could pass to a kernel and that it does not need: a launch passes only the arguments.
 const NOT_PASSED: [&str; 13] = [
     "amdgpu-no-completion-action",
     "amdgpu-no-default-queue",
@@ -35,12 +35,12 @@ const NOT_PASSED: [&str; 13] = [
 
 impl<'c> GpuModule<'c> for Amdgcn<'c> {
     const ASSEMBLES: bool = true;
-    // Functions that were inlined everywhere are left in the module.
+    // Functions that were inlined everywhere remain in the module.
     const LAST_PASSES: &'static str = ",globaldce";
 
     fn processor(kernel: &Kernel) -> Processor {
         Target::initialize_amd_gpu(&InitializationConfig::default());
-        // A block on two compute units would wait at barriers for its accesses to device memory too.
+        // A block on two compute units would also wait for its accesses to device memory at barriers.
         let features = if kernel.options.spec.has_rdna { "+cumode" } else { "" };
         Processor {
             triple: "amdgcn-amd-amdhsa".to_string(),
@@ -64,7 +64,8 @@ impl<'c> GpuModule<'c> for Amdgcn<'c> {
             ("amdgpu-flat-work-group-size", format!("{threads},{threads}")),
             ("uniform-work-group-size", "true".to_string()),
             ("amdgpu-implicitarg-num-bytes", "0".to_string()),
-            // Memory that was allocated for the device is not shared finely: its atomic additions of floats are instructions.
+            // Memory that was allocated for the device is not fine-grained: its atomic additions of floats are
+            // instructions.
             ("amdgpu-unsafe-fp-atomics", "true".to_string()),
             ("target-cpu", kernel.options.spec.name.to_string()),
         ];

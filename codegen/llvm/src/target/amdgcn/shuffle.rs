@@ -1,12 +1,12 @@
-//! Owns how lanes of a wave read registers of others: the cheapest instruction for each pattern.
+//! Emits reads of registers of other lanes of a wave: the cheapest instruction for each pattern.
 //!
-//! What stays within sixteen lanes is an operand of an ordinary instruction (DPP) or two, what stays within 32 goes through
-//! the crossbar of shared memory with the pattern in the instruction (`ds_swizzle`), everything else through it with a number
-//! for each lane (`ds_bpermute`). Codes of DPP are those of the manuals of CDNA3 and RDNA3, "DPP".
+//! An exchange within sixteen lanes is one or two operands of ordinary instructions (DPP), one within 32 goes through
+//! the crossbar of shared memory with the pattern in the instruction (`ds_swizzle`), any other through it with a lane
+//! number for each lane (`ds_bpermute`). Codes of DPP are those of the manuals of CDNA3 and RDNA3, "DPP".
 //!
-//! Every one of these reads lanes that must be active, so it has to be convergent in LLVM's IR and in its machine code.
-//! `v_permlanex16_b32` of RDNA is not in LLVM 19: MachineSink moves it into the branch where its result is used, in which
-//! the other row of lanes is off (llvm-project #142962).
+//! All of these read lanes that must be active, so they must be convergent in LLVM's IR and in its machine code.
+//! `v_permlanex16_b32` of RDNA is not in LLVM 19: MachineSink moves it into the branch where its result is used, in
+//! which the other row of lanes is inactive (llvm-project #142962).
 
 use inkwell::IntPredicate;
 use inkwell::values::IntValue;
@@ -29,14 +29,14 @@ const ROTATE_8: u32 = 0x128;
 /// DPP of RDNA: lane `i` of sixteen reads lane `i ^ n`.
 const XOR: u32 = 0x160;
 
-/// The operands of DPP, one after the other, that exchange lanes whose numbers differ in these bits; `None` if it takes
-/// something else.
+/// The operands of DPP, one after the other, that exchange lanes whose numbers differ in these bits; `None` if DPP
+/// cannot do it.
 fn exchange(bits: u32, has_rdna: bool) -> Option<Vec<u32>> {
     let inside = |bits: u32| quad([0, 1, 2, 3].map(|n| n ^ bits));
     Some(match bits {
         1..=3 => vec![inside(bits)],
         n if has_rdna && n < 16 => vec![XOR | n],
-        // Reversed eight lanes are exchanged by 7.
+        // Reversing eight lanes exchanges them by 7.
         4..=6 => vec![HALF_MIRROR, inside(bits ^ 7)],
         7 => vec![HALF_MIRROR],
         8 => vec![ROTATE_8],
@@ -89,7 +89,7 @@ impl<'c> Amdgcn<'c> {
             return list.into_iter().try_fold(value, |x, code| self.dpp(e, x, code));
         }
         if bits < 32 {
-            // All bits of the number of the lane count, none is set, these are inverted.
+            // All bits of the lane number are kept, none is set, these are inverted.
             let pattern = e.int(0x1F | bits << 10);
             let name = "llvm.amdgcn.ds.swizzle";
             return Ok(self.given(e, name, &[], &[value.into(), pattern.into()])?.into_int_value());
@@ -116,7 +116,7 @@ impl<'c> Amdgcn<'c> {
 mod tests {
     use super::*;
 
-    /// Which lane of sixteen a lane reads, by the manual's text on each operand.
+    /// The lane of sixteen that a lane reads, by the manual's text on each operand.
     fn reads(code: u32, lane: u32) -> u32 {
         match code {
             0..=0xFF => lane & !3 | code >> (2 * (lane & 3)) & 3,

@@ -1,6 +1,6 @@
-//! Owns functions of IR text that are inlined where they are called: whatever has a scope of synchronization.
+//! Functions of IR text that are inlined at their calls: operations with a synchronization scope.
 //!
-//! Guarantees one definition of each in a module, and that none is left behind the passes.
+//! Guarantees one definition of each in a module, and that none is left after the passes.
 
 use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::Linkage;
@@ -13,7 +13,7 @@ use crate::emit::{Emit, Res, Stop, bug};
 pub struct Function {
     /// The name.
     pub name: String,
-    /// The definition, and declarations of what it calls.
+    /// The definition, and declarations of the functions that it calls.
     pub ir: String,
 }
 
@@ -24,13 +24,13 @@ impl Function {
     }
 }
 
-/// A scope as it is written in front of an order; that of the whole system is not.
+/// A scope as it is written before an order; empty for the whole system.
 fn scope(name: &str) -> String {
     if name.is_empty() { String::new() } else { format!("syncscope(\"{name}\") ") }
 }
 
-/// All threads of a program meet, and what one of them has written before others see behind it. A program of one warp
-/// executes together; only what LLVM moves must be kept.
+/// A barrier of all threads of a program, after which their earlier writes are visible. A program of one warp runs in
+/// lockstep; only moves by LLVM must be prevented.
 pub fn meeting(is_alone: bool) -> Function {
     let (scope, barrier) = if is_alone { ("wavefront", "wave.barrier") } else { ("workgroup", "s.barrier") };
     let body = format!(
@@ -42,7 +42,7 @@ pub fn meeting(is_alone: bool) -> Function {
     made
 }
 
-/// What this thread has written is there for all of a scope.
+/// Releases writes of this thread to a scope.
 pub fn release(of: &str) -> Function {
     let body = format!("  fence {}release\n  ret void\n", scope(of));
     Function::new(format!("tk.release.{of}"), "void", "", &body)
@@ -55,14 +55,14 @@ pub fn increment() -> Function {
     Function::new("tk.shared.increment".into(), "void", "ptr addrspace(3) %at", body)
 }
 
-/// Sets the lowest bit of an i32 in shared memory; several threads may at once.
+/// Sets the lowest bit of an i32 in shared memory; several threads may do so at once.
 pub fn mark() -> Function {
     let body =
         "  %old = atomicrmw or ptr addrspace(3) %at, i32 1 syncscope(\"workgroup\") monotonic\n  ret void\n";
     Function::new("tk.shared.mark".into(), "void", "ptr addrspace(3) %at", body)
 }
 
-/// An operation in memory of the device that gives the old value: `add`, `xchg`, `fadd` of `i32`, `double`.
+/// An operation in device memory that returns the old value: `add`, `xchg`, `fadd` of `i32`, `double`.
 pub fn modify(op: &str, ty: &str, order: &str, of: &str) -> Function {
     let name = format!("tk.atomic.{op}.{ty}.{order}.{of}");
     let scope = scope(of);
@@ -71,7 +71,7 @@ pub fn modify(op: &str, ty: &str, order: &str, of: &str) -> Function {
     Function::new(name, ty, &format!("ptr addrspace(1) %at, {ty} %x"), &body)
 }
 
-/// Compares and swaps, in this order if they are the same and with what is left of it for a load otherwise; gives what was there.
+/// Compares and swaps, with this order on success and its load part on failure; returns the old value.
 pub fn swap(ty: &str, order: &str, of: &str) -> Function {
     let name = format!("tk.atomic.cas.{ty}.{order}.{of}");
     let scope = scope(of);
@@ -86,7 +86,7 @@ pub fn swap(ty: &str, order: &str, of: &str) -> Function {
     Function::new(name, ty, &format!("ptr addrspace(1) %at, {ty} %old, {ty} %new"), &body)
 }
 
-/// Loads in an order; `bytes` is the size of the type.
+/// Loads with an order; `bytes` is the size of the type.
 pub fn load(ty: &str, bytes: u32, order: &str, of: &str) -> Function {
     let name = format!("tk.atomic.load.{ty}.{order}.{of}");
     let scope = scope(of);
@@ -96,7 +96,7 @@ pub fn load(ty: &str, bytes: u32, order: &str, of: &str) -> Function {
     Function::new(name, ty, "ptr addrspace(1) %at", &body)
 }
 
-/// Stores in an order.
+/// Stores with an order.
 pub fn store(ty: &str, bytes: u32, order: &str, of: &str) -> Function {
     let name = format!("tk.atomic.store.{ty}.{order}.{of}");
     let scope = scope(of);

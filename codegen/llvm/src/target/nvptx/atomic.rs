@@ -1,7 +1,7 @@
-//! Owns atomic operations of NVIDIA GPUs: one instruction where there is one, a loop of compare-and-swap elsewhere.
+//! Emits atomic operations of NVIDIA GPUs: one instruction where it exists, a CAS loop otherwise.
 //!
-//! May assume addresses that are multiples of the size of an element. Guarantees what the interpreter leaves in memory,
-//! but for one thing: `add` of f32 is the instruction, which takes subnormal numbers for zeros.
+//! Requires addresses that are multiples of the size of an element. Guarantees the interpreter's result in memory, with
+//! one exception: `add` of f32 is the instruction, which flushes subnormal numbers to zero.
 
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, IntValue};
@@ -13,7 +13,7 @@ use crate::emit::{Emit, Res, bug};
 use crate::target::Atomic;
 use crate::target::swap::{Swaps, bits, code, element};
 
-/// How an operation on a type is done.
+/// The implementation of an operation on a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     /// An instruction of this name that takes the value: `add.u32`.
@@ -22,12 +22,12 @@ enum Form {
     Cas,
     /// A plain load or store with an order.
     Access,
-    /// Compares and swaps until nobody came between.
+    /// A CAS loop.
     Loop,
 }
 
-/// The table of operations and types. Instructions are those of PTX 7.0, which `sm_80` has, and `add` of bf16, which came
-/// later.
+/// The implementation of each operation and type. Instructions are those of PTX 7.0, which `sm_80` has, and `add` of
+/// bf16, which came later.
 fn form(op: AtomicOp, d: DType, has_bf16_add: bool) -> Form {
     let (bits, signed) = (bits(d), d.is_signed());
     let integer = |narrow: [&'static str; 2]| match bits {
@@ -59,7 +59,7 @@ fn form(op: AtomicOp, d: DType, has_bf16_add: bool) -> Form {
         AtomicOp::Max if d.is_int() => integer(["max.u32", "max.u64"]),
         AtomicOp::Min if d.is_int() && signed => integer(["min.s32", "min.s64"]),
         AtomicOp::Min if d.is_int() => integer(["min.u32", "min.u64"]),
-        // The instructions know no floats.
+        // The instructions do not support floats.
         AtomicOp::Max | AtomicOp::Min => Form::Loop,
         AtomicOp::And => integer(["and.b32", "and.b64"]),
         AtomicOp::Or => integer(["or.b32", "or.b64"]),
@@ -67,7 +67,7 @@ fn form(op: AtomicOp, d: DType, has_bf16_add: bool) -> Form {
     }
 }
 
-/// Order and scope as PTX spells them: `acq_rel.gpu`.
+/// Order and scope in PTX syntax: `acq_rel.gpu`.
 fn semantics(a: &Atomic<'_, '_>) -> String {
     let order = match (a.op, a.order) {
         (_, "relaxed") => "relaxed",
@@ -86,7 +86,7 @@ fn scope(a: &Atomic<'_, '_>) -> &'static str {
     }
 }
 
-/// The register that holds so many bits.
+/// The constraint letter of a register of this many bits.
 fn letter(bits: u32) -> &'static str {
     match bits {
         8 | 16 => "h",
@@ -148,7 +148,7 @@ impl<'c> Nvptx<'c> {
 
 impl<'c> Swaps<'c> for Nvptx<'c> {
     fn swapped_bits(&self, element: u32) -> u32 {
-        // There is no `cas` of a byte.
+        // `cas` does not support a byte.
         if element == 8 { 32 } else { element }
     }
 

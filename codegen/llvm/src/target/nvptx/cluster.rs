@@ -1,8 +1,8 @@
-//! Owns programs of several blocks ([`tk_gpu::passes::cluster`]).
+//! Emits programs of several blocks ([`tk_gpu::passes::cluster`]).
 //!
-//! May assume that the launch has the blocks of a program next to each other on axis 0. Guarantees that no block writes to
-//! the memory of one that has not begun: all arrive when they begin, and wait before they write the first time. None ends
-//! while another one writes to it, since a barrier of the schedule stands between a store and who reads it.
+//! Requires that the blocks of a program are adjacent on axis 0 of the launch. Guarantees that no block writes to the
+//! memory of one that has not begun: all arrive when they begin, and wait before their first write. None ends while
+//! another one writes to it, since a barrier of the schedule is between a store and its reads.
 
 use inkwell::values::{BasicValueEnum, IntValue};
 
@@ -35,7 +35,7 @@ pub fn store(blocks: u32, predicate: &str, suffix: &str, offset: i64, values: &s
 }
 
 impl<'c> Nvptx<'c> {
-    /// Stores words in the memory of all blocks, where they count for the barrier of the block.
+    /// Stores words in the memory of all blocks, where they count for the mbarrier of the block.
     pub(super) fn post_to_all(
         &self,
         e: &Emit<'_, 'c>,

@@ -1,4 +1,4 @@
-//! Owns matrix instructions of warpgroups of NVIDIA GPUs: `wgmma`.
+//! Emits `wgmma`: matrix instructions of warpgroups of NVIDIA GPUs.
 
 use inkwell::values::{BasicValueEnum, IntValue};
 
@@ -7,12 +7,13 @@ use super::{Kind, Nvptx};
 use crate::emit::{Emit, Res};
 use crate::target::request::{Left, Lies, WgmmaOperands};
 
-/// Bits of an address that a descriptor holds, and how many of them it leaves out below.
+/// The address bits in a descriptor, and the number of low bits that it omits.
 const ADDRESS: u64 = 0x3FFFF;
 const LEFT_OUT: u64 = 4;
 
-/// What a descriptor says but the address: from one chunk of 16 bytes to the next (16 where lines are whole, the swizzle atom where
-/// neighbours are across K), from eight lines to the next, and the exclusive or (PTX manual, "Matrix Descriptor Format").
+/// The descriptor without the address: the stride between chunks of 16 bytes (16 where lines are whole, that between
+/// swizzle atoms where neighbours are across K), the stride between groups of eight lines, and the swizzle (PTX manual,
+/// "Matrix Descriptor Format").
 pub fn descriptor(lies: &Lies<'_>) -> u64 {
     let p = lies.swizzled;
     let leading = if p.across { u64::from(p.swizzle_atom) } else { 16 };
@@ -89,7 +90,7 @@ impl<'c> Nvptx<'c> {
             let d = list(step.sums, what.sums());
             text +=
                 &format!("wgmma.mma_async.sync.aligned.m64n{columns}k{depth}.{sum}.{x}.{y} {d}, {a}, {b}, p");
-            // Factors keep their signs; those of 16 bits say whether neighbours are across K.
+            // Operands keep their signs; 16-bit ones state whether neighbours are across K.
             if !matrix.sum.is_int() {
                 text += ", 1, 1";
             }
@@ -106,7 +107,7 @@ impl<'c> Nvptx<'c> {
         self.asm(e, &text, &constraints.join(","), &types, &inputs, Kind::Meeting)
     }
 
-    /// The sums go through the wait, so that nothing that reads them moves in front of it.
+    /// The accumulators pass through the wait, so that no read of them moves before it.
     pub(super) fn wgmma_wait(
         &self,
         e: &Emit<'_, 'c>,

@@ -1,11 +1,11 @@
-//! PTX instructions that LLVM 19 has as intrinsics, called as such.
+//! Emits PTX instructions that are intrinsics of LLVM 19.
 //!
 //! Not used although LLVM has them, measured with `ptxas` 12.9 on the kernels of `tests/machine` (docs/performance.md,
 //! "Intrinsics of NVPTX"):
 //!
-//! - `ldmatrix`, `mbarrier.init` and `cp.async` take pointers of 64 bits. Our addresses in shared memory are numbers of 32 bits
-//!   with an offset in the instruction; as pointers they are widened, and offsets become additions. `ldmatrix` costs attention on
-//!   sm_80 3,880 instructions instead of 3,760, `mbarrier.init` each of the products on sm_90a 8 more.
+//! - `ldmatrix`, `mbarrier.init` and `cp.async` take 64-bit pointers. Our addresses in shared memory are 32-bit numbers
+//!   with an offset in the instruction; as pointers they are extended, and offsets become additions. `ldmatrix` costs
+//!   attention on sm_80 3,880 instructions instead of 3,760, `mbarrier.init` each of the products on sm_90a 8 more.
 //! - Copies of `cp.async` in loops have a predicate, which the intrinsic lacks: it would need a branch around it.
 //! - `bar.sync` with a number of threads: `llvm.nvvm.barrier` takes both numbers from registers, and
 //!   `llvm.nvvm.barrier.sync.cnt` is the form for threads that have diverged.
@@ -20,11 +20,12 @@ use crate::emit::{Emit, Res, bug};
 use crate::target::Lane;
 use crate::target::request::Product;
 
-/// The lanes of a warp that take part: all of them.
+/// The lane mask of a whole warp.
 const ALL: u64 = u32::MAX as u64;
 
 impl<'c> Nvptx<'c> {
-    /// Calls an intrinsic of this name. It is convergent, whatever LLVM's declaration says: threads execute it together.
+    /// Calls an intrinsic of this name. It is convergent, whatever LLVM's declaration says: threads execute it
+    /// together.
     pub(super) fn intrinsic(
         &self,
         e: &Emit<'_, 'c>,
@@ -41,7 +42,7 @@ impl<'c> Nvptx<'c> {
         Ok(call.try_as_basic_value().basic())
     }
 
-    /// The same of one that gives a value.
+    /// Calls an intrinsic that returns a value.
     pub(super) fn given(
         &self,
         e: &Emit<'_, 'c>,
@@ -54,7 +55,7 @@ impl<'c> Nvptx<'c> {
         }
     }
 
-    /// All lanes, as an operand.
+    /// The lane mask of a whole warp, as an operand.
     pub(super) fn all_lanes(&self, e: &Emit<'_, 'c>) -> BasicValueEnum<'c> {
         e.i32().const_int(ALL, false).into()
     }
@@ -71,7 +72,7 @@ impl<'c> Nvptx<'c> {
         Ok(self.given(e, &format!("shfl.sync.{mode}.i32"), &args)?.into_int_value())
     }
 
-    /// `mma.sync`, where LLVM has it for these types: f16 in pairs, doubles as they are, everything else in words of 32 bits.
+    /// `mma.sync`, if LLVM supports these types: f16 in pairs, f64 unchanged, all others in words of 32 bits.
     pub(super) fn mma_intrinsic(
         &self,
         e: &Emit<'_, 'c>,

@@ -1,4 +1,4 @@
-//! Owns matrix instructions of NVIDIA GPUs: `ldmatrix`, `mma.sync`, and the rounding that tf32 asks for.
+//! Emits matrix instructions of NVIDIA GPUs: `ldmatrix`, `mma.sync`, and the rounding that tf32 needs.
 
 use inkwell::values::{BasicValueEnum, IntValue};
 use tk_ops::DType;
@@ -20,7 +20,7 @@ impl<'c> Nvptx<'c> {
         let parts = Parts { count: matrices as usize, bits: 32 };
         let address = self.shared_address(e, address)?;
         let transposed = if transposed { ".trans" } else { "" };
-        // One register is a list, too.
+        // A single register is a list, too.
         let list = parts.operands(0);
         let list = if parts.count == 1 { format!("{{{list}}}") } else { list };
         let place = offset_text(parts.count, offset);
@@ -90,7 +90,7 @@ impl<'c> Nvptx<'c> {
     }
 }
 
-/// How a matrix instruction calls a type.
+/// The PTX name of a type in matrix instructions.
 pub(super) fn matrix_type(d: DType) -> &'static str {
     match d {
         DType::F32 => "f32",

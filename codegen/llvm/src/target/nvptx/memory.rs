@@ -1,6 +1,6 @@
-//! Owns accesses to memory of NVIDIA GPUs: up to 16 bytes of a thread at a time, with a predicate instead of a branch.
+//! Emits accesses to memory of NVIDIA GPUs: up to 16 bytes of a thread at a time, with a predicate instead of a branch.
 //!
-//! May assume accesses that are aligned to their size. Guarantees that nothing is touched where the predicate is false.
+//! Requires accesses that are aligned to their size. Guarantees that nothing is accessed where the predicate is false.
 
 use inkwell::values::{BasicValueEnum, IntValue};
 
@@ -16,7 +16,7 @@ const PARTS: usize = 4;
 /// The parts of a wide access: registers of the assembly.
 #[derive(Clone, Copy)]
 pub(super) struct Parts {
-    /// How many.
+    /// Their number.
     pub count: usize,
     /// Bits of each.
     pub bits: u32,
@@ -63,13 +63,13 @@ fn space_name(space: Space) -> (&'static str, &'static str) {
     }
 }
 
-/// What stands in an instruction for what is asked of the caches.
+/// The cache modifiers of an instruction.
 pub(super) struct Words {
-    /// Behind its name.
+    /// The modifier after its name.
     pub order: &'static str,
-    /// Behind the space.
+    /// The modifier after the space.
     pub mode: &'static str,
-    /// Behind that, where there is a policy.
+    /// The modifier after that, if it has a policy.
     pub hint: &'static str,
     /// The last operand.
     pub policy: &'static str,
@@ -91,7 +91,7 @@ impl Words {
     }
 }
 
-/// What a policy says of when lines go.
+/// The eviction priority of a policy.
 fn eviction(caching: Caching) -> Option<&'static str> {
     match caching.evict {
         _ if caching.level == Level::Volatile => None,
@@ -101,7 +101,7 @@ fn eviction(caching: Caching) -> Option<&'static str> {
     }
 }
 
-/// An instruction with the policy that it names. The assembler makes one constant of all that are alike.
+/// An instruction with the policy that it names. The assembler merges equal policies into one constant.
 pub(super) fn with_policy(caching: Caching, text: String) -> String {
     match eviction(caching) {
         Some(evict) => {
@@ -111,7 +111,7 @@ pub(super) fn with_policy(caching: Caching, text: String) -> String {
     }
 }
 
-/// The address in an operand, and bytes behind it.
+/// The address in an operand, and an offset in bytes.
 pub(super) fn offset_text(operand: usize, offset: i64) -> String {
     match offset {
         0 => format!("[${operand}]"),
@@ -121,7 +121,7 @@ pub(super) fn offset_text(operand: usize, offset: i64) -> String {
 }
 
 impl<'c> Nvptx<'c> {
-    /// Reads elements; `other` where the predicate is false.
+    /// Loads elements; `other` where the predicate is false.
     pub(super) fn read(
         &self,
         e: &Emit<'_, 'c>,
@@ -144,7 +144,7 @@ impl<'c> Nvptx<'c> {
             text = format!("@${} {text}", n + 1);
             letters.push("b".to_string());
             inputs.push(predicate.into());
-            // What is not loaded keeps what the output begins with.
+            // Elements that are not loaded keep the initial value of the output.
             letters.extend((0..n).map(|i| i.to_string()));
             inputs.extend(self.pack(e, parts, other)?);
         }
@@ -153,7 +153,7 @@ impl<'c> Nvptx<'c> {
         self.unpack(e, access, &words)
     }
 
-    /// Writes elements.
+    /// Stores elements.
     pub(super) fn put(
         &self,
         e: &Emit<'_, 'c>,
@@ -174,7 +174,7 @@ impl<'c> Nvptx<'c> {
         })
     }
 
-    /// Asks for the line of an access, as near as the source says.
+    /// Prefetches the line of an access, to the level that the source specifies.
     pub(super) fn ask_for(&self, e: &Emit<'_, 'c>, access: &Access<'c>) -> Res<()> {
         let level = if access.caching.level == Level::All { "L1" } else { "L2" };
         let (mut text, mut letters) =
@@ -188,12 +188,12 @@ impl<'c> Nvptx<'c> {
         self.asm(e, &text, &letters, &[], &inputs, Kind::Memory).map(|_| ())
     }
 
-    /// Begins to copy to shared memory, 0 without the predicate of `from`; nothing happens without that of `to`. Without a policy
-    /// for the L2: `ptxas` 12.9 and 13.0 forget its register in code for GPUs with clusters, which end such a kernel with an
-    /// illegal instruction (seen on an H200; fixed in 13.4).
+    /// Starts a copy to shared memory, of zeros without the predicate of `from`; nothing is copied without that of
+    /// `to`. Without a policy for the L2: `ptxas` 12.9 and 13.0 lose its register in code for GPUs with clusters, which
+    /// end such a kernel with an illegal instruction (seen on an H200; fixed in 13.4).
     pub(super) fn copy_ahead(&self, e: &Emit<'_, 'c>, from: &Access<'c>, to: &Access<'c>) -> Res<()> {
         let bytes = from.bytes * from.count;
-        // Only copies of 16 bytes go past the L1, where nobody looks for them.
+        // Only copies of 16 bytes bypass the L1, where they are not needed.
         let cache = if bytes == 16 { "cg" } else { "ca" };
         let (to_text, from_text) = (offset_text(0, to.offset), offset_text(1, from.offset));
         let mut text = format!("cp.async.{cache}.shared.global {to_text}, {from_text}, {bytes}");
@@ -252,8 +252,8 @@ impl<'c> Nvptx<'c> {
         Ok(out)
     }
 
-    /// Calls assembly that writes values: `text` makes it from what stands in front of an instruction with a predicate, the form
-    /// of an access, and its words. The addresses come first, each with the letter of its register.
+    /// Calls assembly that stores values: `text` builds it from the predicate prefix of an instruction, the form of an
+    /// access, and its words. The addresses come first, each with the letter of its register.
     pub(super) fn write(
         &self,
         e: &Emit<'_, 'c>,

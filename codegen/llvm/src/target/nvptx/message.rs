@@ -1,4 +1,4 @@
-//! Owns how programs on NVIDIA GPUs reach control memory, vote, and meet other programs.
+//! Accesses control memory, votes, and synchronizes with other programs on NVIDIA GPUs.
 
 use inkwell::IntPredicate;
 use inkwell::values::IntValue;

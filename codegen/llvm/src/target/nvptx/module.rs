@@ -1,4 +1,4 @@
-//! Modules of NVPTX: what makes a function a kernel of PTX, and the text of its assembly.
+//! Modules of NVPTX: the attributes that make a function a kernel of PTX, and the text of its assembly.
 
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::context::Context;
@@ -22,7 +22,7 @@ use crate::target::GpuModule;
 /// LLVM's number of the calling convention of kernels.
 const PTX_KERNEL: u32 = 71;
 
-/// Where a tensor map may begin: `CUtensorMap` of `cuda.h`.
+/// The alignment of a tensor map: `CUtensorMap` of `cuda.h`.
 const MAP_ALIGN: u32 = 64;
 
 impl<'c> GpuModule<'c> for Nvptx<'c> {
@@ -32,11 +32,11 @@ impl<'c> GpuModule<'c> for Nvptx<'c> {
     fn processor(kernel: &Kernel) -> Processor {
         Target::initialize_nvptx(&InitializationConfig::default());
         let name = kernel.options.spec.name;
-        // The oldest version that knows the target, and it has all that is emitted (`ptxas` refuses what it lacks): an older
-        // assembler and driver take it than what LLVM would choose.
+        // The oldest version that supports the target and all that is emitted (`ptxas` rejects the rest): it
+        // works with older assemblers and drivers than the version that LLVM would choose.
         let features = match name {
             "sm_90a" if multiplies_f8(kernel) => "+ptx84",
-            // Stores that arrive at a barrier.
+            // Stores that arrive at an mbarrier.
             "sm_90a" if kernel.options.blocks > 1 => "+ptx81",
             "sm_90a" => "+ptx80",
             // Policies of caches.
@@ -70,11 +70,11 @@ impl<'c> GpuModule<'c> for Nvptx<'c> {
         note("kernel", 1)?;
         note("reqntidx", kernel.block_threads())?;
         if kernel.options.registers.is_some() || tk_gpu::ir::warps::moves(kernel) {
-            // Otherwise the assembler does not know what lanes begin with.
+            // Otherwise the assembler does not know the initial number of registers of lanes.
             note("maxnreg", kernel.registers_of_launch())?;
         }
         if maps > 0 {
-            // They are passed by value and stay where the launch puts them.
+            // They are passed by value and stay in parameter memory.
             let bytes = context.i8_type().array_type(MAP_BYTES);
             for n in (first_map..).take(maps) {
                 let byval = Attribute::get_named_enum_kind_id("byval");
@@ -110,7 +110,7 @@ impl<'c> GpuModule<'c> for Nvptx<'c> {
     }
 }
 
-/// Whether a kernel multiplies matrices of 8-bit floats by an instruction.
+/// Returns true if a kernel multiplies matrices of 8-bit floats by an instruction.
 fn multiplies_f8(kernel: &Kernel) -> bool {
     let func = kernel.func();
     walk::insts(func).into_iter().map(|i| &func.insts[i]).any(
@@ -118,7 +118,7 @@ fn multiplies_f8(kernel: &Kernel) -> bool {
     )
 }
 
-/// Whether an access says when what it touches leaves the cache.
+/// Returns true if an access specifies when its data leaves the cache.
 fn evicts(kernel: &Kernel) -> bool {
     let func = kernel.func();
     let caching = |i: &Inst| match GpuOp::of(i) {
@@ -130,7 +130,7 @@ fn evicts(kernel: &Kernel) -> bool {
     walk::insts(func).into_iter().any(|i| caching(&func.insts[i]).evict != Evict::Normal)
 }
 
-/// Says of a kernel in PTX that its blocks are launched in clusters: a launch need not say it then. LLVM 19 has no form for it.
+/// Marks a kernel in PTX as launched in clusters: a launch need not specify it then. LLVM 19 has no form for it.
 fn clustered(asm: String, blocks: u32) -> String {
     const BEHIND: &str = "\n.reqntid ";
     let clusters = format!("\n.explicitcluster\n.reqnctapercluster {blocks}, 1, 1{BEHIND}");

@@ -1,7 +1,7 @@
-//! Owns barriers in shared memory that count bytes, and what TMA of Hopper brings and takes away.
+//! Emits mbarriers, and TMA loads and stores of Hopper.
 //!
-//! May assume addresses of barriers that a thread has begun and all others have heard of. Guarantees that what a wait has
-//! seen is there for the threads that waited.
+//! Requires addresses of mbarriers that a thread has initialized and all others know. Guarantees that data whose
+//! arrival a wait has observed is visible to the waiting threads.
 
 use inkwell::values::{BasicValueEnum, IntValue};
 
@@ -11,7 +11,7 @@ use crate::emit::{Emit, Res};
 use crate::target::PlacedBox;
 
 impl<'c> Nvptx<'c> {
-    /// Assembly about a barrier in shared memory.
+    /// Assembly on an mbarrier.
     fn phase(
         &self,
         e: &Emit<'_, 'c>,
@@ -26,29 +26,29 @@ impl<'c> Nvptx<'c> {
         self.asm(e, text, &format!("r{constraints}"), &[], &inputs, Kind::Meeting).map(|_| ())
     }
 
-    /// A barrier for so many arrivals begins.
+    /// Initializes an mbarrier for this many arrivals.
     pub(super) fn begin_phase(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, arrivals: u32) -> Res<()> {
         self.phase(e, &format!("mbarrier.init.shared::cta.b64 [$0], {arrivals};"), address, &[])
     }
 
-    /// All barriers have begun, for TMA too.
+    /// Makes all mbarriers visible, for TMA too.
     pub(super) fn show_phases(&self, e: &Emit<'_, 'c>) -> Res<()> {
         let text = "fence.mbarrier_init.release.cluster; fence.proxy.async.shared::cta;";
         self.asm(e, text, "", &[], &[], Kind::Memory).map(|_| ())
     }
 
-    /// Arrives, and says how many bytes will come.
+    /// Arrives, and announces the number of bytes.
     pub(super) fn expect_bytes(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, bytes: u32) -> Res<()> {
         let text = format!("mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], {bytes};");
         self.phase(e, &text, address, &[])
     }
 
-    /// Arrives where the predicate holds.
+    /// Arrives where the predicate is true.
     pub(super) fn arrive(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, predicate: IntValue<'c>) -> Res<()> {
         self.phase(e, "@$1 mbarrier.arrive.shared::cta.b64 _, [$0];", address, &[("b", predicate)])
     }
 
-    /// Waits until a phase with this parity is over.
+    /// Waits until a phase with this parity is complete.
     pub(super) fn wait_for_phase(
         &self,
         e: &Emit<'_, 'c>,
@@ -60,7 +60,7 @@ impl<'c> Nvptx<'c> {
         self.phase(e, text, address, &[("r", parity)])
     }
 
-    /// Begins to bring a box to shared memory, which counts for the barrier.
+    /// Starts a load of a box to shared memory, which counts for the mbarrier.
     pub(super) fn copy_box(&self, e: &Emit<'_, 'c>, what: &PlacedBox<'c>, barrier: IntValue<'c>) -> Res<()> {
         let PlacedBox { map, at, shared, caching } = what;
         let Words { hint, policy, .. } = Words::of(*caching);
@@ -77,7 +77,7 @@ impl<'c> Nvptx<'c> {
         self.asm(e, &with_policy(*caching, text), &constraints, &[], &inputs, Kind::Memory).map(|_| ())
     }
 
-    /// Begins to take a box away from shared memory.
+    /// Starts a store of a box from shared memory.
     pub(super) fn store_box(&self, e: &Emit<'_, 'c>, what: &PlacedBox<'c>) -> Res<()> {
         let PlacedBox { map, at, shared, caching } = what;
         let Words { hint, policy, .. } = Words::of(*caching);

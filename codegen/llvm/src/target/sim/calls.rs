@@ -1,4 +1,4 @@
-//! Calls of the simulator, and how values are passed to them in the frame of the kernel.
+//! Calls of the simulator, and the passing of values through the frame of the kernel.
 
 use inkwell::builder::Builder;
 use inkwell::module::Module;
@@ -20,7 +20,7 @@ impl Sim {
         messages.len() as u32 - 1
     }
 
-    /// The number of the place of the current instruction; -1 for none.
+    /// The number of the source position of the current instruction; -1 for none.
     pub(super) fn place<'c>(&self, e: &Emit<'_, 'c>) -> IntValue<'c> {
         let Some(loc) = self.loc.get() else { return e.i32().const_int(u64::MAX, true) };
         let mut locs = self.locs.borrow_mut();
@@ -31,7 +31,7 @@ impl Sim {
         e.int(n as u32)
     }
 
-    /// A copy of a box, and its barrier if it has one.
+    /// A copy of a box, and its mbarrier if it has one.
     pub(super) fn copy_box<'c>(
         &self,
         e: &Emit<'_, 'c>,
@@ -88,7 +88,7 @@ impl Sim {
         }
     }
 
-    /// A part of the frame of the kernel for the elements of one access.
+    /// Space in the frame of the kernel for the elements of one access.
     pub(super) fn room<'c>(&self, e: &Emit<'_, 'c>, access: &Access<'c>) -> Res<PointerValue<'c>> {
         let here = e.builder.get_insert_block();
         let entry = e.function.get_first_basic_block();
@@ -106,7 +106,7 @@ impl Sim {
         Ok(room)
     }
 
-    /// A part of the frame with these words.
+    /// Space in the frame with these words.
     pub(super) fn words_room<'c>(
         &self,
         e: &Emit<'_, 'c>,
@@ -121,7 +121,7 @@ impl Sim {
         Ok(room)
     }
 
-    /// The words of a part of the frame, of the types of these.
+    /// The words of a space in the frame, of the types of these.
     pub(super) fn words_back<'c>(
         &self,
         e: &Emit<'_, 'c>,
@@ -140,11 +140,11 @@ impl Sim {
         room: PointerValue<'c>,
         i: usize,
     ) -> Res<PointerValue<'c>> {
-        // SAFETY: the position is below the number of words of the room.
+        // SAFETY: the index is below the number of words of the space.
         Ok(unsafe { e.builder.build_in_bounds_gep(e.i32(), room, &[e.int(i as u32)], "")? })
     }
 
-    /// What describes a factor from so many bytes on.
+    /// The descriptor of an operand at an offset in bytes.
     pub(super) fn descriptor<'c>(&self, e: &Emit<'_, 'c>, lies: &Lies<'c>, offset: i64) -> Res<IntValue<'c>> {
         let (b, long) = (e.builder, e.context.i64_type());
         let address = b.build_int_add(lies.address, e.int(offset as u32), "")?;
@@ -160,7 +160,7 @@ impl Sim {
         room: PointerValue<'c>,
         i: usize,
     ) -> Res<PointerValue<'c>> {
-        // SAFETY: the position is below the number of elements of the room.
+        // SAFETY: the index is below the number of elements of the space.
         Ok(unsafe { e.builder.build_in_bounds_gep(access.ty, room, &[e.int(i as u32)], "")? })
     }
 
@@ -172,7 +172,7 @@ impl Sim {
         room: PointerValue<'c>,
         store: bool,
     ) -> Res<()> {
-        // The other way to write an address is tried here as well.
+        // The other form of an address is exercised here as well.
         let address = match access.near {
             Some(near) => e.builder.build_int_add(near.base, e.extend(near.distance, false)?, "")?,
             None => access.address,
@@ -196,7 +196,7 @@ impl Sim {
     }
 }
 
-/// Where a call goes.
+/// The position of a call.
 pub(super) struct Place<'a, 'c> {
     pub(super) context: &'c inkwell::context::Context,
     pub(super) builder: &'a Builder<'c>,
