@@ -1,6 +1,6 @@
 //! Owns line tables: which line of the source each instruction of a kernel comes from, for profilers and debuggers.
 //!
-//! May assume that places lie in the files of [`Lines`]; one that does not has no line. Guarantees that the code is the
+//! May assume that places lie in the files of [`SourceFiles`]; one that does not has no line. Guarantees that the code is the
 //! same with and without them, and that a table holds the names of files as they were given, never a folder of the machine.
 
 use std::cell::RefCell;
@@ -19,7 +19,7 @@ use tk_tile::Loc;
 
 /// The files of a program, in the order in which a [`Loc`] counts them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Lines {
+pub struct SourceFiles {
     /// Each with its lines.
     pub files: Vec<FileLines>,
 }
@@ -33,7 +33,7 @@ pub struct FileLines {
     pub starts: Vec<u32>,
 }
 
-impl Lines {
+impl SourceFiles {
     /// File, line and column of a place, both from 1, the column in bytes.
     fn position(&self, loc: Loc) -> Option<(&FileLines, u32, u32)> {
         let file = self.files.get(loc.file as usize)?;
@@ -76,7 +76,7 @@ const DIRECTIVES: c_uint = 3;
 pub struct LineTable<'a, 'c> {
     context: &'c Context,
     builder: LLVMDIBuilderRef,
-    lines: &'a Lines,
+    lines: &'a SourceFiles,
     subprogram: LLVMMetadataRef,
     /// The scope that stands for each file.
     scopes: RefCell<Vec<Option<LLVMMetadataRef>>>,
@@ -88,7 +88,7 @@ impl<'a, 'c> LineTable<'a, 'c> {
         context: &'c Context,
         module: &Module<'c>,
         function: FunctionValue<'c>,
-        lines: &'a Lines,
+        lines: &'a SourceFiles,
         first: Option<Loc>,
     ) -> Option<LineTable<'a, 'c>> {
         let (file, line, _) = lines.position(first?)?;
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn places_are_counted_from_one() {
         let file = FileLines { name: "a.tk".into(), starts: vec![0, 10, 11] };
-        let lines = Lines { files: vec![file] };
+        let lines = SourceFiles { files: vec![file] };
         let at = |file, start| {
             lines
                 .position(Loc { file, start, end: start })

@@ -79,10 +79,10 @@ pub(crate) fn optimise(module: &Module<'_>, machine: &TargetMachine, passes: &st
 /// A kernel as a function of the host.
 pub struct Hosted {
     /// What `extern "C"` code gets its context and arguments: see [`crate::sim`].
-    pub entry: crate::sim::Kernel,
+    pub entry: crate::sim::KernelFn,
     /// The parameters in order.
     pub params: Vec<Slot>,
-    /// What the launch describes to TMA: addresses of [`crate::sim::TensorMap`] are the last arguments.
+    /// What the launch describes to TMA: addresses of [`crate::sim::SimTensorMap`] are the last arguments.
     pub maps: Vec<TensorMap>,
     /// What calls refer to by number.
     pub tables: Tables,
@@ -155,8 +155,8 @@ fn generate(kernel: &Kernel) -> Res<Hosted> {
     }
     let address = engine.get_function_address(&symbol).map_err(|e| Stop::Bug(e.to_string()))?;
     linked(&engine)?;
-    // SAFETY: the function was made with the signature of `sim::Kernel`, and the engine keeps its code.
-    let entry = unsafe { std::mem::transmute::<usize, crate::sim::Kernel>(address) };
+    // SAFETY: the function was made with the signature of `sim::KernelFn`, and the engine keeps its code.
+    let entry = unsafe { std::mem::transmute::<usize, crate::sim::KernelFn>(address) };
     Ok(Hosted {
         entry,
         params: slots(kernel),

@@ -1,4 +1,4 @@
-//! Owns what goes into code generation and what comes out: [`Request`], [`Kernel`], [`Cubin`] as plain data.
+//! Owns what goes into code generation and what comes out: [`Request`], [`CompiledKernel`], [`Cubin`] as plain data.
 //!
 //! Guarantees that everything here depends on the request alone: no times, no paths of the machine that compiled.
 
@@ -23,8 +23,8 @@ pub struct Request<'a> {
     /// The machine.
     pub target: &'static TargetSpec,
     /// How a program is made.
-    pub shape: Shape,
-    /// What is known of the parameters, in the order of [`Kernel::params`]; of those behind the end, nothing is.
+    pub shape: ProgramShape,
+    /// What is known of the parameters, in the order of [`CompiledKernel::params`]; of those behind the end, nothing is.
     pub facts: Vec<ArgFacts>,
     /// The files that the places in the module refer to.
     pub sources: &'a SourceMap,
@@ -54,7 +54,7 @@ impl From<&LaunchOptions> for Asked {
 
 /// How a program is made for a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Shape {
+pub struct ProgramShape {
     /// Warps of a program, as many lanes each as the target says: a power of two, as layouts need, that the target has.
     pub warps: u32,
     /// Blocks that a program is divided among, where it can be ([`tk_gpu::passes::cluster`]).
@@ -65,12 +65,12 @@ pub struct Shape {
     pub registers: Option<u32>,
 }
 
-impl Shape {
+impl ProgramShape {
     /// The fewest registers to which a lane is limited: no kernel does with fewer than `ptxas` takes for addresses alone.
     const FEWEST: u32 = 24;
 
     /// What a program gets on a target for what was asked.
-    pub fn of(target: &TargetSpec, asked: Asked) -> Shape {
+    pub fn of(target: &TargetSpec, asked: Asked) -> ProgramShape {
         let most = target.max_threads / target.warp_size;
         let warps = u32::try_from(asked.warps).unwrap_or(most).clamp(1, most).next_power_of_two().min(most);
         let blocks = if target.has_clusters { blocks_for(asked.ctas) } else { 1 };
@@ -78,7 +78,7 @@ impl Shape {
         let held = asked.occupancy.map(|n| target.registers_of_launch(of_block.saturating_mul(n)));
         let registers = held.into_iter().chain(asked.max_regs).min();
         let registers = registers.map(|n| n.max(Self::FEWEST)).filter(|n| *n < target.registers);
-        Shape { warps, blocks, stages: asked.stages, registers }
+        ProgramShape { warps, blocks, stages: asked.stages, registers }
     }
 }
 
@@ -89,7 +89,7 @@ pub(crate) fn facts(of: &[tk_runtime::compile::ArgFacts]) -> Vec<ArgFacts> {
 
 /// The texts of the stages between tile IR and binary.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Stages {
+pub struct StageTexts {
     /// Who holds which element.
     pub layout: String,
     /// Pictures of the layouts in it, as SVG.
@@ -108,7 +108,7 @@ pub struct Stages {
 
 /// A kernel as text for the assembler, with what a launcher needs to know.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Kernel {
+pub struct CompiledKernel {
     /// The symbol.
     pub name: String,
     /// The machine that it is for.
@@ -120,7 +120,7 @@ pub struct Kernel {
     /// Blocks of a program, next to each other on axis 0.
     pub blocks_per_program: u32,
     /// The parameters in order.
-    pub params: Vec<Param>,
+    pub params: Vec<KernelParam>,
     /// What a launch describes to TMA: the very last parameters.
     pub maps: Vec<TensorMap>,
     /// What it may say. If it may, or if its programs meet, the address of control memory is its last parameter, behind
@@ -135,16 +135,16 @@ pub struct Kernel {
     /// What the linker reads, where LLVM assembles. What comes from the cache has none.
     pub object: Option<Vec<u8>>,
     /// What it went through, if that was asked for.
-    pub stages: Option<Stages>,
+    pub stages: Option<StageTexts>,
 }
 
 /// A parameter of a compiled kernel. A view is several: its address, extents and strides.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Param {
+pub struct KernelParam {
     /// Such as `x`, `x.shape[0]`, `x.strides[1]`.
     pub name: String,
     /// What it holds.
-    pub kind: ParamKind,
+    pub kind: KernelParamKind,
     /// The type of the number, or of the elements behind the address.
     pub dtype: DType,
 }
@@ -152,7 +152,7 @@ pub struct Param {
 /// What a parameter of a compiled kernel holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ParamKind {
+pub enum KernelParamKind {
     /// An address in the memory of the device.
     Pointer,
     /// A number of the kernel.

@@ -22,7 +22,7 @@ pub mod warp_specialize;
 use tk_tile::{FuncId, FuncKind, Module};
 
 use crate::ir::kernel::{CompileOptions, Kernel, Shortage};
-use crate::verify::VerifyError;
+use crate::verify::GpuVerifyError;
 
 /// A pass of the pipeline.
 #[derive(Clone, Copy, Debug)]
@@ -56,7 +56,7 @@ pub enum Run {
         /// Changes a kernel for which the verifier of the pass before it holds.
         run: fn(&mut Kernel),
         /// The invariants that hold after it.
-        verify: fn(&Kernel) -> Result<(), VerifyError>,
+        verify: fn(&Kernel) -> Result<(), GpuVerifyError>,
     },
 }
 

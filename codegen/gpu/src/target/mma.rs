@@ -10,7 +10,7 @@
 //! | `B` | `p` neighbours along K, then K from `4 p` on | K from `p` on (4 words), then columns 0 to 7 |
 //! | accumulator | 2 neighbouring columns, then row 8 | columns from 2 on (4 pairs), then rows 0 to 7 |
 //!
-//! That is [`Form::Quads`]. Warps of AMD hold rows and columns along lanes ([`Form::Mfma`], [`Form::Wmma`]; drawn in the
+//! That is [`FragmentForm::Quads`]. Warps of AMD hold rows and columns along lanes ([`FragmentForm::Mfma`], [`FragmentForm::Wmma`]; drawn in the
 //! chapters on matrix arithmetic of the manuals of CDNA3 and RDNA3). Those of 64 lanes are called with the factors
 //! exchanged, which turns the accumulator around: neighbours in a row are in one lane, and where K of the next product is
 //! along that row, they are its factor as they are held. Those of 32 lanes are not: a lane would have every second column, as
@@ -27,7 +27,7 @@
 //! | a factor | all of K | rows or columns; the upper half repeats the lower one |
 //! | accumulator | rows 2, 4 and 8 | columns, then row 1 |
 //!
-//! A *group* of four warps multiplies together ([`Matrix::warps`]): each has 16 of 64 rows, held as above; the columns of an
+//! A *group* of four warps multiplies together ([`MmaInstruction::warps`]): each has 16 of 64 rows, held as above; the columns of an
 //! instruction follow one another in registers, up to 256 of them. `B` lies in shared memory and `A` too, if it is not held
 //! as above ([`crate::analysis::wgmma_shared`]).
 //!
@@ -46,7 +46,7 @@ use crate::target::spec::TargetSpec;
 
 /// Which lane of a warp holds what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum FragmentForm {
     /// Four lanes share a row or a column.
     Quads,
     /// Each of 64 lanes has a row or a column; several share it along K.
@@ -55,23 +55,23 @@ pub enum Form {
     Wmma,
 }
 
-impl Form {
+impl FragmentForm {
     /// Whether instructions are called with the right factor in front.
     pub fn exchanges(self) -> bool {
         match self {
-            Form::Quads | Form::Wmma => false,
-            Form::Mfma => true,
+            FragmentForm::Quads | FragmentForm::Wmma => false,
+            FragmentForm::Mfma => true,
         }
     }
 }
 
 /// An instruction. Extents are logarithms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Matrix {
+pub struct MmaInstruction {
     /// Its extents, as it is called.
     pub name: &'static str,
     /// Which lane holds what.
-    pub form: Form,
+    pub form: FragmentForm,
     /// What the factors may hold.
     pub factors: &'static [DType],
     /// What it adds up in.
@@ -92,9 +92,9 @@ pub struct Matrix {
 }
 
 /// Halves.
-const HALF: Matrix = Matrix {
+const HALF: MmaInstruction = MmaInstruction {
     name: "m16n8k16",
-    form: Form::Quads,
+    form: FragmentForm::Quads,
     factors: &[DType::F16, DType::BF16],
     sum: DType::F32,
     m: 4,
@@ -105,59 +105,67 @@ const HALF: Matrix = Matrix {
     halves: false,
 };
 /// f32 of which only the bits of a tf32 count; three times, of parts of each, for `tf32x3`.
-const TF32: Matrix = Matrix { name: "m16n8k8", factors: &[DType::F32], k: 3, rounds: true, ..HALF };
+const TF32: MmaInstruction =
+    MmaInstruction { name: "m16n8k8", factors: &[DType::F32], k: 3, rounds: true, ..HALF };
 /// 8-bit integers.
-const INT8: Matrix =
-    Matrix { name: "m16n8k32", factors: &[DType::I8, DType::U8], sum: DType::I32, k: 5, ..HALF };
+const INT8: MmaInstruction =
+    MmaInstruction { name: "m16n8k32", factors: &[DType::I8, DType::U8], sum: DType::I32, k: 5, ..HALF };
 /// 8-bit floats.
-const F8: Matrix = Matrix { factors: &[DType::F8E4M3, DType::F8E5M2], sum: DType::F32, ..INT8 };
+const F8: MmaInstruction =
+    MmaInstruction { factors: &[DType::F8E4M3, DType::F8E5M2], sum: DType::F32, ..INT8 };
 /// Doubles.
-const F64: Matrix =
-    Matrix { name: "m8n8k4", factors: &[DType::F64], sum: DType::F64, m: 3, n: 3, k: 2, ..HALF };
+const F64: MmaInstruction =
+    MmaInstruction { name: "m8n8k4", factors: &[DType::F64], sum: DType::F64, m: 3, n: 3, k: 2, ..HALF };
 /// Those of warpgroups; `n` is the most columns. There is none for tf32: it would cut the bits of an f32 off where those
 /// of a warp are given rounded ones, which makes errors 2.6 times as large (on an H200, 1024^3 and K = 8192).
-const GROUP_HALF: Matrix = Matrix { name: "m64k16", m: 6, n: 8, warps: 2, ..HALF };
-const GROUP_INT8: Matrix =
-    Matrix { name: "m64k32", k: 5, factors: INT8.factors, sum: INT8.sum, ..GROUP_HALF };
-const GROUP_F8: Matrix = Matrix { factors: F8.factors, sum: F8.sum, ..GROUP_INT8 };
+const GROUP_HALF: MmaInstruction = MmaInstruction { name: "m64k16", m: 6, n: 8, warps: 2, ..HALF };
+const GROUP_INT8: MmaInstruction =
+    MmaInstruction { name: "m64k32", k: 5, factors: INT8.factors, sum: INT8.sum, ..GROUP_HALF };
+const GROUP_F8: MmaInstruction = MmaInstruction { factors: F8.factors, sum: F8.sum, ..GROUP_INT8 };
 
 /// Halves of warps of 64 lanes.
-const MFMA_HALF: Matrix = Matrix { name: "32x32x8", form: Form::Mfma, m: 5, n: 5, k: 3, ..HALF };
-const MFMA_HALF_SMALL: Matrix = Matrix { name: "16x16x16", m: 4, n: 4, k: 4, ..MFMA_HALF };
+const MFMA_HALF: MmaInstruction =
+    MmaInstruction { name: "32x32x8", form: FragmentForm::Mfma, m: 5, n: 5, k: 3, ..HALF };
+const MFMA_HALF_SMALL: MmaInstruction = MmaInstruction { name: "16x16x16", m: 4, n: 4, k: 4, ..MFMA_HALF };
 /// f32, all bits of which count.
-const MFMA_F32: Matrix = Matrix { name: "32x32x2", factors: &[DType::F32], k: 1, ..MFMA_HALF };
-const MFMA_F32_SMALL: Matrix = Matrix { name: "16x16x4", factors: &[DType::F32], k: 2, ..MFMA_HALF_SMALL };
+const MFMA_F32: MmaInstruction =
+    MmaInstruction { name: "32x32x2", factors: &[DType::F32], k: 1, ..MFMA_HALF };
+const MFMA_F32_SMALL: MmaInstruction =
+    MmaInstruction { name: "16x16x4", factors: &[DType::F32], k: 2, ..MFMA_HALF_SMALL };
 /// 8-bit integers with a sign, of the second and of the third generation.
-const MFMA_INT8: Matrix =
-    Matrix { name: "32x32x8", factors: &[DType::I8], sum: DType::I32, k: 3, ..MFMA_HALF };
-const MFMA_INT8_SMALL: Matrix = Matrix { name: "16x16x16", k: 4, m: 4, n: 4, ..MFMA_INT8 };
-const MFMA_INT8_LONG: Matrix = Matrix { name: "32x32x16", k: 4, ..MFMA_INT8 };
-const MFMA_INT8_LONG_SMALL: Matrix = Matrix { name: "16x16x32", k: 5, ..MFMA_INT8_SMALL };
+const MFMA_INT8: MmaInstruction =
+    MmaInstruction { name: "32x32x8", factors: &[DType::I8], sum: DType::I32, k: 3, ..MFMA_HALF };
+const MFMA_INT8_SMALL: MmaInstruction = MmaInstruction { name: "16x16x16", k: 4, m: 4, n: 4, ..MFMA_INT8 };
+const MFMA_INT8_LONG: MmaInstruction = MmaInstruction { name: "32x32x16", k: 4, ..MFMA_INT8 };
+const MFMA_INT8_LONG_SMALL: MmaInstruction = MmaInstruction { name: "16x16x32", k: 5, ..MFMA_INT8_SMALL };
 /// 8-bit floats of which no number is infinite; of others there is none, since its infinities are other numbers.
-const MFMA_F8: Matrix =
-    Matrix { name: "32x32x16", factors: &[DType::F8E4M3], k: 4, halves: true, ..MFMA_HALF };
-const MFMA_F8_SMALL: Matrix = Matrix { name: "16x16x32", m: 4, n: 4, k: 5, ..MFMA_F8 };
+const MFMA_F8: MmaInstruction =
+    MmaInstruction { name: "32x32x16", factors: &[DType::F8E4M3], k: 4, halves: true, ..MFMA_HALF };
+const MFMA_F8_SMALL: MmaInstruction = MmaInstruction { name: "16x16x32", m: 4, n: 4, k: 5, ..MFMA_F8 };
 /// Those that it reads as they are.
-const MFMA_FNUZ: Matrix =
-    Matrix { factors: &[DType::F8E4M3FNUZ, DType::F8E5M2FNUZ], halves: false, ..MFMA_F8 };
-const MFMA_FNUZ_SMALL: Matrix = Matrix { name: MFMA_F8_SMALL.name, m: 4, n: 4, k: 5, ..MFMA_FNUZ };
+const MFMA_FNUZ: MmaInstruction =
+    MmaInstruction { factors: &[DType::F8E4M3FNUZ, DType::F8E5M2FNUZ], halves: false, ..MFMA_F8 };
+const MFMA_FNUZ_SMALL: MmaInstruction =
+    MmaInstruction { name: MFMA_F8_SMALL.name, m: 4, n: 4, k: 5, ..MFMA_FNUZ };
 /// Doubles.
-const MFMA_F64: Matrix =
-    Matrix { factors: &[DType::F64], sum: DType::F64, name: "16x16x4f64", k: 2, ..MFMA_HALF_SMALL };
+const MFMA_F64: MmaInstruction =
+    MmaInstruction { factors: &[DType::F64], sum: DType::F64, name: "16x16x4f64", k: 2, ..MFMA_HALF_SMALL };
 
 /// Of warps of 32 lanes that have a row each.
-const WMMA_HALF: Matrix = Matrix { name: "16x16x16", form: Form::Wmma, ..MFMA_HALF_SMALL };
-const WMMA_INT8: Matrix = Matrix { factors: &[DType::I8, DType::U8], sum: DType::I32, ..WMMA_HALF };
+const WMMA_HALF: MmaInstruction =
+    MmaInstruction { name: "16x16x16", form: FragmentForm::Wmma, ..MFMA_HALF_SMALL };
+const WMMA_INT8: MmaInstruction =
+    MmaInstruction { factors: &[DType::I8, DType::U8], sum: DType::I32, ..WMMA_HALF };
 
 /// Those of a machine; of those for the same types, the one with more work first.
-pub const AMPERE: &[Matrix] = &[HALF, TF32, INT8, F64];
+pub const AMPERE: &[MmaInstruction] = &[HALF, TF32, INT8, F64];
 /// The same, with 8-bit floats and warpgroups.
-pub const HOPPER: &[Matrix] = &[GROUP_HALF, GROUP_INT8, GROUP_F8, HALF, TF32, INT8, F8, F64];
+pub const HOPPER: &[MmaInstruction] = &[GROUP_HALF, GROUP_INT8, GROUP_F8, HALF, TF32, INT8, F8, F64];
 /// Of CDNA2.
-pub const CDNA2: &[Matrix] =
+pub const CDNA2: &[MmaInstruction] =
     &[MFMA_HALF, MFMA_HALF_SMALL, MFMA_F32, MFMA_F32_SMALL, MFMA_INT8, MFMA_INT8_SMALL, MFMA_F64];
 /// Of CDNA3.
-pub const CDNA3: &[Matrix] = &[
+pub const CDNA3: &[MmaInstruction] = &[
     MFMA_HALF,
     MFMA_HALF_SMALL,
     MFMA_F32,
@@ -171,28 +179,28 @@ pub const CDNA3: &[Matrix] = &[
     MFMA_F64,
 ];
 /// Of RDNA3.
-pub const RDNA3: &[Matrix] = &[WMMA_HALF, WMMA_INT8];
+pub const RDNA3: &[MmaInstruction] = &[WMMA_HALF, WMMA_INT8];
 
 /// Every instruction that some target has: calls of the simulator name them by their numbers here.
-pub fn all() -> impl Iterator<Item = Matrix> {
+pub fn all() -> impl Iterator<Item = MmaInstruction> {
     [HOPPER, CDNA2, CDNA3, RDNA3].into_iter().flatten().copied()
 }
 
-impl Matrix {
+impl MmaInstruction {
     /// Log2 of the lanes of the warps that have it.
     pub fn lane_bits(&self) -> u32 {
         match self.form {
-            Form::Quads | Form::Wmma => 5,
-            Form::Mfma => 6,
+            FragmentForm::Quads | FragmentForm::Wmma => 5,
+            FragmentForm::Mfma => 6,
         }
     }
 
     /// Log2 of the elements along K that a lane has of its row or column of a factor, with this logarithm of rows or columns.
     fn neighbours(&self, across: u32) -> u32 {
         match self.form {
-            Form::Quads => self.packed(),
-            Form::Mfma => (self.k + across).saturating_sub(self.lane_bits()),
-            Form::Wmma => self.k,
+            FragmentForm::Quads => self.packed(),
+            FragmentForm::Mfma => (self.k + across).saturating_sub(self.lane_bits()),
+            FragmentForm::Wmma => self.k,
         }
     }
 
@@ -202,8 +210,8 @@ impl Matrix {
     }
 
     /// The same without how many columns it has, which differs between products.
-    pub fn is_like(&self, other: &Matrix) -> bool {
-        Matrix { n: other.n, ..*self } == *other
+    pub fn is_like(&self, other: &MmaInstruction) -> bool {
+        MmaInstruction { n: other.n, ..*self } == *other
     }
 
     /// Logarithm of the elements of a word; 0 of an f64.
@@ -241,7 +249,7 @@ impl InstructionName {
 
 /// What a product multiplies.
 #[derive(Clone, Copy, Debug)]
-pub struct Kind {
+pub struct MmaKind {
     /// The element types of the factors.
     pub factors: [DType; 2],
     /// That of accumulator and result.
@@ -253,8 +261,8 @@ pub struct Kind {
 }
 
 /// The instructions for a product, the one with more work first.
-pub fn find(spec: &TargetSpec, kind: Kind) -> impl Iterator<Item = Matrix> {
-    let serves = move |m: &&Matrix| {
+pub fn find(spec: &TargetSpec, kind: MmaKind) -> impl Iterator<Item = MmaInstruction> {
+    let serves = move |m: &&MmaInstruction| {
         let sums: &[DType] = match m.sum {
             // Halves add up in f32, as they do in the interpreter.
             DType::F32 => &[DType::F32, DType::F16, DType::BF16],
@@ -278,7 +286,7 @@ type Unit = (usize, u32);
 /// instructions, or several registers of one, have the same element.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fragment {
-    form: Form,
+    form: FragmentForm,
     out_bits: [u32; 2],
     repeats: [u32; 2],
     /// First those of one instruction, then of the instructions of a step along K, then of steps.
@@ -293,7 +301,7 @@ pub struct Fragment {
 
 impl Fragment {
     /// Which lane holds what of one instruction.
-    pub fn form(&self) -> Form {
+    pub fn form(&self) -> FragmentForm {
         self.form
     }
 
@@ -355,7 +363,7 @@ impl Fragment {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tiles {
     /// The instruction, with the columns that it has here.
-    pub matrix: Matrix,
+    pub matrix: MmaInstruction,
     shape: [u32; 2],
     /// Logarithms of the warps, or groups of them, along rows and columns; what is left over repeats the work of others.
     warps: [u32; 2],
@@ -367,7 +375,7 @@ impl Tiles {
     /// rows and columns; with `rows`, warps are below one another as long as there are rows, as groups are always: more
     /// columns of an instruction read fewer bytes for each product. `None` if there is too little to do for an instruction
     /// of groups.
-    pub fn choose(matrix: Matrix, shape: [u32; 2], threads: Threads, rows: bool) -> Option<Tiles> {
+    pub fn choose(matrix: MmaInstruction, shape: [u32; 2], threads: Threads, rows: bool) -> Option<Tiles> {
         let bits = shape.map(|n| cut(n).log2);
         let own = [matrix.m, if matrix.is_group() { LEAST_COLUMNS } else { matrix.n }];
         let free = threads.warp_bits.checked_sub(matrix.warps)?;
@@ -396,14 +404,14 @@ impl Tiles {
         (!alone).then(|| Tiles::new(matrix, shape, warps, threads.warp_bits))
     }
 
-    fn new(matrix: Matrix, shape: [u32; 2], warps: [u32; 2], warp_bits: u32) -> Tiles {
+    fn new(matrix: MmaInstruction, shape: [u32; 2], warps: [u32; 2], warp_bits: u32) -> Tiles {
         let columns = cut(shape[1]).log2.saturating_sub(warps[1]);
         let n = if matrix.is_group() { columns.min(matrix.n) } else { matrix.n };
-        Tiles { matrix: Matrix { n, ..matrix }, shape, warps, warp_bits }
+        Tiles { matrix: MmaInstruction { n, ..matrix }, shape, warps, warp_bits }
     }
 
     /// Those of an accumulator that is held in this layout; `None` if it is not held as the instruction asks for.
-    pub fn of(matrix: Matrix, shape: [u32; 2], layout: &Layout) -> Option<Tiles> {
+    pub fn of(matrix: MmaInstruction, shape: [u32; 2], layout: &Layout) -> Option<Tiles> {
         let atom = layout.atom();
         let bases: Vec<Vec<u32>> =
             (0..atom.bits(InDim::Warp)).filter_map(|i| atom.basis(InDim::Warp, i)).collect();
@@ -483,22 +491,22 @@ impl Tiles {
     fn own_sums(&self) -> [Vec<Unit>; 2] {
         let rows = |bits: std::ops::Range<u32>| bits.map(|i| (0, i));
         let columns = |bits: std::ops::Range<u32>| bits.map(|i| (1, i));
-        let Matrix { m, n, .. } = self.matrix;
+        let MmaInstruction { m, n, .. } = self.matrix;
         match self.matrix.form {
-            Form::Quads => {
+            FragmentForm::Quads => {
                 let register = columns(0..1).chain(rows(3..self.rows())).chain(columns(3..n));
                 [register.collect(), columns(1..3).chain(rows(0..3)).collect()]
             }
-            Form::Mfma if self.matrix.sum == DType::F64 => {
+            FragmentForm::Mfma if self.matrix.sum == DType::F64 => {
                 [columns(2..n).collect(), rows(0..m).chain(columns(0..2)).collect()]
             }
-            Form::Mfma => {
+            FragmentForm::Mfma => {
                 // The lanes that are left behind the rows have columns from 4 on.
                 let end = 2 + self.matrix.lane_bits() - m;
                 let register = columns(0..2).chain(columns(end..n));
                 [register.collect(), rows(0..m).chain(columns(2..end)).collect()]
             }
-            Form::Wmma => [rows(1..m).collect(), columns(0..n).chain(rows(0..1)).collect()],
+            FragmentForm::Wmma => [rows(1..m).collect(), columns(0..n).chain(rows(0..1)).collect()],
         }
     }
 
@@ -515,12 +523,12 @@ impl Tiles {
         let p = self.matrix.neighbours(across_own);
         let mut register: Vec<Basis> = (0..p).map(|i| at(1, i)).collect();
         let lane = match self.matrix.form {
-            Form::Quads => {
+            FragmentForm::Quads => {
                 register.extend((3..across_own).map(|i| at(0, i)));
                 register.extend((p + 2..self.matrix.k).map(|i| at(1, i)));
                 (p..p + 2).map(|i| at(1, i)).chain((0..3).map(|i| at(0, i))).collect()
             }
-            Form::Mfma | Form::Wmma => {
+            FragmentForm::Mfma | FragmentForm::Wmma => {
                 let mut lane: Vec<Basis> = (0..across_own).map(|i| at(0, i)).collect();
                 lane.extend((p..self.matrix.k).map(|i| at(1, i)));
                 lane.resize(self.matrix.lane_bits() as usize, [0, 0]);
@@ -554,7 +562,7 @@ impl Tiles {
 }
 
 /// Whether a tile has the rows and columns of an instruction of groups. Others are multiplied as if they repeated.
-fn is_whole(matrix: &Matrix, shape: [u32; 2]) -> bool {
+fn is_whole(matrix: &MmaInstruction, shape: [u32; 2]) -> bool {
     let [rows, columns] = shape.map(|n| cut(n).log2);
     !matrix.is_group() || rows >= matrix.m && columns >= LEAST_COLUMNS
 }

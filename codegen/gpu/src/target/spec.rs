@@ -3,7 +3,7 @@
 //! Guarantees that nothing else holds such a number: passes and emission ask here.
 
 use crate::layout::linear::shared::SharedBanks;
-use crate::target::mma::{AMPERE, CDNA2, CDNA3, HOPPER, Matrix, RDNA3};
+use crate::target::mma::{AMPERE, CDNA2, CDNA3, HOPPER, MmaInstruction, RDNA3};
 
 /// The compute capability of the GPUs that run some code, as their driver tells it. Of AMD's, others have the same; they do
 /// not load the code.
@@ -112,7 +112,7 @@ pub struct TargetSpec {
     /// Matrices are multiplied by one instruction ([`TargetSpec::matrices`]).
     pub has_mma: bool,
     /// Those instructions; of those for the same types, the one with more work first.
-    pub matrices: &'static [Matrix],
+    pub matrices: &'static [MmaInstruction],
     /// The lanes of a warp store matrices of eight rows of 16 bytes to shared memory together.
     pub has_matrix_store: bool,
     /// A product of matrices runs beside the program, on operands in shared memory.

@@ -5,7 +5,7 @@
 use tk_ops::DType;
 use tk_tile::{Elem, Inst, InstId, Type, ValueId};
 
-use super::fault::Invariant::S03;
+use super::fault::GpuInvariant::S03;
 use super::fault::{Check, ensure};
 use super::layouts::Cx;
 use crate::ir::kernel::ALIGN;

@@ -6,8 +6,8 @@ use tk_ops::{DType, DotOp, Op, ReduceOp, ScanOp, ShapeOp};
 use tk_tile::verify::is_machine;
 use tk_tile::{Elem, Inst, ValueId};
 
-use super::fault::Invariant::{S01, S02, S03, S04};
-use super::fault::{Check, Fault, VerifyError, each, ensure, fault};
+use super::fault::GpuInvariant::{S01, S02, S03, S04};
+use super::fault::{Check, Fault, GpuVerifyError, each, ensure, fault};
 use super::layouts::Cx;
 use super::{async_copies, mma, warp_specialize};
 use crate::analysis::conversion;
@@ -22,7 +22,7 @@ use crate::layout::linear::gf2::Span;
 use crate::layout::{Layout, cut, padded};
 
 /// Checks every instruction.
-pub(super) fn check(kernel: &Kernel) -> Result<(), VerifyError> {
+pub(super) fn check(kernel: &Kernel) -> Result<(), GpuVerifyError> {
     let cx = Cx { kernel };
     let mut sizes = vec![None; kernel.buffers.len()];
     each(kernel, |inst| match inst.op {

@@ -3,7 +3,7 @@
 use tk_ops::{AtomicOp, ControlOp, DType, Op};
 use tk_tile::{Inst, Type, ValueId, walk};
 
-use super::state::Place;
+use super::state::MemoryPlace;
 use super::{Emit, Res};
 use crate::target::Atomic;
 
@@ -101,7 +101,7 @@ impl<'c> Emit<'_, 'c> {
         rank: usize,
         mask: Option<ValueId>,
         like: ValueId,
-    ) -> Res<Vec<Place<'c>>> {
+    ) -> Res<Vec<MemoryPlace<'c>>> {
         if rank == 0 {
             return self.places(place, mask, 1);
         }

@@ -232,7 +232,7 @@ impl<'a, 'c> Emit<'a, 'c> {
     }
 
     /// Recipes for single elements.
-    pub fn scalars<'s>(&'s self, math: &'s crate::scalar::Math<'s, 'c>) -> Scalars<'s, 'c> {
+    pub fn scalars<'s>(&'s self, math: &'s crate::scalar::MathFn<'s, 'c>) -> Scalars<'s, 'c> {
         Scalars {
             context: self.context,
             builder: self.builder,

@@ -29,7 +29,7 @@ pub struct TmaPipeline<'c> {
 
 /// Where the elements of one wide access lie.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'c> {
+pub struct MemoryPlace<'c> {
     /// An address.
     pub address: IntValue<'c>,
     /// Bytes behind it.
@@ -46,7 +46,7 @@ pub struct Late<'c> {
     /// Neighbours that an access takes.
     pub vector: u32,
     /// Where the accesses go.
-    pub places: Vec<Place<'c>>,
+    pub places: Vec<MemoryPlace<'c>>,
     /// What is held where nothing is read; zeros if there is none.
     pub other: Option<Tile<'c>>,
     /// What the source asks of the caches.

@@ -41,7 +41,7 @@ pub use crate::math::Width;
 /// Functions of floats that are not here: the operation, the width of operands and result, whether it may be
 /// approximate, and the operands. `None`: there is no code for it. With `fast` it is asked for `Div` and `Sqrt` first,
 /// which fall back to the exact instruction.
-pub type Math<'a, 'c> =
+pub type MathFn<'a, 'c> =
     dyn Fn(ElementwiseOp, Width, bool, &[BasicValueEnum<'c>]) -> Option<BasicValueEnum<'c>> + 'a;
 
 /// Why there is no code. Each is a mistake of the compiler, not of its user.
@@ -91,7 +91,7 @@ pub struct Scalars<'a, 'c> {
     /// What the machine can do.
     pub spec: &'static TargetSpec,
     /// Functions that are not here.
-    pub math: &'a Math<'a, 'c>,
+    pub math: &'a MathFn<'a, 'c>,
 }
 
 impl<'c> Scalars<'_, 'c> {

@@ -23,7 +23,7 @@ pub(super) struct Context {
 /// Which memory an atomic acts on, as passed to `tk_sim_atomic`.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Space {
+pub enum SimSpace {
     /// Device memory.
     Global = 0,
     /// The shared memory of the program.
@@ -70,9 +70,9 @@ pub enum Shuffle {
     Index = 3,
 }
 
-impl Space {
-    pub(super) fn from_code(code: i32) -> Option<Space> {
-        [Space::Global, Space::Shared].into_iter().find(|s| *s as i32 == code)
+impl SimSpace {
+    pub(super) fn from_code(code: i32) -> Option<SimSpace> {
+        [SimSpace::Global, SimSpace::Shared].into_iter().find(|s| *s as i32 == code)
     }
 }
 
@@ -107,8 +107,8 @@ impl Shuffle {
 /// What a lane asks of the scheduler. Pointers are to memory of the lane, which stays as it is while the lane waits.
 #[derive(Clone, Copy)]
 pub(super) enum Request {
-    Load { space: Space, addr: u64, bytes: i32, dst: *mut u8, loc: i32 },
-    Store { space: Space, addr: u64, bytes: i32, src: *const u8, loc: i32 },
+    Load { space: SimSpace, addr: u64, bytes: i32, dst: *mut u8, loc: i32 },
+    Store { space: SimSpace, addr: u64, bytes: i32, src: *const u8, loc: i32 },
     Copy(CopyRequest),
     Commit,
     Await { pending: i32, loc: i32 },
@@ -177,7 +177,7 @@ pub(super) struct CopyRequest {
 /// The arguments of `tk_sim_tensor_copy` and `tk_sim_tensor_store`.
 #[derive(Clone, Copy)]
 pub(super) struct TensorRequest {
-    /// The address of a [`super::TensorMap`].
+    /// The address of a [`super::SimTensorMap`].
     pub map: u64,
     /// Where the box begins, the fastest dimension first.
     pub at: [i32; MOST_DIMENSIONS],
@@ -263,22 +263,22 @@ unsafe extern "C" fn num_programs(ctx: *mut c_void, axis: i32) -> i32 {
 
 unsafe extern "C" fn load(ctx: *mut c_void, addr: u64, bytes: i32, dst: *mut u8, loc: i32) {
     // SAFETY: called by a kernel with its context.
-    unsafe { ask(ctx, Request::Load { space: Space::Global, addr, bytes, dst, loc }) };
+    unsafe { ask(ctx, Request::Load { space: SimSpace::Global, addr, bytes, dst, loc }) };
 }
 
 unsafe extern "C" fn store(ctx: *mut c_void, addr: u64, bytes: i32, src: *const u8, loc: i32) {
     // SAFETY: called by a kernel with its context.
-    unsafe { ask(ctx, Request::Store { space: Space::Global, addr, bytes, src, loc }) };
+    unsafe { ask(ctx, Request::Store { space: SimSpace::Global, addr, bytes, src, loc }) };
 }
 
 unsafe extern "C" fn shared_load(ctx: *mut c_void, addr: u32, bytes: i32, dst: *mut u8, loc: i32) {
     // SAFETY: called by a kernel with its context.
-    unsafe { ask(ctx, Request::Load { space: Space::Shared, addr: addr.into(), bytes, dst, loc }) };
+    unsafe { ask(ctx, Request::Load { space: SimSpace::Shared, addr: addr.into(), bytes, dst, loc }) };
 }
 
 unsafe extern "C" fn shared_store(ctx: *mut c_void, addr: u32, bytes: i32, src: *const u8, loc: i32) {
     // SAFETY: called by a kernel with its context.
-    unsafe { ask(ctx, Request::Store { space: Space::Shared, addr: addr.into(), bytes, src, loc }) };
+    unsafe { ask(ctx, Request::Store { space: SimSpace::Shared, addr: addr.into(), bytes, src, loc }) };
 }
 
 unsafe extern "C" fn async_copy(ctx: *mut c_void, from: u64, to: u32, bytes: i32, read: i32, loc: i32) {
@@ -475,7 +475,7 @@ unsafe extern "C" fn step(ctx: *mut c_void, loc: i32) {
 /// | `tk_sim_async_copy` | `u64` address, `u32` shared address, `i32` bytes, `i32` bytes that are read, the others are 0, `i32` loc | |
 /// | `tk_sim_async_commit` | | the lane's copies since the last time are a group |
 /// | `tk_sim_async_wait` | `i32` groups that may still be on their way, `i32` loc | |
-/// | `tk_sim_atomic` | `i32` op (position in `AtomicOp::ALL`), `i32` type (position in `DType::ALL`), `i32` [`Space`], `u64` address, `u64` value, `u64` compare, `i32` [`Order`], `i32` [`Scope`], `i32` loc | `u64`: the bits before, 0 of a store |
+/// | `tk_sim_atomic` | `i32` op (position in `AtomicOp::ALL`), `i32` type (position in `DType::ALL`), `i32` [`SimSpace`], `u64` address, `u64` value, `u64` compare, `i32` [`Order`], `i32` [`Scope`], `i32` loc | `u64`: the bits before, 0 of a store |
 /// | `tk_sim_barrier` | `i32` id, `i32` lanes that meet (0 or all: the whole program), `i32` loc | |
 /// | `tk_sim_warp_barrier` | `i32` loc | |
 /// | `tk_sim_shuffle` | `i32` [`Shuffle`], `u32` value, `u32` operand, `i32` loc | `u32` |
@@ -489,8 +489,8 @@ unsafe extern "C" fn step(ctx: *mut c_void, loc: i32) {
 /// | `tk_sim_phase_begin` | `u32` shared address of a barrier, `i32` arrivals of a phase, `i32` loc | |
 /// | `tk_sim_phase_arrive` | `u32` barrier, `i32` bytes that will come, `i32` loc | |
 /// | `tk_sim_phase_wait` | `u32` barrier, `u32` parity of the phase that has to be over, `i32` loc | |
-/// | `tk_sim_tensor_copy` | `u64` address of a [`super::TensorMap`], five `i32` positions, the fastest first, `u32` shared address, `u32` barrier, `i32` loc | |
-/// | `tk_sim_tensor_store` | `u64` address of a [`super::TensorMap`], five `i32` positions, the fastest first, `u32` shared address, `i32` loc | |
+/// | `tk_sim_tensor_copy` | `u64` address of a [`super::SimTensorMap`], five `i32` positions, the fastest first, `u32` shared address, `u32` barrier, `i32` loc | |
+/// | `tk_sim_tensor_store` | `u64` address of a [`super::SimTensorMap`], five `i32` positions, the fastest first, `u32` shared address, `i32` loc | |
 /// | `tk_sim_store_wait` | `i32` whether it is enough that all has left shared memory, `i32` loc: waits for what the lane stores | |
 /// | `tk_sim_grid_barrier` | `i32` loc | |
 /// | `tk_sim_assert` | `i32` message, `i32` element of a tile, 0 of a scalar, `i32` loc | does not return |

@@ -14,7 +14,7 @@ use corosensei::{Coroutine, CoroutineResult};
 use super::calls::{Context, Request};
 
 /// A compiled kernel: the context of a lane, and the arguments.
-pub type Kernel = unsafe extern "C" fn(*mut c_void, *const u64);
+pub type KernelFn = unsafe extern "C" fn(*mut c_void, *const u64);
 
 /// Bytes of a stack. A lane of a tile of 64 KiB spread over one warp keeps 2 KiB of it; 256 KiB hold what a hundred such
 /// tiles spill. The system gives memory only for pages that are touched; a page behind the end traps.
@@ -73,7 +73,7 @@ pub(super) struct Fiber(Option<Coroutine<u64, Request, (), DefaultStack>>);
 /// What a fiber runs.
 #[derive(Clone, Copy)]
 pub(super) struct Entry {
-    pub kernel: Kernel,
+    pub kernel: KernelFn,
     pub args: *const u64,
     pub lane: u32,
     pub program: [u32; 3],

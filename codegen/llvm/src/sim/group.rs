@@ -9,7 +9,7 @@
 //! How a factor lies is read from its descriptor as the PTX manual has it ("Matrix Descriptor Format", "Strides"), not taken
 //! from [`tk_gpu::analysis::wgmma_shared`], so that a mistake there shows.
 
-use tk_gpu::target::mma::{Matrix, all};
+use tk_gpu::target::mma::{MmaInstruction, all};
 use tk_ops::DType;
 
 use super::access::{Reach, Who};
@@ -38,7 +38,7 @@ fn mark(product: u32, register: usize) -> u32 {
 /// What an instruction multiplies.
 #[derive(Clone, Copy)]
 struct Kind {
-    matrix: Matrix,
+    matrix: MmaInstruction,
     factors: [DType; 2],
     columns: usize,
 }

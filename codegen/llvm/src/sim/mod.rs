@@ -1,6 +1,6 @@
 //! Owns the simulated target: it runs compiled kernels lane by lane on the host and looks for what machines may do wrong.
 //!
-//! Each lane of a program is a fiber that calls the kernel, a host function with the C signature of [`Kernel`], which
+//! Each lane of a program is a fiber that calls the kernel, a host function with the C signature of [`KernelFn`], which
 //! reaches memory and other lanes by the calls of [`symbols`]. A seed decides in which order programs start and lanes
 //! run. What one run finds does not depend on luck where that can be helped: races are found by what orders two accesses,
 //! not by when they come.
@@ -33,12 +33,12 @@ mod random;
 mod shadow;
 mod tally;
 
-pub use self::calls::{Order, Scope, Shuffle, Space, symbols};
+pub use self::calls::{Order, Scope, Shuffle, SimSpace, symbols};
 pub use self::fault::{Fault, FaultKind, WaitKind, Waiting};
-pub use self::fiber::Kernel;
+pub use self::fiber::KernelFn;
 pub use self::launch::{Global, Launch};
 pub use self::library::library;
-pub use self::phases::{Dimension, TensorMap};
+pub use self::phases::{SimDimension, SimTensorMap};
 pub use self::tally::Statistics;
 
 /// Runs a launch to its end.

@@ -31,16 +31,16 @@ const LARGE: u32 = 256;
 
 /// A load that runs ahead.
 #[derive(Clone, Debug)]
-pub struct Taken {
+pub struct PrefetchedLoad {
     /// The load.
     pub load: InstId,
     /// Where its elements go.
-    pub target: Target,
+    pub target: PrefetchTarget,
 }
 
 /// Where the elements of a load go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum PrefetchTarget {
     /// To a buffer in which each thread finds what it copied.
     Own,
     /// To the buffer that this instruction would fill.
@@ -52,19 +52,19 @@ pub enum Target {
     },
 }
 
-impl Target {
+impl PrefetchTarget {
     /// The buffer that is there already.
     pub fn buffer(self) -> Option<usize> {
         match self {
-            Target::Own => None,
-            Target::Buffer { buffer, .. } => Some(buffer),
+            PrefetchTarget::Own => None,
+            PrefetchTarget::Buffer { buffer, .. } => Some(buffer),
         }
     }
 }
 
 /// What becomes of a loop.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct PipelinePlan {
     /// The loop and the block in which it stands.
     pub at: (BlockId, InstId),
     /// What it does in each iteration.
@@ -72,7 +72,7 @@ pub struct Plan {
     /// Stages of a multi-stage buffer: iterations on their way.
     pub stages: u32,
     /// The loads.
-    pub taken: Vec<Taken>,
+    pub taken: Vec<PrefetchedLoad>,
     /// What says where they read, in order.
     pub slice: Vec<InstId>,
     /// The slice reads nothing.
@@ -85,7 +85,7 @@ pub struct Plan {
     pub by_registers: bool,
 }
 
-impl Plan {
+impl PipelinePlan {
     /// Iterations between one and that for which it copies.
     pub fn ahead(&self) -> u32 {
         if self.by_registers { 1 } else { self.stages - 1 - u32::from(self.in_flight.is_some()) }
@@ -118,7 +118,7 @@ pub(super) type Renamed = BTreeMap<ValueId, ValueId>;
 /// Changes a loop.
 pub struct Expand<'a> {
     pub(crate) edit: Edit<'a>,
-    pub(crate) plan: Plan,
+    pub(crate) plan: PipelinePlan,
     pub(super) copies: Vec<Copied>,
     /// What an iteration leaves of what is carried for the slice.
     ends: Vec<ValueId>,
@@ -142,7 +142,7 @@ impl std::ops::DerefMut for Expand<'_> {
 
 impl<'a> Expand<'a> {
     /// Of this loop.
-    pub fn new(kernel: &'a mut Kernel, plan: Plan) -> Expand<'a> {
+    pub fn new(kernel: &'a mut Kernel, plan: PipelinePlan) -> Expand<'a> {
         let ends = yielded(kernel.func(), plan.body);
         let ends = plan.carried.iter().filter_map(|k| ends.get(*k).copied()).collect();
         Expand { edit: Edit { kernel, loc: None }, plan, copies: vec![], ends, meets: false }
@@ -206,7 +206,7 @@ impl<'a> Expand<'a> {
             let Some(r) = inst.results.first().copied() else { continue };
             let (ty, layout) = (self.kernel.func().ty(r), self.layout_of(r));
             let (buffer, placement, own) = match taken.target {
-                Target::Buffer { store, buffer } => {
+                PrefetchTarget::Buffer { store, buffer } => {
                     self.widen(buffer);
                     self.read_pieces(buffer, slot);
                     self.meets = true;
@@ -215,7 +215,7 @@ impl<'a> Expand<'a> {
                     };
                     (buffer, store.placement.clone(), false)
                 }
-                Target::Own => {
+                PrefetchTarget::Own => {
                     let bytes = own_bytes(self.kernel, taken.load);
                     self.kernel.buffers.push(Buffer { bytes, offset: 0 });
                     let buffer = self.kernel.buffers.len() - 1;
@@ -274,16 +274,16 @@ impl<'a> Expand<'a> {
     }
 
     /// Takes a load out of the loop: its store too, or with a read of the stage in its place.
-    fn replace(&mut self, taken: &Taken, read: SharedLoad, slot: ValueId) {
+    fn replace(&mut self, taken: &PrefetchedLoad, read: SharedLoad, slot: ValueId) {
         let body = self.plan.body;
         let Some(at) = self.kernel.func().blocks[body].insts.iter().position(|i| *i == taken.load) else {
             return;
         };
         match taken.target {
-            Target::Buffer { store, .. } => {
+            PrefetchTarget::Buffer { store, .. } => {
                 self.func().blocks[body].insts.retain(|i| *i != taken.load && *i != store);
             }
-            Target::Own => {
+            PrefetchTarget::Own => {
                 let results = self.kernel.func().insts[taken.load].results.clone();
                 let rest = self.func().blocks[body].insts.split_off(at);
                 let read = GpuOp::from(read).inst(vec![slot], self.loc);
