@@ -17,7 +17,7 @@ use tk_llvm::lines::{FileLines, SourceFiles};
 use tk_ops::DType;
 use tk_syntax::{Diagnostic, FileId, Source, SourceMap, Span, codes};
 use tk_tile::text::Options;
-use tk_tile::{Elem, Id, Type, ValueId};
+use tk_tile::{ElemType, Id, Type, ValueId};
 
 use crate::compile::kernel::{
     CompiledKernel, KernelParam, KernelParamKind, ProgramShape, Request, StageTexts,
@@ -72,8 +72,8 @@ fn pictures(kernel: &tk_gpu::Kernel) -> String {
         let Type::Tile { elem, shape } = ty else { continue };
         if !shape.is_empty() && !seen.iter().any(|(_, known, ..)| *known == layout) {
             let bytes = match elem {
-                Elem::Scalar(d) => d.bytes() as u32,
-                Elem::Ptr { .. } => 8,
+                ElemType::Scalar(d) => d.bytes() as u32,
+                ElemType::Ptr { .. } => 8,
             };
             seen.push((format!("l{}: v{v}, {ty}", seen.len()), layout, shape.clone(), bytes));
         }

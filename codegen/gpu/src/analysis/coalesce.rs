@@ -84,7 +84,7 @@ pub fn access(
     }
     let bytes = match ty(place) {
         Type::View { elem, .. } => element_bytes(elem),
-        Type::Tile { elem: tk_tile::Elem::Ptr { pointee, .. }, .. } => element_bytes(pointee),
+        Type::Tile { elem: tk_tile::ElemType::Ptr { pointee, .. }, .. } => element_bytes(pointee),
         Type::Tile { .. } => return None,
     };
     let (order, vector) = match ty(place) {

@@ -1,6 +1,6 @@
 //! The flattened parameters of a kernel, what is known of each before a launch, and the sizes of elements.
 
-use tk_tile::{Elem, Type};
+use tk_tile::{ElemType, Type};
 
 /// What is known of one kernel parameter when it is compiled. A view is a pointer, its extents and its strides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,10 +25,10 @@ impl Default for ArgFacts {
 }
 
 /// Bytes of an element in memory.
-pub fn element_bytes(elem: &Elem) -> u64 {
+pub fn element_bytes(elem: &ElemType) -> u64 {
     match elem {
-        Elem::Scalar(d) => d.bytes() as u64,
-        Elem::Ptr { .. } => 8,
+        ElemType::Scalar(d) => d.bytes() as u64,
+        ElemType::Ptr { .. } => 8,
     }
 }
 

@@ -7,7 +7,7 @@
 
 use tk_ops::{DType, ElementwiseOp, MemoryOp, Op};
 use tk_tile::rewrite::constant;
-use tk_tile::{Def, Elem, Inst, Type, ValueId, walk};
+use tk_tile::{Def, ElemType, Inst, Type, ValueId, walk};
 
 use crate::ir::kernel::Kernel;
 use crate::ir::op::{GpuOp, TmaBox};
@@ -195,7 +195,7 @@ pub fn slice(kernel: &Kernel, view: ValueId) -> Option<&Inst> {
 /// A parameter, or a view that is made of an address and numbers that are.
 fn tensor(kernel: &Kernel, view: ValueId) -> Option<TensorMatrix> {
     let func = kernel.func();
-    let Type::View { elem: Elem::Scalar(dtype), rank, wide: false, .. } =
+    let Type::View { elem: ElemType::Scalar(dtype), rank, wide: false, .. } =
         kernel.module.types.get(func.ty(view))
     else {
         return None;

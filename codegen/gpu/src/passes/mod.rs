@@ -47,7 +47,7 @@ pub enum Run {
         /// Changes verified tile IR.
         run: fn(&mut TileKernel) -> bool,
         /// Target-independent passes that take away what is without use then.
-        cleanup: &'static [tk_tile::passes::Pass],
+        cleanup: &'static [tk_tile::passes::ModulePass],
     },
     /// It makes a laid-out kernel of tile IR.
     AssignLayouts(fn(TileKernel) -> Kernel),

@@ -59,13 +59,13 @@ impl<'c> Emit<'_, 'c> {
         let other = other.map(|v| self.registers(v)).transpose()?;
         let element = match self.ty(place) {
             Type::View { elem, .. } => elem,
-            Type::Tile { elem: tk_tile::Elem::Ptr { pointee, .. }, .. } => pointee,
+            Type::Tile { elem: tk_tile::ElemType::Ptr { pointee, .. }, .. } => pointee,
             Type::Tile { elem, .. } => elem,
         };
         // A pointer is an address of 64 bits.
         let dtype = match element {
-            tk_tile::Elem::Scalar(dtype) => *dtype,
-            tk_tile::Elem::Ptr { .. } => DType::U64,
+            tk_tile::ElemType::Scalar(dtype) => *dtype,
+            tk_tile::ElemType::Ptr { .. } => DType::U64,
         };
         let zero = self.zero(Some(dtype));
         let mut regs = vec![];

@@ -34,7 +34,7 @@ impl<'c> Emit<'_, 'c> {
     /// The bytes of what a tile of pointers, or a view, holds.
     pub fn pointee_bytes(&self, v: ValueId) -> Res<u32> {
         match self.ty(v) {
-            tk_tile::Type::Tile { elem: tk_tile::Elem::Ptr { pointee, .. }, .. } => {
+            tk_tile::Type::Tile { elem: tk_tile::ElemType::Ptr { pointee, .. }, .. } => {
                 Ok(element_bytes(pointee))
             }
             tk_tile::Type::View { elem, .. } => Ok(element_bytes(elem)),

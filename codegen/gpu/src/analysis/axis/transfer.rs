@@ -5,7 +5,7 @@
 
 use tk_ops::elementwise::{Arithmetic, IntBinary, MinMax, Order, Shift};
 use tk_ops::{ControlOp, CreateOp, ElementwiseOp, Group, MemoryOp, Op, ShapeOp};
-use tk_tile::{Attr, Def, Elem, Inst, Type, ValueId};
+use tk_tile::{Attr, Def, ElemType, Inst, Type, ValueId};
 
 use super::flow::Analysis;
 use super::{Dim, MOST, TileFacts, ValueFacts, ViewFacts, power};
@@ -211,7 +211,9 @@ impl Analysis<'_> {
         match op {
             MemoryOp::PtrAdd => {
                 let (p, at) = (operand(0)?, operand(1)?);
-                let Type::Tile { elem: Elem::Ptr { pointee, .. }, shape } = self.ty(p) else { return None };
+                let Type::Tile { elem: ElemType::Ptr { pointee, .. }, shape } = self.ty(p) else {
+                    return None;
+                };
                 let size = element_bytes(pointee);
                 let (p, at) = (self.axis(p), self.axis(at));
                 let dim = |d: usize| pointer(p.dim(d), at.dim(d), size);
