@@ -237,7 +237,8 @@ impl<'a> Range<'a> {
 
 impl<'a> Correction<'a> {
     fn new(sources: &'a SourceMap, fix: &'a Fix) -> Correction<'a> {
-        let edit = |e: &'a tk_syntax::Edit| Edit { range: Range::new(sources, e.span), replacement: &e.text };
+        let edit =
+            |e: &'a tk_syntax::Replacement| Edit { range: Range::new(sources, e.span), replacement: &e.text };
         Correction { title: &fix.title, edits: fix.edits.iter().map(edit).collect() }
     }
 }

@@ -6,7 +6,7 @@ use tk_ops::{Buf, DTypeSet, Scalar};
 use tk_runtime::files::{reason, write_all};
 use tk_runtime::npy::{Array, to_bytes};
 use tk_runtime::{Session, Value, entry_types, wanted};
-use tk_sema::contract::{Param, SetValue, parameters};
+use tk_sema::contract::{HostParam, SetValue, parameters};
 use tk_sema::hir::FnId;
 
 use crate::args::{DeviceName, RunArgs};
@@ -36,7 +36,7 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Outcome {
     let session = if args.dump.is_some() { session.dumping() } else { session };
     let kernel = choose(&session, path, name)?;
     let sets = front::sets(&args.sets)?;
-    let params: Vec<Param> = parameters(&session.checked().hir, kernel);
+    let params: Vec<HostParam> = parameters(&session.checked().hir, kernel);
     let given = by_name(&session, kernel, &params, &args.args)?;
     let outs = outputs(&session, kernel, &params, &args.outs)?;
     let values = values(&session, kernel, &params, &given, &sets)?;
@@ -91,7 +91,7 @@ fn choose(session: &Session, path: &str, name: Option<&str>) -> Result<FnId, Fai
 fn by_name<'a>(
     session: &Session,
     kernel: FnId,
-    params: &[Param],
+    params: &[HostParam],
     args: &'a [String],
 ) -> Result<Vec<(&'a str, &'a str)>, String> {
     let kernel_name = &session.checked().hir.func(kernel).name;
@@ -132,7 +132,7 @@ fn by_name<'a>(
 fn outputs(
     session: &Session,
     kernel: FnId,
-    params: &[Param],
+    params: &[HostParam],
     outs: &[String],
 ) -> Result<Vec<(String, PathBuf)>, String> {
     let kernel = &session.checked().hir.func(kernel).name;
@@ -142,8 +142,8 @@ fn outputs(
         let names: Vec<&str> = params.iter().filter(|p| p.mutable).map(|p| p.name.as_str()).collect();
         let base = name.split('[').next().unwrap_or(name);
         match params.iter().find(|p| p.name == base) {
-            Some(Param { table: Some(table), .. }) if table.mutable && base != name => {}
-            Some(Param { table: Some(table), .. }) if table.mutable => {
+            Some(HostParam { table: Some(table), .. }) if table.mutable && base != name => {}
+            Some(HostParam { table: Some(table), .. }) if table.mutable => {
                 return Err(format!(
                     "--out {name}: `{name}` is a table; write an entry of it: {name}[0]={path}"
                 ));
@@ -177,12 +177,12 @@ fn outputs(
 fn values(
     session: &Session,
     kernel: FnId,
-    params: &[Param],
+    params: &[HostParam],
     given: &[(&str, &str)],
     sets: &[(String, SetValue)],
 ) -> Result<Vec<Value>, String> {
-    let params: Vec<&Param> = params.iter().filter(|p| !p.compile_time).collect();
-    let is_given = |p: &Param| given.iter().any(|(n, _)| *n == p.name);
+    let params: Vec<&HostParam> = params.iter().filter(|p| !p.compile_time).collect();
+    let is_given = |p: &HostParam| given.iter().any(|(n, _)| *n == p.name);
     let count = params.iter().rposition(|p| p.tensor || is_given(p)).map_or(0, |last| last + 1);
     let mut out = vec![];
     for p in params.into_iter().take(count) {

@@ -7,6 +7,7 @@
 
 mod arrows;
 mod edges;
+mod names;
 mod ops;
 mod safety;
 mod schema;

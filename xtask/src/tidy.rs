@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use crate::source::{self, File};
-use crate::{arrows, edges, ops, safety, schema, words};
+use crate::{arrows, edges, names, ops, safety, schema, words};
 
 /// Lines of a Rust file. Longer ones are split by concept.
 const FILE_LINES: usize = 600;
@@ -21,6 +21,7 @@ pub fn run(root: &Path) -> Result<(), Vec<String>> {
     let rust = source::files(root, "", "rs");
     let mut problems = edges::check(root);
     problems.extend(arrows::check(root));
+    problems.extend(names::check(root));
     for file in &rust {
         problems.extend(opening(file));
         problems.extend(length(file));

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tk_driver::{
-    ArgFacts, Asked, Assembler, Cache, Environment, Request, Shape, Tools, Until, build_cached, compile_for,
+    ArgFacts, Asked, Assembler, Cache, Environment, ProgramShape, Request, Tools, Until, build_cached,
+    compile_for,
 };
 use tk_gpu::ir::kernel::Operands;
 use tk_gpu::target::spec::SM_90A;
@@ -151,7 +152,7 @@ fn measure(root: &Path, case: &Case, assembler: &Assembler) -> Result<Value, Str
 struct Front {
     session: Session,
     compiled: std::sync::Arc<Compiled>,
-    shape: Shape,
+    shape: ProgramShape,
     facts: Vec<ArgFacts>,
 }
 
@@ -164,7 +165,7 @@ impl Front {
             contract::plan(hir, kernel, &case.arguments, &case.sets).map_err(|e| first(&[*e.diagnostic]))?;
         let (compiled, _) = session.compile(kernel, &plan.bindings).map_err(|wrong| first(&wrong))?;
         let options = LaunchOptions::of(&plan.launch);
-        let shape = Shape::of(&SM_90A, Asked::from(&options));
+        let shape = ProgramShape::of(&SM_90A, Asked::from(&options));
         let kinds = params(&compiled.module, compiled.entry).ok_or("it takes a tile")?;
         if kinds.len() != case.values.len() {
             return Err(format!("it has {} machine parameters, not {}", kinds.len(), case.values.len()));
@@ -210,7 +211,7 @@ fn once(root: &Path, case: &Case, assembler: &Assembler) -> Result<Steps, String
 
 /// The time of the stages before LLVM, by doing them again.
 fn layout(request: &Request<'_>) -> Result<Duration, String> {
-    let Shape { warps, blocks, stages, registers } = request.shape;
+    let ProgramShape { warps, blocks, stages, registers } = request.shape;
     let facts = request.facts.clone();
     let options = CompileOptions {
         spec: request.target,

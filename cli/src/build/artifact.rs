@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use tk_driver::{Shipped, Specialization, Unit, c_source, ship, shortages, spilled};
+use tk_driver::{BundleUnit, Shipped, Specialization, c_source, ship, shortages, spilled};
 use tk_syntax::{FileId, Span};
 
 use super::table::{self, Row};
@@ -105,6 +105,6 @@ fn beside(shipped: &mut Shipped, chosen: &[Specialization]) -> Files {
 }
 
 /// The optional arguments that are absent, each after `word`.
-fn without(unit: &Unit, word: &str) -> String {
+fn without(unit: &BundleUnit, word: &str) -> String {
     unit.absent.iter().map(|name| format!("{word}{name}")).collect()
 }

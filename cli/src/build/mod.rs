@@ -10,8 +10,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use tk_driver::{
-    ArgFacts, Built, Cache, Environment, Kernel, Refused, Request, Shape, Specialization, Stages, Tools,
-    Until, Variant, build_cached, compile_for, describe, shortages, specializations, spilled,
+    ArgFacts, Built, Cache, CompiledKernel, Environment, ProgramShape, Refused, Request, Specialization,
+    StageTexts, Tools, Until, Variant, build_cached, compile_for, describe, shortages, specializations,
+    spilled,
 };
 use tk_gpu::TargetSpec;
 use tk_gpu::pipeline::PASSES;
@@ -77,7 +78,7 @@ pub fn run(terminal: &Terminal, args: &BuildArgs) -> Outcome {
         let prefer = contract::preferred(&session.checked().hir, special.kernel, &special.bindings)
             .map_err(|wrong| builder.refused(&[*wrong]))?;
         for (variant, facts) in builder.variants(module, entry, prefer.as_deref()) {
-            let shape = Shape::of(target, special.asked);
+            let shape = ProgramShape::of(target, special.asked);
             let request = Request { module, entry, target, shape, facts, sources };
             let (row, written) = builder.one(special, variant, &request)?;
             let row = table::named(row, &written);
@@ -322,10 +323,10 @@ fn extension(form: BuildForm) -> &'static str {
 fn contents(
     form: BuildForm,
     (special, variant, request): (&Specialization, Variant, &Request<'_>),
-    kernel: Option<&Kernel>,
+    kernel: Option<&CompiledKernel>,
     built: Option<&Built>,
 ) -> Option<Vec<u8>> {
-    let stage = |of: fn(&Stages) -> &String| Some(of(kernel?.stages.as_ref()?).clone().into_bytes());
+    let stage = |of: fn(&StageTexts) -> &String| Some(of(kernel?.stages.as_ref()?).clone().into_bytes());
     match form {
         BuildForm::Tile => Some(text::print(request.module, text::Options::default()).into_bytes()),
         BuildForm::Layout => stage(|s| &s.layout),

@@ -17,13 +17,15 @@ pub use tk_llvm::gpu::Until;
 pub use self::compile::binary::{Built, Work, build_cached, compile_for};
 pub use self::compile::cache::{Cache, Key, Size};
 pub use self::compile::instance::{Refused, Specialization, specializations};
-pub use self::compile::kernel::{Asked, Cubin, Kernel, Param, ParamKind, Request, Resources, Shape, Stages};
+pub use self::compile::kernel::{
+    Asked, CompiledKernel, Cubin, KernelParam, KernelParamKind, ProgramShape, Request, Resources, StageTexts,
+};
 pub use self::compile::pipeline::compile;
 pub use self::compile::variant::Variant;
 pub use self::device::facts::facts_about;
 pub use self::device::jit::Jit;
 pub use self::device::simulator::Simulator;
-pub use self::ship::artifact::{Shipped, Unit, ship};
+pub use self::ship::artifact::{BundleUnit, Shipped, ship};
 pub use self::ship::c_source::{CSource, c_source};
 pub use self::ship::report::{describe, shortages, spilled};
 pub use self::tools::assembler::{Assembler, Tools};

@@ -15,7 +15,7 @@ use crate::passes::{
     lower_to_shared, reallocate_registers, select_instructions, software_pipeline, split_dots, split_stores,
     tma_stores, warp_specialize,
 };
-use crate::verify::{LaidOutModule, ScheduledModule, VerifyError};
+use crate::verify::{GpuVerifyError, LaidOutModule, ScheduledModule};
 
 /// The passes, in order. Their required and established properties determine their positions.
 pub const PASSES: &[Pass] = &[
@@ -65,7 +65,7 @@ pub enum PipelineError {
         /// The name of the pass.
         pass: &'static str,
         /// The violation.
-        error: VerifyError,
+        error: GpuVerifyError,
     },
     /// A pass panicked.
     Panic {

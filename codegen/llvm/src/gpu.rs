@@ -15,7 +15,7 @@ use tk_tile::message::{Kind, Message};
 use crate::emit::value::word;
 use crate::emit::{Res, Slot, Stop, emit, first_loc, slots};
 use crate::fatal::contained;
-use crate::lines::{LineTable, Lines};
+use crate::lines::{LineTable, SourceFiles};
 use crate::module::{PASSES, optimise, symbol};
 use crate::said::Said;
 use crate::target::GpuModule;
@@ -113,23 +113,23 @@ pub fn verify_machine_code() {
 }
 
 /// Compiles a kernel for a GPU, with the lines of its source.
-pub fn text(kernel: &Kernel, lines: &Lines, until: Until) -> Res<Text> {
+pub fn text(kernel: &Kernel, lines: &SourceFiles, until: Until) -> Res<Text> {
     let generate = if kernel.options.spec.has_gcn { generate_amd } else { generate_nvidia };
     contained(|| generate(kernel, lines, until)).unwrap_or_else(|gave_up| Err(Stop::Refused(gave_up)))
 }
 
-fn generate_nvidia(kernel: &Kernel, lines: &Lines, until: Until) -> Res<Text> {
+fn generate_nvidia(kernel: &Kernel, lines: &SourceFiles, until: Until) -> Res<Text> {
     generate::<Nvptx<'_>>(&Context::create(), kernel, lines, until)
 }
 
-fn generate_amd(kernel: &Kernel, lines: &Lines, until: Until) -> Res<Text> {
+fn generate_amd(kernel: &Kernel, lines: &SourceFiles, until: Until) -> Res<Text> {
     generate::<Amdgcn<'_>>(&Context::create(), kernel, lines, until)
 }
 
 fn generate<'c, T: GpuModule<'c>>(
     context: &'c Context,
     kernel: &Kernel,
-    lines: &Lines,
+    lines: &SourceFiles,
     until: Until,
 ) -> Res<Text> {
     set_options();

@@ -19,7 +19,7 @@ use tk_tile::Loc;
 
 /// The files of a program, in the order in which a [`Loc`] numbers them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Lines {
+pub struct SourceFiles {
     /// Each with its lines.
     pub files: Vec<FileLines>,
 }
@@ -33,7 +33,7 @@ pub struct FileLines {
     pub starts: Vec<u32>,
 }
 
-impl Lines {
+impl SourceFiles {
     /// File, line and column of a position, both from 1, the column in bytes.
     fn position(&self, loc: Loc) -> Option<(&FileLines, u32, u32)> {
         let file = self.files.get(loc.file as usize)?;
@@ -76,7 +76,7 @@ const DIRECTIVES: c_uint = 3;
 pub struct LineTable<'a, 'c> {
     context: &'c Context,
     builder: LLVMDIBuilderRef,
-    lines: &'a Lines,
+    lines: &'a SourceFiles,
     subprogram: LLVMMetadataRef,
     /// The scope for each file.
     scopes: RefCell<Vec<Option<LLVMMetadataRef>>>,
@@ -89,7 +89,7 @@ impl<'a, 'c> LineTable<'a, 'c> {
         context: &'c Context,
         module: &Module<'c>,
         function: FunctionValue<'c>,
-        lines: &'a Lines,
+        lines: &'a SourceFiles,
         first: Option<Loc>,
     ) -> Option<LineTable<'a, 'c>> {
         let (file, line, _) = lines.position(first?)?;
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn places_are_counted_from_one() {
         let file = FileLines { name: "a.tk".into(), starts: vec![0, 10, 11] };
-        let lines = Lines { files: vec![file] };
+        let lines = SourceFiles { files: vec![file] };
         let at = |file, start| {
             lines
                 .position(Loc { file, start, end: start })

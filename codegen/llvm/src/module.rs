@@ -80,7 +80,7 @@ pub(crate) fn optimise(module: &Module<'_>, machine: &TargetMachine, passes: &st
 /// A kernel as a function of the host.
 pub struct Hosted {
     /// The function that receives its context and arguments by `extern "C"`: see [`crate::sim`].
-    pub entry: crate::sim::Kernel,
+    pub entry: crate::sim::KernelFn,
     /// The parameters in order.
     pub params: Vec<Slot>,
     /// The tensor maps of the launch: addresses of [`crate::sim::TensorMap`] are the last arguments.
@@ -157,7 +157,7 @@ fn generate(kernel: &Kernel) -> Res<Hosted> {
     let address = engine.get_function_address(&symbol).map_err(|e| Stop::Bug(e.to_string()))?;
     linked(&engine)?;
     // SAFETY: the function has the signature of `sim::Kernel`, and the engine keeps its code alive.
-    let entry = unsafe { std::mem::transmute::<usize, crate::sim::Kernel>(address) };
+    let entry = unsafe { std::mem::transmute::<usize, crate::sim::KernelFn>(address) };
     Ok(Hosted {
         entry,
         params: slots(kernel),

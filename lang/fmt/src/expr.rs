@@ -1,6 +1,6 @@
 //! The layout of expressions, types and patterns.
 
-use crate::layout::{Keep, Layout, LineKind};
+use crate::layout::{DocBuilder, Keep, LineKind};
 use tk_syntax::Span;
 use tk_syntax::ast::*;
 use tk_syntax::token::Tok;
@@ -18,7 +18,7 @@ pub enum Edges {
     Column,
 }
 
-impl Layout<'_> {
+impl DocBuilder<'_> {
     /// An expression.
     pub fn expr(&mut self, e: &Expr) {
         if let ExprKind::Type(t) = &e.kind
@@ -169,15 +169,15 @@ impl Layout<'_> {
         self.expr(&arg.value);
     }
 
-    fn index(&mut self, index: &Index) {
+    fn index(&mut self, index: &Subscript) {
         match index {
-            Index::Expr(e) => self.expr(e),
-            Index::Slice(a, b, _) => {
+            Subscript::Expr(e) => self.expr(e),
+            Subscript::Slice(a, b, _) => {
                 a.iter().for_each(|e| self.expr(e));
                 self.token();
                 b.iter().for_each(|e| self.expr(e));
             }
-            Index::Named(_, e) => {
+            Subscript::Named(_, e) => {
                 self.token();
                 self.space();
                 self.token();
@@ -254,7 +254,7 @@ impl Layout<'_> {
         self.token();
     }
 
-    fn lambda(&mut self, params: &[(Pat, Option<Type>)], body: &Expr) {
+    fn lambda(&mut self, params: &[(Pat, Option<TypeExpr>)], body: &Expr) {
         let empty = self.peek() == Some(Tok::OrOr);
         self.token();
         if !empty {
@@ -279,7 +279,7 @@ impl Layout<'_> {
     }
 
     /// `: T`
-    pub fn typed(&mut self, ty: Option<&Type>) {
+    pub fn typed(&mut self, ty: Option<&TypeExpr>) {
         if let Some(ty) = ty {
             self.token();
             self.space();
@@ -288,7 +288,7 @@ impl Layout<'_> {
     }
 
     /// A type.
-    pub fn ty(&mut self, t: &Type) {
+    pub fn ty(&mut self, t: &TypeExpr) {
         let parens = self.own_parens(t.span, matches!(t.kind, TypeKind::Tuple(_)));
         (0..parens).for_each(|_| self.token());
         match &t.kind {
@@ -367,10 +367,10 @@ fn level(op: BinOp) -> u8 {
     }
 }
 
-fn index_value(index: &Index) -> Option<&Expr> {
+fn index_value(index: &Subscript) -> Option<&Expr> {
     match index {
-        Index::Expr(e) => Some(e),
-        Index::Slice(..) | Index::Named(..) => None,
+        Subscript::Expr(e) => Some(e),
+        Subscript::Slice(..) | Subscript::Named(..) => None,
     }
 }
 

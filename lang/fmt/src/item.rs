@@ -1,11 +1,11 @@
 //! The layout of items: signatures, clauses, structs.
 
 use crate::expr::Edges;
-use crate::layout::{Keep, Layout, LineKind};
+use crate::layout::{DocBuilder, Keep, LineKind};
 use tk_syntax::ast::*;
 use tk_syntax::token::Tok;
 
-impl Layout<'_> {
+impl DocBuilder<'_> {
     /// A whole file.
     pub fn file(&mut self, file: &File) {
         let mut items = vec![];

@@ -10,14 +10,14 @@
 //! its own. A comment before `,` or `;` comes after it. None of this depends on anything that the formatter
 //! changes, so formatting twice gives the same as formatting once.
 
-use crate::source::Source;
+use crate::source::LexedSource;
 use std::ops::Range;
 use tk_syntax::ast::Comment;
 use tk_syntax::token::Tok;
 
 /// A part of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Op {
+pub enum DocPart {
     /// A token, by its number.
     Token(usize),
     /// A blank, unless a line ends there.
@@ -88,20 +88,20 @@ impl Keep {
 
 /// The layout of a group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Group {
+pub struct DocGroup {
     /// The block that ends an element of a list, by the number of its group, if no other element ends so. If that is
     /// the only part that does not fit, it alone is laid out on several lines.
     pub hugged: Option<usize>,
 }
 
 /// Builds a document.
-pub struct Layout<'s> {
+pub struct DocBuilder<'s> {
     /// The source that is laid out.
-    pub source: &'s Source<'s>,
+    pub source: &'s LexedSource<'s>,
     /// The document so far.
-    pub ops: Vec<Op>,
+    pub ops: Vec<DocPart>,
     /// The groups by their numbers.
-    pub groups: Vec<Group>,
+    pub groups: Vec<DocGroup>,
     /// The next token.
     pub next: usize,
     /// The next comment.
@@ -114,10 +114,10 @@ pub struct Layout<'s> {
     pub lists: Vec<(Range<usize>, Vec<Range<usize>>)>,
 }
 
-impl<'s> Layout<'s> {
+impl<'s> DocBuilder<'s> {
     /// A document without anything in it.
-    pub fn new(source: &'s Source<'s>) -> Self {
-        Layout {
+    pub fn new(source: &'s LexedSource<'s>) -> Self {
+        DocBuilder {
             source,
             ops: vec![],
             groups: vec![],
@@ -151,7 +151,7 @@ impl<'s> Layout<'s> {
         if !pushed_behind || docs.is_some_and(|docs| docs.iter().any(|c: &Comment| c.doc)) {
             self.finish_gap(comments);
         }
-        self.ops.push(Op::Token(self.next));
+        self.ops.push(DocPart::Token(self.next));
         self.next += 1;
         self.gap = self.ops.len();
     }
@@ -172,13 +172,13 @@ impl<'s> Layout<'s> {
 
     /// A comma if the lines of the group end.
     pub fn comma(&mut self) {
-        self.ops.push(Op::Comma);
+        self.ops.push(DocPart::Comma);
         self.gap = self.ops.len();
     }
 
     /// A blank.
     pub fn space(&mut self) {
-        self.ops.push(Op::Space);
+        self.ops.push(DocPart::Space);
     }
 
     /// A blank, or a line end if comments follow.
@@ -193,19 +193,19 @@ impl<'s> Layout<'s> {
     /// A place where a line may end.
     pub fn line(&mut self, kind: LineKind) {
         let forced = matches!(kind, LineKind::Hard(_));
-        self.ops.push(Op::Line(Line { kind, forced, empty: false }));
+        self.ops.push(DocPart::Line(Line { kind, forced, empty: false }));
     }
 
     /// Starts a group; its number.
     pub fn open(&mut self) -> usize {
-        self.ops.push(Op::Open(self.groups.len()));
-        self.groups.push(Group::default());
+        self.ops.push(DocPart::Open(self.groups.len()));
+        self.groups.push(DocGroup::default());
         self.groups.len() - 1
     }
 
     /// Ends the group that was started last.
     pub fn close(&mut self) {
-        self.ops.push(Op::Close);
+        self.ops.push(DocPart::Close);
     }
 
     /// Says which block ends an element of a list.
@@ -217,12 +217,12 @@ impl<'s> Layout<'s> {
 
     /// Lines that begin from here on are indented further.
     pub fn indent(&mut self) {
-        self.ops.push(Op::Indent);
+        self.ops.push(DocPart::Indent);
     }
 
     /// Undoes the last `indent`.
     pub fn dedent(&mut self) {
-        self.ops.push(Op::Dedent);
+        self.ops.push(DocPart::Dedent);
     }
 
     /// The end of what is between brackets: comments before the closing one, which are indented like the rest, then a
@@ -230,7 +230,7 @@ impl<'s> Layout<'s> {
     pub fn last_line(&mut self, kind: LineKind, keep: Keep) {
         let forced = self.own_lines(keep) || matches!(kind, LineKind::Hard(_));
         self.dedent();
-        self.ops.push(Op::Line(Line { kind, forced, empty: false }));
+        self.ops.push(DocPart::Line(Line { kind, forced, empty: false }));
     }
 
     /// Puts the comments before the next token; whether one of them has a line of its own.
@@ -238,8 +238,8 @@ impl<'s> Layout<'s> {
         let comments = self.trailing(self.comments());
         for at in comments.clone() {
             let empty = keep.keeps(self.source.empty_line_before_comment(at), at == comments.start);
-            self.ops.push(Op::Line(Line { kind: LineKind::Hard(keep), forced: true, empty }));
-            self.ops.push(Op::Comment(at));
+            self.ops.push(DocPart::Line(Line { kind: LineKind::Hard(keep), forced: true, empty }));
+            self.ops.push(DocPart::Comment(at));
         }
         !comments.is_empty()
     }
@@ -273,7 +273,7 @@ impl<'s> Layout<'s> {
         self.next_comment = comments.end;
         if !comments.is_empty() && self.source.trails(comments.start) {
             // Only the few parts since the last token move.
-            self.ops.insert(self.gap, Op::Trailing(comments.start));
+            self.ops.insert(self.gap, DocPart::Trailing(comments.start));
             comments.start += 1;
         }
         comments
@@ -283,23 +283,23 @@ impl<'s> Layout<'s> {
     fn finish_gap(&mut self, comments: Range<usize>) {
         let comments = self.trailing(comments);
         let gap = self.ops.get(self.gap..).unwrap_or(&[]);
-        let line = gap.iter().rposition(|op| matches!(op, Op::Line(_))).map(|i| i + self.gap);
+        let line = gap.iter().rposition(|op| matches!(op, DocPart::Line(_))).map(|i| i + self.gap);
         let keep = match line.and_then(|at| self.ops.get(at)) {
-            Some(Op::Line(Line { kind: LineKind::Hard(keep), .. })) => *keep,
+            Some(DocPart::Line(Line { kind: LineKind::Hard(keep), .. })) => *keep,
             _other => Keep::Nowhere,
         };
         let kept = |empty: bool, first: bool| keep.keeps(empty, first);
         let first = comments.is_empty();
         let empty = kept(self.source.empty_line_before_token(self.next), first);
-        let hard = |empty| Op::Line(Line { kind: LineKind::Hard(keep), forced: true, empty });
+        let hard = |empty| DocPart::Line(Line { kind: LineKind::Hard(keep), forced: true, empty });
         let mut own = Vec::with_capacity(2 * comments.len());
         for at in comments.clone() {
             let empty = kept(self.source.empty_line_before_comment(at), at == comments.start);
-            own.extend([hard(empty), Op::Comment(at)]);
+            own.extend([hard(empty), DocPart::Comment(at)]);
         }
         match line {
             Some(at) => {
-                if let Some(Op::Line(line)) = self.ops.get_mut(at) {
+                if let Some(DocPart::Line(line)) = self.ops.get_mut(at) {
                     line.forced |= !own.is_empty();
                     line.empty = empty;
                 }

@@ -20,9 +20,9 @@ mod stmt;
 use std::ops::Range;
 
 pub use changes::changes;
-use layout::Layout;
+use layout::DocBuilder;
 use print::{Printed, print};
-use source::Source;
+use source::LexedSource;
 use tk_syntax::ast::File;
 use tk_syntax::token::Tok;
 use tk_syntax::{Diagnostic, FileId, parse};
@@ -30,7 +30,7 @@ use tk_syntax::{Diagnostic, FileId, parse};
 /// The text in the one layout. A text with syntax errors is refused, with all of them; its [`FileId`] is 0.
 pub fn format(text: &str) -> Result<String, Vec<Diagnostic>> {
     let file = parsed(text)?;
-    let source = Source::new(text);
+    let source = LexedSource::new(text);
     let layout = laid_out(&source, &file);
     Ok(printed(&layout).map_or_else(|| text.to_string(), |p| p.text))
 }
@@ -39,7 +39,7 @@ pub fn format(text: &str) -> Result<String, Vec<Diagnostic>> {
 /// text has syntax errors or nothing changes.
 pub fn format_range(text: &str, range: Range<usize>) -> Option<(Range<usize>, String)> {
     let file = parsed(text).ok()?;
-    let source = Source::new(text);
+    let source = LexedSource::new(text);
     let layout = laid_out(&source, &file);
     let tokens = range::touched(&layout, &range)?;
     range::replacement(&source, &printed(&layout)?, tokens)
@@ -50,29 +50,30 @@ fn parsed(text: &str) -> Result<File, Vec<Diagnostic>> {
     if diagnostics.iter().any(Diagnostic::is_error) { Err(diagnostics) } else { Ok(file) }
 }
 
-fn laid_out<'s>(source: &'s Source<'s>, file: &File) -> Layout<'s> {
-    let mut layout = Layout::new(source);
+fn laid_out<'s>(source: &'s LexedSource<'s>, file: &File) -> DocBuilder<'s> {
+    let mut layout = DocBuilder::new(source);
     layout.file(file);
     layout
 }
 
 /// The text in the one layout. `None` if that would be another program, which would be a bug in this crate: an editor that
 /// formats on saving must not destroy anything.
-fn printed(layout: &Layout<'_>) -> Option<Printed> {
+fn printed(layout: &DocBuilder<'_>) -> Option<Printed> {
     let printed = print(layout);
-    let same = same(layout.source, &Source::new(&printed.text));
+    let same = same(layout.source, &LexedSource::new(&printed.text));
     debug_assert!(same, "another program:\n{}\n=>\n{}", layout.source.text, printed.text);
     same.then_some(printed)
 }
 
 /// Returns true if two texts have the same tokens, but for commas before closing brackets, and the same comments.
-fn same(a: &Source<'_>, b: &Source<'_>) -> bool {
-    let comments =
-        |s: &Source<'_>| (0..s.comments.len()).map(|i| s.comment_text(i).to_string()).collect::<Vec<_>>();
+fn same(a: &LexedSource<'_>, b: &LexedSource<'_>) -> bool {
+    let comments = |s: &LexedSource<'_>| {
+        (0..s.comments.len()).map(|i| s.comment_text(i).to_string()).collect::<Vec<_>>()
+    };
     comments(a) == comments(b) && essential(a).eq(essential(b))
 }
 
-fn essential<'a>(source: &'a Source<'_>) -> impl Iterator<Item = &'a str> {
+fn essential<'a>(source: &'a LexedSource<'_>) -> impl Iterator<Item = &'a str> {
     let closes =
         |at: usize| matches!(source.tok(at), Some(Tok::RParen | Tok::RBracket | Tok::RBrace | Tok::Bar));
     let all = (0..source.tokens.len()).filter(move |i| source.tok(*i) != Some(Tok::Comma) || !closes(i + 1));

@@ -3,8 +3,8 @@
 //! A group is flat if it fits into the rest of the line together with what follows it up to the next place where a line may
 //! end. Guarantees time linear in the length of the document: widths are sums that are made once.
 
-use crate::layout::{Group, Layout, Line, LineKind, Op};
-use crate::source::Source;
+use crate::layout::{DocBuilder, DocGroup, DocPart, Line, LineKind};
+use crate::source::LexedSource;
 
 /// Columns of a line.
 pub const WIDTH: usize = 100;
@@ -23,7 +23,7 @@ pub struct Printed {
 }
 
 /// Lays out a document.
-pub fn print(layout: &Layout<'_>) -> Printed {
+pub fn print(layout: &DocBuilder<'_>) -> Printed {
     let mut measures = Measures::new(layout);
     measures.measure(layout);
     let mut printer = Printer {
@@ -56,7 +56,7 @@ pub fn print(layout: &Layout<'_>) -> Printed {
 /// Facts about each part, computed before anything is printed. Sums run over the parts before the part.
 struct Measures {
     /// The parts; places where a line ends because of a comment are forced.
-    ops: Vec<Op>,
+    ops: Vec<DocPart>,
     /// Columns when everything is on one line.
     columns: Vec<usize>,
     /// Places where the line ends in any case.
@@ -74,7 +74,7 @@ struct Measures {
 }
 
 impl Measures {
-    fn new(layout: &Layout<'_>) -> Self {
+    fn new(layout: &DocBuilder<'_>) -> Self {
         let count = layout.ops.len();
         Measures {
             ops: layout.ops.clone(),
@@ -88,7 +88,7 @@ impl Measures {
         }
     }
 
-    fn measure(&mut self, layout: &Layout<'_>) {
+    fn measure(&mut self, layout: &DocBuilder<'_>) {
         self.force_lines();
         let (mut columns, mut forced, mut commas) = (0, 0, 0);
         // The open groups: where each starts, and its last `Fill`.
@@ -98,10 +98,10 @@ impl Measures {
             self.forced.push(forced);
             self.commas.push(commas);
             match *op {
-                Op::Token(at) => columns += layout.source.token_text(at).chars().count(),
-                Op::Space => columns += 1,
-                Op::Comma => commas += 1,
-                Op::Line(line) => {
+                DocPart::Token(at) => columns += layout.source.token_text(at).chars().count(),
+                DocPart::Space => columns += 1,
+                DocPart::Comma => commas += 1,
+                DocPart::Line(line) => {
                     forced += usize::from(line.forced);
                     columns += usize::from(matches!(line.kind, LineKind::Blank | LineKind::Fill));
                     if let Some((_, fill)) = open.last_mut() {
@@ -109,18 +109,18 @@ impl Measures {
                         set(&mut self.end, std::mem::replace(fill, this), i);
                     }
                 }
-                Op::Open(group) => {
+                DocPart::Open(group) => {
                     set(&mut self.opens, Some(group), i);
                     open.push((i, None));
                 }
-                Op::Close => {
+                DocPart::Close => {
                     if let Some((start, fill)) = open.pop() {
                         set(&mut self.end, Some(start), i);
                         set(&mut self.end, fill, i);
                     }
                 }
-                Op::Trailing(at) => forced += usize::from(self.ends_line.get(at) == Some(&true)),
-                Op::Indent | Op::Dedent | Op::Comment(_) => {}
+                DocPart::Trailing(at) => forced += usize::from(self.ends_line.get(at) == Some(&true)),
+                DocPart::Indent | DocPart::Dedent | DocPart::Comment(_) => {}
             }
         }
         self.columns.push(columns);
@@ -134,19 +134,21 @@ impl Measures {
         let mut comment_follows = false;
         for i in (0..self.ops.len()).rev() {
             match self.ops.get_mut(i) {
-                Some(Op::Line(_)) => (next, comment_follows) = (i, false),
-                Some(Op::Trailing(at)) => {
+                Some(DocPart::Line(_)) => (next, comment_follows) = (i, false),
+                Some(DocPart::Trailing(at)) => {
                     let at = *at;
                     if comment_follows {
                         set(&mut self.ends_line, Some(at), true);
-                    } else if let Some(Op::Line(line)) = self.ops.get_mut(next) {
+                    } else if let Some(DocPart::Line(line)) = self.ops.get_mut(next) {
                         line.forced = true;
                     }
                     comment_follows = true;
                 }
-                Some(Op::Comment(_)) => comment_follows = true,
-                Some(Op::Token(_) | Op::Space | Op::Comma | Op::Open(_) | Op::Close) => {}
-                Some(Op::Indent | Op::Dedent) | None => {}
+                Some(DocPart::Comment(_)) => comment_follows = true,
+                Some(
+                    DocPart::Token(_) | DocPart::Space | DocPart::Comma | DocPart::Open(_) | DocPart::Close,
+                ) => {}
+                Some(DocPart::Indent | DocPart::Dedent) | None => {}
             }
             set(&mut self.next_line, Some(i), next);
         }
@@ -203,8 +205,8 @@ struct Frame {
 }
 
 struct Printer<'a> {
-    source: &'a Source<'a>,
-    groups: &'a [Group],
+    source: &'a LexedSource<'a>,
+    groups: &'a [DocGroup],
     measures: Measures,
     out: Printed,
     /// Columns of the line so far; 0 at its beginning.
@@ -228,28 +230,28 @@ impl Printer<'_> {
         for i in 0..self.measures.ops.len() {
             let Some(op) = self.measures.ops.get(i).copied() else { return };
             match op {
-                Op::Token(at) => {
+                DocPart::Token(at) => {
                     let text = self.source.token_text(at);
                     self.text(text);
                     set(&mut self.out.token_ends, Some(at), self.out.text.len());
                 }
-                Op::Space => self.space = true,
-                Op::Comma => {
+                DocPart::Space => self.space = true,
+                DocPart::Comma => {
                     if self.frames.last().is_none_or(|f| f.mode == Mode::Broken) {
                         self.text(",");
                     }
                 }
-                Op::Line(line) => self.line(i, line),
-                Op::Open(group) => {
+                DocPart::Line(line) => self.line(i, line),
+                DocPart::Open(group) => {
                     let mode = self.mode(i, group);
                     self.frames.push(Frame { mode, line: self.lines });
                 }
-                Op::Close => {
+                DocPart::Close => {
                     self.frames.pop();
                 }
-                Op::Indent => self.indent += self.step(),
-                Op::Dedent => self.indent = self.indent.saturating_sub(self.step()),
-                Op::Trailing(at) => {
+                DocPart::Indent => self.indent += self.step(),
+                DocPart::Dedent => self.indent = self.indent.saturating_sub(self.step()),
+                DocPart::Trailing(at) => {
                     self.trailing = Some(at);
                     if self.measures.ends_line.get(at) == Some(&true) {
                         self.indent += STEP;
@@ -257,7 +259,7 @@ impl Printer<'_> {
                         self.indent -= STEP;
                     }
                 }
-                Op::Comment(at) => self.comment(at),
+                DocPart::Comment(at) => self.comment(at),
             }
         }
     }
@@ -369,7 +371,7 @@ impl Printer<'_> {
     fn fill_ends(&self, at: usize) -> bool {
         let m = &self.measures;
         let end = m.end(at);
-        let last = !matches!(m.ops.get(end), Some(Op::Line(Line { kind: LineKind::Fill, .. })));
+        let last = !matches!(m.ops.get(end), Some(DocPart::Line(Line { kind: LineKind::Fill, .. })));
         let width = m.columns(at, end) + usize::from(last);
         let several = self.frames.last().is_some_and(|f| f.line != self.lines);
         several || m.forced(at + 1, end) || self.column + width > WIDTH

@@ -4,14 +4,14 @@
 //! A statement comes with the comments before it and the one that ends its last line, and with the line breaks in
 //! front of these. So a piece of the laid out file fits wherever the same piece of the text was.
 
-use crate::layout::Layout;
+use crate::layout::DocBuilder;
 use crate::print::Printed;
-use crate::source::Source;
+use crate::source::LexedSource;
 use std::ops::Range;
 
 /// The tokens of the statements or items that a range touches, of the innermost block that holds all of it. `None` if it
 /// touches nothing.
-pub fn touched(layout: &Layout<'_>, range: &Range<usize>) -> Option<Range<usize>> {
+pub fn touched(layout: &DocBuilder<'_>, range: &Range<usize>) -> Option<Range<usize>> {
     let source = layout.source;
     let holds = |tokens: &Range<usize>| {
         let start = if tokens.start == 0 { 0 } else { source.end(tokens.start - 1) };
@@ -31,7 +31,7 @@ pub fn touched(layout: &Layout<'_>, range: &Range<usize>) -> Option<Range<usize>
 
 /// The place that formatting these tokens changes and its new text; `None` if nothing changes.
 pub fn replacement(
-    source: &Source<'_>,
+    source: &LexedSource<'_>,
     printed: &Printed,
     tokens: Range<usize>,
 ) -> Option<(Range<usize>, String)> {
@@ -42,7 +42,7 @@ pub fn replacement(
 }
 
 /// The end of the text before a token, with the comment at the end of its line: in the source, and laid out.
-fn boundary(source: &Source<'_>, printed: &Printed, token: usize) -> (usize, usize) {
+fn boundary(source: &LexedSource<'_>, printed: &Printed, token: usize) -> (usize, usize) {
     let Some(before) = token.checked_sub(1) else { return (0, 0) };
     let comments = source.comments_before(token);
     let trails = !comments.is_empty() && source.trails(comments.start);

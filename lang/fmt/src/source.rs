@@ -7,7 +7,7 @@ use tk_syntax::ast::Comment;
 use tk_syntax::token::{Tok, Token, lex};
 
 /// A text as tokens and comments.
-pub struct Source<'s> {
+pub struct LexedSource<'s> {
     /// The text.
     pub text: &'s str,
     /// The tokens in order.
@@ -22,11 +22,11 @@ pub struct Source<'s> {
     breaks_before_comment: Vec<u8>,
 }
 
-impl<'s> Source<'s> {
+impl<'s> LexedSource<'s> {
     /// Splits a text.
     pub fn new(text: &'s str) -> Self {
         let lexed = lex(FileId(0), text);
-        let mut source = Source {
+        let mut source = LexedSource {
             text,
             partners: partners(&lexed.tokens),
             tokens: lexed.tokens,

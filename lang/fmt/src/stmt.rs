@@ -4,10 +4,10 @@
 //! `if` with its `else`s are laid out alike.
 
 use crate::expr::Edges;
-use crate::layout::{Keep, Layout, LineKind};
+use crate::layout::{DocBuilder, Keep, LineKind};
 use tk_syntax::ast::*;
 
-impl Layout<'_> {
+impl DocBuilder<'_> {
     /// A block of its own: the body of a function, of a loop, of a test.
     pub fn block(&mut self, block: &Block) {
         let flat = self.flat(block);
@@ -204,7 +204,7 @@ impl Layout<'_> {
     }
 
     /// Attributes, on the line of what they belong to.
-    pub fn attrs(&mut self, attrs: &[Attr]) {
+    pub fn attrs(&mut self, attrs: &[AstAttr]) {
         for attr in attrs {
             self.token();
             self.token();

@@ -6,13 +6,13 @@
 use crate::dtype::DTypeSet;
 use crate::op::Op;
 pub use crate::rows::elementwise::*;
-use crate::table::{Accuracy, Effects, ElemResult, Param, ParamKind, Receiver, Row, Scheme};
+use crate::table::{Accuracy, BuiltinParam, Effects, ElemResult, ParamKind, Receiver, Row, Scheme};
 
 /// What the operations of a group have in common.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts {
     /// The parameters of a row; those that are values at run time are the operands.
-    pub params: &'static [Param],
+    pub params: &'static [BuiltinParam],
     /// The element types of the operands.
     pub accepts: DTypeSet,
     /// The element type of the result; `None` if it is chosen.

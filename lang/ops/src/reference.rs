@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use crate::rows::is_operator;
-use crate::table::{Param, ParamKind, Receiver, Row};
+use crate::table::{BuiltinParam, ParamKind, Receiver, Row};
 
 /// A signature as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub fn example(row: &Row) -> String {
     format!("test \"{}\" {{\n{body}}}\n", row.name)
 }
 
-fn param(p: &Param) -> String {
+fn param(p: &BuiltinParam) -> String {
     let kind = match p.kind {
         ParamKind::Value => "",
         ParamKind::Mask => ": mask",
@@ -78,7 +78,7 @@ fn param(p: &Param) -> String {
     format!("{}{kind}{default}", p.name)
 }
 
-fn word(p: &Param, words: &[&str]) -> String {
+fn word(p: &BuiltinParam, words: &[&str]) -> String {
     let default = p.default.map(|d| format!(" = {d}")).unwrap_or_default();
     format!("{}: {}{default}", p.name, words.join(" | "))
 }

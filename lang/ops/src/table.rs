@@ -14,7 +14,7 @@ pub struct Row {
     /// On what it is a method (`v.load`); its receiver is `params[0]`.
     pub receiver: Receiver,
     /// Parameters in order, the receiver included.
-    pub params: &'static [Param],
+    pub params: &'static [BuiltinParam],
     /// How it is typed.
     pub scheme: Scheme,
     /// What carries its meaning in tile IR.
@@ -46,7 +46,7 @@ pub enum Receiver {
 
 /// A parameter of a builtin.
 #[derive(Clone, Copy, Debug)]
-pub struct Param {
+pub struct BuiltinParam {
     /// Its name.
     pub name: &'static str,
     /// What may stand there.

@@ -231,11 +231,11 @@ pub struct Tune {
     /// The values that a tuning result depends on.
     pub key: Vec<HExpr>,
     /// Rows of (name, values) with an optional condition.
-    pub rows: Vec<TuneRow>,
+    pub rows: Vec<HTuneRow>,
 }
 
 /// A row of a tuning space: values by name, and when the row applies.
-pub type TuneRow = (Vec<(String, Vec<HExpr>)>, Option<HExpr>);
+pub type HTuneRow = (Vec<(String, Vec<HExpr>)>, Option<HExpr>);
 
 /// A condition with its text as written.
 #[derive(Clone, Debug)]

@@ -48,7 +48,7 @@ pub struct Comment {
 
 /// `@fast`, `@noinline`, ...
 #[derive(Clone, Debug)]
-pub struct Attr {
+pub struct AstAttr {
     /// The name after `@`.
     pub name: Name,
     /// The arguments, if any.
@@ -61,7 +61,7 @@ pub struct Attr {
 #[derive(Clone, Debug)]
 pub struct Item {
     /// Attributes before it.
-    pub attrs: Vec<Attr>,
+    pub attrs: Vec<AstAttr>,
     /// The doc comment before it: lines joined by line breaks, empty if there is none.
     pub doc: String,
     /// The kind of item.
@@ -106,7 +106,7 @@ pub struct Const {
     /// Its name.
     pub name: Name,
     /// Its type, if written.
-    pub ty: Option<Type>,
+    pub ty: Option<TypeExpr>,
     /// Its value.
     pub value: Expr,
 }
@@ -136,7 +136,7 @@ pub struct Fn {
     /// Run-time parameters, `(..)`.
     pub params: Vec<Param>,
     /// `-> T`.
-    pub ret: Option<Type>,
+    pub ret: Option<TypeExpr>,
     /// Clauses between the signature and the body.
     pub clauses: Vec<Clause>,
     /// The body.
@@ -171,7 +171,7 @@ pub struct CParam {
     /// Its name.
     pub name: Name,
     /// Its bound: one type, or the members of a set.
-    pub bound: Vec<Type>,
+    pub bound: Vec<TypeExpr>,
     /// Its default.
     pub default: Option<Expr>,
     /// The whole parameter.
@@ -182,11 +182,11 @@ pub struct CParam {
 #[derive(Clone, Debug)]
 pub struct Param {
     /// Attributes before it.
-    pub attrs: Vec<Attr>,
+    pub attrs: Vec<AstAttr>,
     /// Its name; `self` is a name too.
     pub name: Name,
     /// Its type; absent for `self`.
-    pub ty: Option<Type>,
+    pub ty: Option<TypeExpr>,
     /// `axis: const i32`: a compile-time parameter in `(..)`.
     pub konst: bool,
     /// Its default.
@@ -223,7 +223,7 @@ pub struct TuneRow {
 
 /// A type.
 #[derive(Clone, Debug)]
-pub struct Type {
+pub struct TypeExpr {
     /// The kind of type.
     pub kind: TypeKind,
     /// Its span.
@@ -240,23 +240,23 @@ pub enum TypeKind {
         /// `.acc`, if written.
         member: Option<Name>,
         /// The contents of the brackets.
-        args: Option<Vec<Index>>,
+        args: Option<Vec<Subscript>>,
     },
     /// `*T`, `*mut T`
     Ptr {
         /// `mut`
         mutable: bool,
         /// The type of the pointee.
-        pointee: Box<Type>,
+        pointee: Box<TypeExpr>,
     },
     /// `mut view[T, 2]`
-    Mut(Box<Type>),
+    Mut(Box<TypeExpr>),
     /// `view[T, 1]?`
-    Option(Box<Type>),
+    Option(Box<TypeExpr>),
     /// `(A, B)`
-    Tuple(Vec<Type>),
+    Tuple(Vec<TypeExpr>),
     /// `fn(A) -> B`
-    Fn(Vec<Type>, Box<Type>),
+    Fn(Vec<TypeExpr>, Box<TypeExpr>),
     /// A hole.
     Err,
 }
@@ -301,7 +301,7 @@ pub struct Block {
 #[derive(Clone, Debug)]
 pub struct Stmt {
     /// Attributes of a loop.
-    pub attrs: Vec<Attr>,
+    pub attrs: Vec<AstAttr>,
     /// The kind of statement.
     pub kind: StmtKind,
     /// With its semicolon.
@@ -316,7 +316,7 @@ pub enum StmtKind {
         /// The pattern.
         pat: Pat,
         /// The type, if written.
-        ty: Option<Type>,
+        ty: Option<TypeExpr>,
         /// The value, if written.
         init: Option<Expr>,
     },
@@ -401,9 +401,9 @@ pub enum ExprKind {
     /// `a + b`
     Binary(BinOp, Box<Expr>, Box<Expr>),
     /// `a as T`
-    Cast(Box<Expr>, Box<Type>),
+    Cast(Box<Expr>, Box<TypeExpr>),
     /// `a[i, j]`
-    Index(Box<Expr>, Vec<Index>),
+    Index(Box<Expr>, Vec<Subscript>),
     /// `f(a, b = c)`
     Call(Box<Expr>, Vec<Arg>),
     /// `a.b`; the name is empty where it is missing.
@@ -415,9 +415,9 @@ pub enum ExprKind {
     /// `{ .. }`
     Block(Box<Block>),
     /// `|a, b| e`
-    Lambda(Vec<(Pat, Option<Type>)>, Box<Expr>),
+    Lambda(Vec<(Pat, Option<TypeExpr>)>, Box<Expr>),
     /// A type as a compile-time value that is no path: `*mut f32`, `fn(f32) -> f32`.
-    Type(Box<Type>),
+    Type(Box<TypeExpr>),
     /// `return e` as the last thing of a block.
     Return(Option<Box<Expr>>),
     /// A hole.
@@ -426,7 +426,7 @@ pub enum ExprKind {
 
 /// The contents of brackets after a value or a type.
 #[derive(Clone, Debug)]
-pub enum Index {
+pub enum Subscript {
     /// `e`
     Expr(Expr),
     /// `a:b`, both optional.

@@ -28,7 +28,7 @@ pub struct Label {
 
 /// A replacement of the text of a span; an insertion when the span is empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Edit {
+pub struct Replacement {
     /// The text to replace.
     pub span: Span,
     /// The new text.
@@ -41,7 +41,7 @@ pub struct Fix {
     /// The title: an imperative sentence without full stop.
     pub title: String,
     /// The edits, not overlapping.
-    pub edits: Vec<Edit>,
+    pub edits: Vec<Replacement>,
 }
 
 /// One message to the user.
@@ -97,11 +97,11 @@ impl Diagnostic {
 
     /// Adds a fix of one edit.
     pub fn fix(self, title: impl Into<String>, span: Span, text: impl Into<String>) -> Self {
-        self.fix_all(title, vec![Edit { span, text: text.into() }])
+        self.fix_all(title, vec![Replacement { span, text: text.into() }])
     }
 
     /// Adds a fix of several edits.
-    pub fn fix_all(mut self, title: impl Into<String>, edits: Vec<Edit>) -> Self {
+    pub fn fix_all(mut self, title: impl Into<String>, edits: Vec<Replacement>) -> Self {
         self.fixes.push(Fix { title: title.into(), edits });
         self
     }
@@ -114,7 +114,7 @@ impl Diagnostic {
 
 /// Applies the edits of a fix in `file` to `text`; edits outside the text are left out.
 pub fn apply(text: &str, fix: &Fix) -> String {
-    let mut edits: Vec<&Edit> = fix.edits.iter().collect();
+    let mut edits: Vec<&Replacement> = fix.edits.iter().collect();
     edits.sort_by_key(|e| (e.span.start, e.span.end));
     let mut out = text.to_string();
     for e in edits.iter().rev() {

@@ -13,12 +13,12 @@ use crate::unit::{Fail, open_brackets};
 /// The message for a unit that was read up to `fail`.
 pub fn explain<'s>(cx: &Cx<'s>, start: Tok<'s>, tokens: &[Token<'s>], fail: &Fail) -> Diagnostic {
     let open = open_brackets(tokens, fail.at);
-    let s = Stop { cx, start, tokens, fail, open };
+    let s = StopPoint { cx, start, tokens, fail, open };
     habit(&s).unwrap_or_else(|| s.describe())
 }
 
 /// The place where the parser stopped.
-pub struct Stop<'a, 's> {
+pub struct StopPoint<'a, 's> {
     /// For spans and text.
     pub cx: &'a Cx<'s>,
     start: Tok<'s>,
@@ -27,7 +27,7 @@ pub struct Stop<'a, 's> {
     open: Vec<usize>,
 }
 
-impl<'s> Stop<'_, 's> {
+impl<'s> StopPoint<'_, 's> {
     /// The token `offset` places after the one that did not fit.
     pub fn peek(&self, offset: isize) -> Option<Tok<'s>> {
         self.token(offset).map(|t| t.tok)

@@ -1,12 +1,12 @@
 //! The syntax errors that come from other languages: what was meant is clear, so the message can say it.
 
-use crate::diag::{Diagnostic, Edit};
-use crate::explain::Stop;
+use crate::diag::{Diagnostic, Replacement};
+use crate::explain::StopPoint;
 use crate::span::Span;
 use crate::token::Tok;
 
 /// The message for a place that shows a known habit.
-pub fn habit(s: &Stop<'_, '_>) -> Option<Diagnostic> {
+pub fn habit(s: &StopPoint<'_, '_>) -> Option<Diagnostic> {
     let python = python(s).or_else(|| python_items(s));
     python
         .or_else(|| assignment(s))
@@ -17,7 +17,7 @@ pub fn habit(s: &Stop<'_, '_>) -> Option<Diagnostic> {
 }
 
 /// Expressions of Python.
-fn python(s: &Stop<'_, '_>) -> Option<Diagnostic> {
+fn python(s: &StopPoint<'_, '_>) -> Option<Diagnostic> {
     let (here, before) = (s.peek(0), s.peek(-1));
     match (before, here) {
         (Some(Tok::Id("lambda")), Some(Tok::Id(_) | Tok::Colon)) => Some(lambda(s)),
@@ -35,15 +35,15 @@ fn python(s: &Stop<'_, '_>) -> Option<Diagnostic> {
 }
 
 /// `lambda a, b: a + b`, where the parser stopped after the word.
-fn lambda(s: &Stop<'_, '_>) -> Diagnostic {
+fn lambda(s: &StopPoint<'_, '_>) -> Diagnostic {
     let d = s.error("a lambda is written `|a, b| a + b`");
     let parameters = (0..).take_while(|&i| matches!(s.peek(i), Some(Tok::Id(_) | Tok::Comma))).count();
     match (s.token(-1), s.token(parameters as isize)) {
         (Some(word), Some(colon)) if colon.tok == Tok::Colon => {
             let begin = s.place(word).to(s.span().before());
             let edits = vec![
-                Edit { span: begin, text: "|".to_string() },
-                Edit { span: s.place(colon), text: "|".to_string() },
+                Replacement { span: begin, text: "|".to_string() },
+                Replacement { span: s.place(colon), text: "|".to_string() },
             ];
             d.fix_all("write it with `|`", edits)
         }
@@ -52,7 +52,7 @@ fn lambda(s: &Stop<'_, '_>) -> Diagnostic {
 }
 
 /// Items of Python and C++.
-fn python_items(s: &Stop<'_, '_>) -> Option<Diagnostic> {
+fn python_items(s: &StopPoint<'_, '_>) -> Option<Diagnostic> {
     if !s.is_item() {
         return None;
     }
@@ -76,7 +76,7 @@ fn python_items(s: &Stop<'_, '_>) -> Option<Diagnostic> {
 }
 
 /// `=` where a comparison or a name is wanted.
-fn assignment(s: &Stop<'_, '_>) -> Option<Diagnostic> {
+fn assignment(s: &StopPoint<'_, '_>) -> Option<Diagnostic> {
     if s.peek(0) != Some(Tok::Assign) || !s.after_operand() {
         return None;
     }
@@ -94,7 +94,7 @@ fn assignment(s: &Stop<'_, '_>) -> Option<Diagnostic> {
 }
 
 /// Operators that do not exist.
-fn operators(s: &Stop<'_, '_>) -> Option<Diagnostic> {
+fn operators(s: &StopPoint<'_, '_>) -> Option<Diagnostic> {
     let (here, before) = (s.token(0)?, s.token(-1));
     let doubled = before.is_some_and(|b| b.tok == here.tok && b.end == here.start);
     match here.tok {
@@ -135,7 +135,7 @@ fn operators(s: &Stop<'_, '_>) -> Option<Diagnostic> {
 }
 
 /// Returns true if two stars without a space are `offset` places from here.
-fn powers(s: &Stop<'_, '_>, offset: isize) -> bool {
+fn powers(s: &StopPoint<'_, '_>, offset: isize) -> bool {
     match (s.token(offset), s.token(offset + 1)) {
         (Some(a), Some(b)) => {
             a.tok == Tok::Star && b.tok == Tok::Star && a.end == b.start && s.in_body(offset - 1)
@@ -145,7 +145,7 @@ fn powers(s: &Stop<'_, '_>, offset: isize) -> bool {
 }
 
 /// The message for `x ** y`, with a fix where both are a name, a number or something in parentheses.
-fn power(s: &Stop<'_, '_>) -> Diagnostic {
+fn power(s: &StopPoint<'_, '_>) -> Diagnostic {
     let d = s.error("there is no `**`; a power is `pow(x, y)`");
     let fixed = || {
         let (left, right) = (s.operand_before(-3)?, s.operand_from(0)?);
@@ -162,7 +162,7 @@ fn power(s: &Stop<'_, '_>) -> Diagnostic {
 }
 
 /// Words of other languages.
-fn words(s: &Stop<'_, '_>) -> Option<Diagnostic> {
+fn words(s: &StopPoint<'_, '_>) -> Option<Diagnostic> {
     let replace = |word: &str, with: &str| {
         let d = s.error(format!("`{word}` is written `{with}`"));
         Some(d.fix(format!("write `{with}`"), s.span(), with))
@@ -182,7 +182,7 @@ fn words(s: &Stop<'_, '_>) -> Option<Diagnostic> {
 }
 
 /// A word of another language that was read as a name.
-fn word_before(s: &Stop<'_, '_>, before: &str) -> Option<Diagnostic> {
+fn word_before(s: &StopPoint<'_, '_>, before: &str) -> Option<Diagnostic> {
     let place = s.place(s.token(-1)?);
     let instead = |with: &str| {
         let d = s.error(format!("`{before}` is written `{with}`"));
@@ -208,7 +208,7 @@ fn word_before(s: &Stop<'_, '_>, before: &str) -> Option<Diagnostic> {
 }
 
 /// Signatures and items as other languages write them.
-fn items(s: &Stop<'_, '_>) -> Option<Diagnostic> {
+fn items(s: &StopPoint<'_, '_>) -> Option<Diagnostic> {
     if s.is_statement() {
         return None;
     }
@@ -242,7 +242,7 @@ fn items(s: &Stop<'_, '_>) -> Option<Diagnostic> {
 }
 
 /// Blocks where a value is wanted, and values where a block is wanted.
-fn shapes(s: &Stop<'_, '_>) -> Option<Diagnostic> {
+fn shapes(s: &StopPoint<'_, '_>) -> Option<Diagnostic> {
     match s.peek(0)? {
         Tok::If | Tok::Block(_) | Tok::Bar | Tok::OrOr if s.wants_operand() => {
             let what = match s.peek(0)? {
@@ -292,7 +292,7 @@ fn shapes(s: &Stop<'_, '_>) -> Option<Diagnostic> {
 }
 
 /// Returns true if the name before can be that of a struct.
-fn struct_name(s: &Stop<'_, '_>) -> bool {
+fn struct_name(s: &StopPoint<'_, '_>) -> bool {
     matches!(s.peek(-1), Some(Tok::Id(_))) && s.peek(-2) != Some(Tok::Let)
 }
 

@@ -36,7 +36,7 @@ lalrpop_util::lalrpop_mod!(
 );
 
 pub use codes::Code;
-pub use diag::{Diagnostic, Edit, Fix, Label, Severity};
+pub use diag::{Diagnostic, Fix, Label, Replacement, Severity};
 pub use parse::{parse, parse_expr};
 pub use print::dump;
 pub use render::{Renderer, render};

@@ -36,7 +36,7 @@ pub enum Unit {
     /// An expression or `return` without semicolon.
     Tail(D<Expr>),
     /// An item with its attributes.
-    Item(Vec<Attr>, ItemKind),
+    Item(Vec<AstAttr>, ItemKind),
     /// A row of `tune`.
     Row(TuneRow),
     /// A field of a struct.
@@ -66,7 +66,7 @@ impl Arm {
 }
 
 /// The parameters of a lambda between its bars.
-pub type LambdaParams = Vec<(D<Pat>, Option<D<Type>>)>;
+pub type LambdaParams = Vec<(D<Pat>, Option<D<TypeExpr>>)>;
 
 /// The input of the constructors of nodes, and the diagnostics that they report.
 #[derive(Debug)]
@@ -116,7 +116,7 @@ pub fn join(mut path: Path, name: Name) -> Path {
 }
 
 /// A constant.
-pub fn constant(name: Name, ty: Option<D<Type>>, value: D<Expr>) -> D<Const> {
+pub fn constant(name: Name, ty: Option<D<TypeExpr>>, value: D<Expr>) -> D<Const> {
     let (ty, value) = (option(ty), value);
     let depth = ty.depth.max(value.depth);
     D { node: Const { name, ty: ty.node, value: value.node }, depth }
@@ -271,7 +271,7 @@ impl Cx<'_> {
     }
 
     /// `a as T`
-    pub fn cast(&mut self, a: D<Expr>, t: D<Type>) -> D<Expr> {
+    pub fn cast(&mut self, a: D<Expr>, t: D<TypeExpr>) -> D<Expr> {
         let (depth, span) = (a.depth.max(t.depth), a.node.span.to(t.node.span));
         self.expr_at(ExprKind::Cast(Box::new(a.node), Box::new(t.node)), depth, span)
     }
@@ -286,7 +286,7 @@ impl Cx<'_> {
     }
 
     /// `e[i, j]`
-    pub fn index(&mut self, e: D<Expr>, list: Vec<D<Index>>, r: usize) -> D<Expr> {
+    pub fn index(&mut self, e: D<Expr>, list: Vec<D<Subscript>>, r: usize) -> D<Expr> {
         let list = split(list);
         let (l, depth) = (e.node.span.start as usize, e.depth.max(list.depth));
         self.expr(l, ExprKind::Index(Box::new(e.node), list.node), depth, r)
@@ -305,14 +305,14 @@ impl Cx<'_> {
     }
 
     /// `a:b` between brackets.
-    pub fn slice(&mut self, l: usize, a: Option<D<Expr>>, b: Option<D<Expr>>, r: usize) -> D<Index> {
+    pub fn slice(&mut self, l: usize, a: Option<D<Expr>>, b: Option<D<Expr>>, r: usize) -> D<Subscript> {
         let (a, b) = (option(a), option(b));
         let depth = a.depth.max(b.depth);
-        D { node: Index::Slice(a.node, b.node, self.span(l, r)), depth }
+        D { node: Subscript::Slice(a.node, b.node, self.span(l, r)), depth }
     }
 
     /// A type in place of an expression.
-    pub fn expr_type(&mut self, l: usize, t: D<Type>, r: usize) -> D<Expr> {
+    pub fn expr_type(&mut self, l: usize, t: D<TypeExpr>, r: usize) -> D<Expr> {
         self.expr(l, ExprKind::Type(Box::new(t.node)), t.depth, r)
     }
 
@@ -392,23 +392,29 @@ impl Cx<'_> {
     }
 
     /// A type.
-    pub fn ty(&mut self, l: usize, kind: TypeKind, depth: usize, r: usize) -> D<Type> {
+    pub fn ty(&mut self, l: usize, kind: TypeKind, depth: usize, r: usize) -> D<TypeExpr> {
         let span = self.span(l, r);
         if self.fits(depth, span) {
-            D { node: Type { kind, span }, depth: depth + 1 }
+            D { node: TypeExpr { kind, span }, depth: depth + 1 }
         } else {
-            D { node: Type { kind: TypeKind::Err, span }, depth: 1 }
+            D { node: TypeExpr { kind: TypeKind::Err, span }, depth: 1 }
         }
     }
 
     /// A type in parentheses, which only belong to its span.
-    pub fn ty_parens(&self, l: usize, mut t: D<Type>, r: usize) -> D<Type> {
+    pub fn ty_parens(&self, l: usize, mut t: D<TypeExpr>, r: usize) -> D<TypeExpr> {
         t.node.span = self.span(l, r);
         t
     }
 
     /// `mut T`, `T?`
-    pub fn ty_wrap(&mut self, l: usize, t: D<Type>, f: fn(Box<Type>) -> TypeKind, r: usize) -> D<Type> {
+    pub fn ty_wrap(
+        &mut self,
+        l: usize,
+        t: D<TypeExpr>,
+        f: fn(Box<TypeExpr>) -> TypeKind,
+        r: usize,
+    ) -> D<TypeExpr> {
         self.ty(l, f(Box::new(t.node)), t.depth, r)
     }
 
@@ -418,27 +424,27 @@ impl Cx<'_> {
         l: usize,
         path: Path,
         member: Option<Name>,
-        args: Option<Vec<D<Index>>>,
+        args: Option<Vec<D<Subscript>>>,
         r: usize,
-    ) -> D<Type> {
+    ) -> D<TypeExpr> {
         let args = option(args.map(split));
         self.ty(l, TypeKind::Path { path, member, args: args.node }, args.depth, r)
     }
 
     /// `(A, B)`
-    pub fn ty_tuple(&mut self, l: usize, list: Vec<D<Type>>, r: usize) -> D<Type> {
+    pub fn ty_tuple(&mut self, l: usize, list: Vec<D<TypeExpr>>, r: usize) -> D<TypeExpr> {
         let list = split(list);
         self.ty(l, TypeKind::Tuple(list.node), list.depth, r)
     }
 
     /// `fn(A) -> B`
-    pub fn ty_fn(&mut self, l: usize, list: Vec<D<Type>>, ret: D<Type>, r: usize) -> D<Type> {
+    pub fn ty_fn(&mut self, l: usize, list: Vec<D<TypeExpr>>, ret: D<TypeExpr>, r: usize) -> D<TypeExpr> {
         let list = split(list);
         self.ty(l, TypeKind::Fn(list.node, Box::new(ret.node)), list.depth.max(ret.depth), r)
     }
 
     /// `**mut T`: the stars from the outside in.
-    pub fn pointers(&mut self, stars: Vec<(usize, bool)>, mut t: D<Type>) -> D<Type> {
+    pub fn pointers(&mut self, stars: Vec<(usize, bool)>, mut t: D<TypeExpr>) -> D<TypeExpr> {
         for (l, mutable) in stars.into_iter().rev() {
             let r = t.node.span.end as usize;
             t = self.ty(l, TypeKind::Ptr { mutable, pointee: Box::new(t.node) }, t.depth, r);

@@ -9,7 +9,7 @@ use crate::node::{Cx, D, Unit, option, split};
 
 impl Cx<'_> {
     /// A statement over children of depth `depth`.
-    pub fn stmt(&mut self, l: usize, attrs: Vec<Attr>, kind: StmtKind, depth: usize, r: usize) -> Unit {
+    pub fn stmt(&mut self, l: usize, attrs: Vec<AstAttr>, kind: StmtKind, depth: usize, r: usize) -> Unit {
         let span = self.span(l, r);
         Unit::Stmt(if self.fits(depth, span) {
             D { node: Stmt { attrs, kind, span }, depth: depth + 1 }
@@ -23,7 +23,7 @@ impl Cx<'_> {
         &mut self,
         l: usize,
         pat: D<Pat>,
-        ty: Option<D<Type>>,
+        ty: Option<D<TypeExpr>>,
         init: Option<D<Expr>>,
         r: usize,
     ) -> Unit {
@@ -78,8 +78,8 @@ impl Cx<'_> {
     }
 
     /// `@name(args)`
-    pub fn attr(&mut self, l: usize, name: Name, args: Vec<D<Arg>>, r: usize) -> Attr {
-        Attr { name, args: split(args).node, span: self.span(l, r) }
+    pub fn attr(&mut self, l: usize, name: Name, args: Vec<D<Arg>>, r: usize) -> AstAttr {
+        AstAttr { name, args: split(args).node, span: self.span(l, r) }
     }
 
     /// `struct S[..] { .. }`
@@ -103,7 +103,7 @@ impl Cx<'_> {
         name: Name,
         cparams: Vec<CParam>,
         params: Vec<Param>,
-        ret: Option<D<Type>>,
+        ret: Option<D<TypeExpr>>,
         r: usize,
         clauses: Vec<Clause>,
         block: usize,
@@ -129,7 +129,7 @@ impl Cx<'_> {
         &mut self,
         l: usize,
         name: Name,
-        bound: Vec<D<Type>>,
+        bound: Vec<D<TypeExpr>>,
         default: Option<D<Expr>>,
         r: usize,
     ) -> CParam {
@@ -145,9 +145,9 @@ impl Cx<'_> {
     pub fn param(
         &mut self,
         l: usize,
-        attrs: Vec<Attr>,
+        attrs: Vec<AstAttr>,
         name: Name,
-        ty: Option<(bool, D<Type>)>,
+        ty: Option<(bool, D<TypeExpr>)>,
         default: Option<D<Expr>>,
         r: usize,
     ) -> Param {
@@ -168,7 +168,7 @@ impl Cx<'_> {
     }
 
     /// Reports a name without type, unless the name is missing too.
-    fn missing_type(&mut self, name: &Name) -> Type {
+    fn missing_type(&mut self, name: &Name) -> TypeExpr {
         if !name.text.is_empty() {
             let message = format!("`{}` has no type", name.text);
             self.diags.push(
@@ -176,13 +176,13 @@ impl Cx<'_> {
                     .note("A type follows a colon, as in `n: i32`."),
             );
         }
-        Type { kind: TypeKind::Err, span: name.span }
+        TypeExpr { kind: TypeKind::Err, span: name.span }
     }
 
     /// A parameter that could not be read.
     pub fn param_hole(&mut self, l: usize, r: usize) -> Param {
         let (name, span) = (self.name(l, "", r), self.span(l, r));
-        let ty = Some(Type { kind: TypeKind::Err, span });
+        let ty = Some(TypeExpr { kind: TypeKind::Err, span });
         Param { attrs: vec![], name, ty, konst: false, default: None, doc: String::new(), span }
     }
 
@@ -199,7 +199,7 @@ impl Cx<'_> {
     }
 
     /// `locks: *mut u32` of `scratch`.
-    pub fn scratch(&mut self, name: Name, ty: D<Type>) -> D<Arg> {
+    pub fn scratch(&mut self, name: Name, ty: D<TypeExpr>) -> D<Arg> {
         let (l, r) = (ty.node.span.start as usize, ty.node.span.end as usize);
         self.expr_type(l, ty, r).map(|value| Arg { name: Some(name), value })
     }

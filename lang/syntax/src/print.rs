@@ -62,7 +62,7 @@ impl Dump {
         }
     }
 
-    fn attrs(&mut self, attrs: &[Attr]) {
+    fn attrs(&mut self, attrs: &[AstAttr]) {
         for a in attrs {
             self.line(&format!("@{}", name(&a.name)));
             self.inside(|d| d.args(&a.args));
@@ -236,10 +236,10 @@ impl Dump {
         }
     }
 
-    fn index(&mut self, index: &Index) {
+    fn index(&mut self, index: &Subscript) {
         match index {
-            Index::Expr(e) => self.expr(e),
-            Index::Slice(a, b, _) => {
+            Subscript::Expr(e) => self.expr(e),
+            Subscript::Slice(a, b, _) => {
                 self.line(":");
                 for (word, side) in [("from", a), ("to", b)] {
                     if let Some(e) = side {
@@ -247,7 +247,7 @@ impl Dump {
                     }
                 }
             }
-            Index::Named(n, e) => self.part(&format!("{} =", name(n)), e),
+            Subscript::Named(n, e) => self.part(&format!("{} =", name(n)), e),
         }
     }
 
@@ -273,12 +273,12 @@ fn path(p: &Path) -> String {
     p.segments.iter().map(name).collect::<Vec<_>>().join("::")
 }
 
-fn typed(t: Option<&Type>) -> String {
+fn typed(t: Option<&TypeExpr>) -> String {
     t.map(|t| format!(": {}", ty(t))).unwrap_or_default()
 }
 
 /// A type on one line.
-fn ty(t: &Type) -> String {
+fn ty(t: &TypeExpr) -> String {
     match &t.kind {
         TypeKind::Path { path: p, member, args } => {
             let member = member.as_ref().map(|m| format!(".{}", name(m))).unwrap_or_default();
@@ -297,8 +297,8 @@ fn ty(t: &Type) -> String {
 }
 
 /// An argument of a type on one line; what is unusual there prints as its tree.
-fn flat(index: &Index) -> String {
-    if let Index::Expr(e) = index {
+fn flat(index: &Subscript) -> String {
+    if let Subscript::Expr(e) = index {
         match &e.kind {
             ExprKind::Member(a, n) => return format!("{}.{}", flat_expr(a), name(n)),
             ExprKind::Type(t) => return ty(t),

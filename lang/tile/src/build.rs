@@ -31,7 +31,7 @@ use tk_ops::{ControlOp, CreateOp, DType, ElementwiseOp, Op, ShapeOp};
 
 use crate::attr::{Attr, Attrs};
 use crate::infer;
-use crate::ir::{BlockId, Elem, Func, Inst, Loc, Type, TypeId, Types, ValueId};
+use crate::ir::{BlockId, ElemType, Func, Inst, Loc, Type, TypeId, Types, ValueId};
 
 /// Appends instructions to the open block of one function.
 #[derive(Debug)]
@@ -229,6 +229,6 @@ impl<'a> Builder<'a> {
 
     /// Returns true if the elements of a value are pointers.
     pub fn is_pointer(&self, v: ValueId) -> bool {
-        matches!(self.type_of(v), Type::Tile { elem: Elem::Ptr { .. }, .. })
+        matches!(self.type_of(v), Type::Tile { elem: ElemType::Ptr { .. }, .. })
     }
 }

@@ -5,7 +5,7 @@
 
 use tk_ops::{DType, ElementwiseOp};
 
-use crate::ir::{Elem, Type};
+use crate::ir::{ElemType, Type};
 
 /// The type of an elementwise operation on operands of these types. `None` where the result says itself what it is
 /// (`cast`, `bitcast`) and where there are no operands or they are views.
@@ -15,8 +15,8 @@ pub fn elementwise(op: ElementwiseOp, operands: &[&Type]) -> Option<Type> {
     let typed = if op == ElementwiseOp::Select { operands.get(1)? } else { first };
     let result = op.result()?;
     let elem = match typed.elem() {
-        Elem::Scalar(d) => Elem::Scalar(result.of(*d)),
-        Elem::Ptr { .. } => typed.elem().clone(),
+        ElemType::Scalar(d) => ElemType::Scalar(result.of(*d)),
+        ElemType::Ptr { .. } => typed.elem().clone(),
     };
     Some(Type::Tile { elem, shape: first.shape()?.to_vec() })
 }
@@ -54,11 +54,13 @@ pub fn serves(found: &Type, wanted: &Type) -> bool {
 }
 
 /// [`serves`] for elements.
-pub fn elem_serves(found: &Elem, wanted: &Elem) -> bool {
+pub fn elem_serves(found: &ElemType, wanted: &ElemType) -> bool {
     match (found, wanted) {
-        (Elem::Scalar(a), Elem::Scalar(b)) => a == b,
-        (Elem::Ptr { pointee: a, mutable: m }, Elem::Ptr { pointee: b, mutable: n }) => a == b && (*m || !*n),
-        (Elem::Scalar(_), Elem::Ptr { .. }) | (Elem::Ptr { .. }, Elem::Scalar(_)) => false,
+        (ElemType::Scalar(a), ElemType::Scalar(b)) => a == b,
+        (ElemType::Ptr { pointee: a, mutable: m }, ElemType::Ptr { pointee: b, mutable: n }) => {
+            a == b && (*m || !*n)
+        }
+        (ElemType::Scalar(_), ElemType::Ptr { .. }) | (ElemType::Ptr { .. }, ElemType::Scalar(_)) => false,
     }
 }
 

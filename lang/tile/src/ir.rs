@@ -101,13 +101,13 @@ impl<I: Id, T> std::ops::IndexMut<I> for Arena<I, T> {
 
 /// The type of an element of a tile.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Elem {
+pub enum ElemType {
     /// A scalar.
     Scalar(DType),
     /// A pointer into device memory.
     Ptr {
         /// The type of the pointee.
-        pointee: Box<Elem>,
+        pointee: Box<ElemType>,
         /// Whether it may be stored through.
         mutable: bool,
     },
@@ -119,14 +119,14 @@ pub enum Type {
     /// Rank 0 (a scalar) to 5; extents are at least 1.
     Tile {
         /// The elements.
-        elem: Elem,
+        elem: ElemType,
         /// The extents.
         shape: Vec<u32>,
     },
     /// Base pointer, extents and strides.
     View {
         /// The elements.
-        elem: Elem,
+        elem: ElemType,
         /// 1 to 5.
         rank: u32,
         /// Whether it may be stored through.
@@ -139,11 +139,11 @@ pub enum Type {
 impl Type {
     /// The scalar type.
     pub fn scalar(d: DType) -> Type {
-        Type::Tile { elem: Elem::Scalar(d), shape: vec![] }
+        Type::Tile { elem: ElemType::Scalar(d), shape: vec![] }
     }
     /// The tile type of scalars.
     pub fn tile(d: DType, shape: &[u32]) -> Type {
-        Type::Tile { elem: Elem::Scalar(d), shape: shape.to_vec() }
+        Type::Tile { elem: ElemType::Scalar(d), shape: shape.to_vec() }
     }
     /// The extents of a tile; `None` for a view.
     pub fn shape(&self) -> Option<&[u32]> {
@@ -153,7 +153,7 @@ impl Type {
         }
     }
     /// The element type.
-    pub fn elem(&self) -> &Elem {
+    pub fn elem(&self) -> &ElemType {
         match self {
             Type::Tile { elem, .. } | Type::View { elem, .. } => elem,
         }
@@ -161,7 +161,7 @@ impl Type {
     /// The scalar element type of a tile of scalars.
     pub fn dtype(&self) -> Option<DType> {
         match self {
-            Type::Tile { elem: Elem::Scalar(d), .. } => Some(*d),
+            Type::Tile { elem: ElemType::Scalar(d), .. } => Some(*d),
             Type::Tile { .. } | Type::View { .. } => None,
         }
     }
@@ -171,11 +171,13 @@ impl Type {
     }
 }
 
-impl fmt::Display for Elem {
+impl fmt::Display for ElemType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Elem::Scalar(d) => write!(f, "{d}"),
-            Elem::Ptr { pointee, mutable } => write!(f, "*{}{pointee}", if *mutable { "mut " } else { "" }),
+            ElemType::Scalar(d) => write!(f, "{d}"),
+            ElemType::Ptr { pointee, mutable } => {
+                write!(f, "*{}{pointee}", if *mutable { "mut " } else { "" })
+            }
         }
     }
 }
@@ -278,7 +280,7 @@ impl Inst {
 
 /// A straight list of instructions; the last one is a terminator.
 #[derive(Clone, Debug, Default)]
-pub struct Block {
+pub struct BlockData {
     /// Values that it receives.
     pub args: Vec<ValueId>,
     /// The instructions.
@@ -318,7 +320,7 @@ pub struct Func {
     /// Values.
     pub values: Arena<ValueId, Value>,
     /// Blocks.
-    pub blocks: Arena<BlockId, Block>,
+    pub blocks: Arena<BlockId, BlockData>,
 }
 
 /// Functions and their types.
@@ -341,7 +343,7 @@ impl Func {
     /// An empty function; parameters are added with [`Func::add_arg`] on `body`.
     pub fn new(name: impl Into<String>, kind: FuncKind) -> Func {
         let mut blocks = Arena::default();
-        let body = blocks.push(Block::default());
+        let body = blocks.push(BlockData::default());
         Func {
             name: name.into(),
             kind,
@@ -357,7 +359,7 @@ impl Func {
 
     /// Adds an empty block that no instruction owns yet.
     pub fn add_block(&mut self) -> BlockId {
-        self.blocks.push(Block::default())
+        self.blocks.push(BlockData::default())
     }
 
     /// Adds an argument to a block.

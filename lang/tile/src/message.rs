@@ -6,7 +6,7 @@
 
 use tk_ops::DType;
 
-use crate::ir::{Elem, Loc, Type};
+use crate::ir::{ElemType, Loc, Type};
 
 /// Something that a kernel may say.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,10 +56,10 @@ pub enum Form {
 }
 
 /// Bytes of an element in memory; pointers are 64-bit addresses.
-fn bytes(elem: &Elem) -> u32 {
+fn bytes(elem: &ElemType) -> u32 {
     match elem {
-        Elem::Scalar(d) => d.bytes() as u32,
-        Elem::Ptr { .. } => 8,
+        ElemType::Scalar(d) => d.bytes() as u32,
+        ElemType::Ptr { .. } => 8,
     }
 }
 
@@ -67,10 +67,10 @@ impl Form {
     /// Of a value of this type.
     pub fn of(ty: &Type) -> Form {
         match ty {
-            Type::Tile { elem: Elem::Scalar(dtype), shape } => {
+            Type::Tile { elem: ElemType::Scalar(dtype), shape } => {
                 Form::Numbers { dtype: *dtype, shape: shape.clone() }
             }
-            Type::Tile { elem: Elem::Ptr { pointee, .. }, shape } => {
+            Type::Tile { elem: ElemType::Ptr { pointee, .. }, shape } => {
                 Form::Pointers { bytes: bytes(pointee), shape: shape.clone() }
             }
             Type::View { elem, rank, .. } => Form::View { bytes: bytes(elem), rank: *rank },

@@ -5,11 +5,11 @@
 use std::fmt;
 
 use crate::ir::Module;
-use crate::passes::{Pass, cse, dce, fold, hoist, inline, vectorize_map};
+use crate::passes::{ModulePass, cse, dce, fold, hoist, inline, vectorize_map};
 use crate::verify::{TileModule, VerifyError, verify};
 
 /// The passes, in order.
-pub const PASSES: &[Pass] = &[
+pub const PASSES: &[ModulePass] = &[
     // First: everything after it sees whole kernels.
     inline::PASS,
     // Decides what specialization left open, so that a `map` shows whether it is elementwise.
@@ -29,7 +29,7 @@ pub const PASSES: &[Pass] = &[
 
 /// The passes of checked mode: instructions stay as they were written, so that each report has its place. Inlining shows
 /// which arithmetic becomes the offset of a pointer.
-pub const CHECKED: &[Pass] = &[inline::PASS];
+pub const CHECKED: &[ModulePass] = &[inline::PASS];
 
 /// A pass that broke the IR: a compiler bug.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,18 +49,18 @@ impl fmt::Display for PassError {
 impl std::error::Error for PassError {}
 
 /// Called with the name of each pass and the module after it.
-pub type Observer<'a> = &'a mut dyn FnMut(&'static str, &Module);
+pub type ModuleObserver<'a> = &'a mut dyn FnMut(&'static str, &Module);
 
 /// Runs every pass. Debug builds verify after each; release builds at the end.
-pub fn run(module: TileModule, observer: Option<Observer<'_>>) -> Result<TileModule, PassError> {
+pub fn run(module: TileModule, observer: Option<ModuleObserver<'_>>) -> Result<TileModule, PassError> {
     run_passes(PASSES, module, observer)
 }
 
 /// Runs these passes.
 pub fn run_passes(
-    passes: &[Pass],
+    passes: &[ModulePass],
     module: TileModule,
-    mut observer: Option<Observer<'_>>,
+    mut observer: Option<ModuleObserver<'_>>,
 ) -> Result<TileModule, PassError> {
     let mut module = module.into_inner();
     let mut last = "";

@@ -6,7 +6,7 @@ use tk_sema::hir::CVarId;
 use tk_sema::index::SymbolKind;
 use tk_sema::show;
 use tk_sema::types::CTerm;
-use tk_syntax::ast::{Expr, ExprKind, Index, Pat, StmtKind};
+use tk_syntax::ast::{Expr, ExprKind, Pat, StmtKind, Subscript};
 
 use super::scope::pattern;
 use super::walk::{Node, each};
@@ -82,9 +82,9 @@ fn arguments(a: &Analysis, call: &Expr, callee: &Expr) -> Option<Hint> {
     let hir = &a.checked.hir;
     let (written, offset): (Vec<&str>, u32) = match &callee.kind {
         ExprKind::Index(_, items) => {
-            let name = |i: &'_ Index| match i {
-                Index::Named(n, _) => Some(n.span),
-                Index::Expr(_) | Index::Slice(..) => None,
+            let name = |i: &'_ Subscript| match i {
+                Subscript::Named(n, _) => Some(n.span),
+                Subscript::Expr(_) | Subscript::Slice(..) => None,
             };
             (items.iter().filter_map(name).map(|s| a.text(s)).collect(), callee.span.end.saturating_sub(1))
         }

@@ -2,8 +2,8 @@
 
 use tk_syntax::Span;
 use tk_syntax::ast::{
-    Arg, Attr, Block, CParam, Clause, Const, Expr, ExprKind, File, Index, Item, ItemKind, Param, Pat,
-    PatKind, Stmt, StmtKind, TuneRow, Type, TypeKind,
+    Arg, AstAttr, Block, CParam, Clause, Const, Expr, ExprKind, File, Item, ItemKind, Param, Pat, PatKind,
+    Stmt, StmtKind, Subscript, TuneRow, TypeExpr, TypeKind,
 };
 
 /// A part of a tree.
@@ -11,7 +11,7 @@ use tk_syntax::ast::{
 #[allow(missing_docs, reason = "the names are those of the tree")]
 pub enum Node<'a> {
     Item(&'a Item),
-    Attr(&'a Attr),
+    Attr(&'a AstAttr),
     CParam(&'a CParam),
     Param(&'a Param),
     Clause(&'a Clause),
@@ -19,7 +19,7 @@ pub enum Node<'a> {
     Block(&'a Block),
     Stmt(&'a Stmt),
     Pat(&'a Pat),
-    Type(&'a Type),
+    Type(&'a TypeExpr),
     Expr(&'a Expr),
     /// A named argument; others are their expressions.
     Arg(Span, &'a Expr),
@@ -186,7 +186,7 @@ fn stmt<'a>(s: &'a Stmt, f: &mut dyn FnMut(Node<'a>)) {
     }
 }
 
-fn ty<'a>(t: &'a Type, f: &mut dyn FnMut(Node<'a>)) {
+fn ty<'a>(t: &'a TypeExpr, f: &mut dyn FnMut(Node<'a>)) {
     match &t.kind {
         TypeKind::Path { args, .. } => args.iter().flatten().for_each(|i| index(i, f)),
         TypeKind::Ptr { pointee: inner, .. } | TypeKind::Mut(inner) | TypeKind::Option(inner) => {
@@ -201,11 +201,11 @@ fn ty<'a>(t: &'a Type, f: &mut dyn FnMut(Node<'a>)) {
     }
 }
 
-fn index<'a>(i: &'a Index, f: &mut dyn FnMut(Node<'a>)) {
+fn index<'a>(i: &'a Subscript, f: &mut dyn FnMut(Node<'a>)) {
     match i {
-        Index::Expr(e) => f(Node::Expr(e)),
-        Index::Slice(a, b, _) => a.iter().chain(b).for_each(|e| f(Node::Expr(e))),
-        Index::Named(n, e) => f(Node::Arg(n.span, e)),
+        Subscript::Expr(e) => f(Node::Expr(e)),
+        Subscript::Slice(a, b, _) => a.iter().chain(b).for_each(|e| f(Node::Expr(e))),
+        Subscript::Named(n, e) => f(Node::Arg(n.span, e)),
     }
 }
 

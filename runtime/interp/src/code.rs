@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use tk_ops::{Buf, ControlOp, CreateOp, HostOp, Op, ReduceOp, Scalar, ScanOp};
-use tk_tile::{Attr, Attrs, Block, BlockId, Func, FuncId, Inst, InstId, Loc, Module, Type, ValueId};
+use tk_tile::{Attr, Attrs, BlockData, BlockId, Func, FuncId, Inst, InstId, Loc, Module, Type, ValueId};
 
 use crate::checked::offsets;
 use crate::fault::Fault;
@@ -191,7 +191,7 @@ impl<'m> Compiler<'m> {
         Ok(FuncCode { name: &self.func.name, slots: self.slot_of.len(), body, blocks: self.blocks })
     }
 
-    fn source(&self, id: BlockId) -> Result<&'m Block, Fault> {
+    fn source(&self, id: BlockId) -> Result<&'m BlockData, Fault> {
         self.func.blocks.get(id).ok_or_else(|| Fault::internal("a block does not exist"))
     }
 

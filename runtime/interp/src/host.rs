@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tk_ops::buf::Buf;
 use tk_ops::{DType, HostOp, philox, with_buf};
-use tk_tile::{Attr, Elem, Type};
+use tk_tile::{Attr, ElemType, Type};
 
 use crate::code::Step;
 use crate::exec::{Args, contiguous, elem_size, load_all, tile_bytes};
@@ -23,7 +23,7 @@ pub trait Host {
         &self,
         kernel: &str,
         cargs: &str,
-        args: Vec<Option<(Arg, Elem)>>,
+        args: Vec<Option<(Arg, ElemType)>>,
         memory: &Memory,
     ) -> Result<(), Fault>;
     /// The contents of an `.npy` file: element type, extents, elements in row-major order, lowest byte first.
@@ -147,9 +147,9 @@ fn launch(args: &mut Args<'_, '_>, space: &Space, host: HostContext<'_>) -> Resu
     host.host.launch(kernel, cargs, out, host.memory)
 }
 
-fn to_arg(value: Value, elem: &Elem, space: &Space) -> Result<Arg, Fault> {
+fn to_arg(value: Value, elem: &ElemType, space: &Space) -> Result<Arg, Fault> {
     let size = match (&value, elem) {
-        (Value::Ptr(_), Elem::Ptr { pointee, .. }) => elem_size(pointee),
+        (Value::Ptr(_), ElemType::Ptr { pointee, .. }) => elem_size(pointee),
         (_, elem) => elem_size(elem),
     } as i64;
     let place = |p: &Pointer| match space.buffer(p) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tk_ops::scalar::Scalar;
-use tk_tile::{Elem, Func, FuncId, FuncKind, TileModule, Type, ValueId};
+use tk_tile::{ElemType, Func, FuncId, FuncKind, TileModule, Type, ValueId};
 
 use crate::checked::Checker;
 use crate::code::Code;
@@ -189,9 +189,11 @@ fn bind_one(
     let freed = || ("E0701", "its buffer was freed".to_string());
     let wrong = |found: &str| Err(("E0702", format!("expected `{ty}`, found {found}")));
     match (ty, arg) {
-        (Type::Tile { elem: Elem::Scalar(d), .. }, Arg::Scalar(s)) if s.dtype() == *d => Ok(Value::Splat(*s)),
-        (Type::Tile { elem: Elem::Ptr { .. }, .. }, Arg::Null) => Ok(Value::Ptr(Pointer::NULL)),
-        (Type::Tile { elem: Elem::Ptr { .. }, .. }, Arg::Ptr { buffer, offset }) => {
+        (Type::Tile { elem: ElemType::Scalar(d), .. }, Arg::Scalar(s)) if s.dtype() == *d => {
+            Ok(Value::Splat(*s))
+        }
+        (Type::Tile { elem: ElemType::Ptr { .. }, .. }, Arg::Null) => Ok(Value::Ptr(Pointer::NULL)),
+        (Type::Tile { elem: ElemType::Ptr { .. }, .. }, Arg::Ptr { buffer, offset }) => {
             Ok(Value::Ptr(start(*buffer).ok_or_else(freed)?.add(*offset)))
         }
         (Type::View { rank, wide, .. }, Arg::View { buffer, offset, shape, strides }) => {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use tk_ops::Scalar;
 use tk_tile::message::{EDGE, is_cut};
-use tk_tile::{Elem, Type};
+use tk_tile::{ElemType, Type};
 
 use crate::compare::index_text;
 use crate::exec::pointee_size;
@@ -159,7 +159,7 @@ fn part(
 
 fn element(value: &Value, ty: &Type, space: &Space) -> Result<String, Fault> {
     match (value, ty.elem()) {
-        (Value::Ptr(p), Elem::Ptr { .. }) => Ok(pointer(p, pointee_size(ty), space)),
+        (Value::Ptr(p), ElemType::Ptr { .. }) => Ok(pointer(p, pointee_size(ty), space)),
         (number, _) => Ok(self::number(number.scalar()?)),
     }
 }

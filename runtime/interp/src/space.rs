@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use tk_ops::DType;
-use tk_tile::Elem;
+use tk_tile::ElemType;
 
 use crate::checked::Checker;
 use crate::fault::Fault;
@@ -54,7 +54,7 @@ pub(crate) struct Outside {
 impl Denied {
     /// The fault to report. `what` was done to elements of type `elem`; `advice` says how to avoid it.
     #[cold]
-    pub fn fault(self, what: &str, elem: &Elem, advice: &str) -> Fault {
+    pub fn fault(self, what: &str, elem: &ElemType, advice: &str) -> Fault {
         let o = match self {
             Denied::Found(fault) => return *fault,
             Denied::Outside(o) => o,

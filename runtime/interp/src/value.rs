@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tk_ops::buf::Buf;
 use tk_ops::scalar::Scalar;
 use tk_ops::{DType, with_buf};
-use tk_tile::{Elem, Type};
+use tk_tile::{ElemType, Type};
 
 use crate::fault::Fault;
 use crate::ramp::Ramp;
@@ -106,8 +106,8 @@ impl Value {
     /// Zero, null or an empty view: what stands for a value that is never read.
     pub fn zero(ty: &Type) -> Value {
         match ty {
-            Type::Tile { elem: Elem::Scalar(d), .. } => Value::Splat(Scalar::zero(*d)),
-            Type::Tile { elem: Elem::Ptr { .. }, .. } => Value::Ptr(Pointer::NULL),
+            Type::Tile { elem: ElemType::Scalar(d), .. } => Value::Splat(Scalar::zero(*d)),
+            Type::Tile { elem: ElemType::Ptr { .. }, .. } => Value::Ptr(Pointer::NULL),
             Type::View { rank, .. } => {
                 let none = vec![0; *rank as usize];
                 Value::View(Arc::new(View { base: Pointer::NULL, shape: none.clone(), strides: none }))

@@ -5,7 +5,7 @@
 
 use tk_interp::{Arg, BufferId, Fault};
 use tk_syntax::codes;
-use tk_tile::{Elem, Func, Type};
+use tk_tile::{ElemType, Func, Type};
 
 use crate::compile::{ParamKind, flatten};
 use crate::gpu::Args;
@@ -85,13 +85,13 @@ impl<'a> Call<'a> {
 /// Appends the values of the machine parameters of one argument; `None` if it does not fit the type.
 fn pack(ty: &Type, arg: &Arg, there: &Addresses<'_>, out: &mut Args) -> Option<()> {
     match (ty, arg) {
-        (Type::Tile { elem: Elem::Scalar(d), .. }, Arg::Scalar(s)) if s.dtype() == *d => {
+        (Type::Tile { elem: ElemType::Scalar(d), .. }, Arg::Scalar(s)) if s.dtype() == *d => {
             out.push_scalar(*s);
         }
-        (Type::Tile { elem: Elem::Ptr { .. }, .. }, Arg::Null) => {
+        (Type::Tile { elem: ElemType::Ptr { .. }, .. }, Arg::Null) => {
             out.push_ptr(0);
         }
-        (Type::Tile { elem: Elem::Ptr { pointee, .. }, .. }, Arg::Ptr { buffer, offset }) => {
+        (Type::Tile { elem: ElemType::Ptr { pointee, .. }, .. }, Arg::Ptr { buffer, offset }) => {
             out.push_ptr(there(*buffer, *offset, element_size(pointee))?);
         }
         (Type::View { elem, wide, .. }, Arg::View { buffer, offset, shape, strides }) => {

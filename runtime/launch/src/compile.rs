@@ -10,7 +10,7 @@ use tk_ops::{DType, Scalar};
 use tk_sema::target::Target;
 use tk_syntax::Diagnostic;
 use tk_tile::message::Message;
-use tk_tile::{Elem, FuncId, TileModule, Type};
+use tk_tile::{ElemType, FuncId, TileModule, Type};
 
 /// Turns a specialization into a binary.
 pub trait Compile: Send + Sync {
@@ -138,8 +138,8 @@ pub fn params(module: &TileModule, entry: FuncId) -> Option<Vec<ParamKind>> {
 pub(crate) fn flatten(ty: &Type, out: &mut Vec<ParamKind>) -> Option<()> {
     match ty {
         Type::Tile { shape, .. } if !shape.is_empty() => return None,
-        Type::Tile { elem: Elem::Scalar(d), .. } => out.push(ParamKind::Scalar(*d)),
-        Type::Tile { elem: Elem::Ptr { .. }, .. } => out.push(ParamKind::Pointer),
+        Type::Tile { elem: ElemType::Scalar(d), .. } => out.push(ParamKind::Scalar(*d)),
+        Type::Tile { elem: ElemType::Ptr { .. }, .. } => out.push(ParamKind::Pointer),
         Type::View { rank, wide, .. } => {
             let (extent, rank) = (if *wide { DType::I64 } else { DType::I32 }, *rank as usize);
             out.push(ParamKind::Pointer);

@@ -8,7 +8,7 @@ use tk_sema::contract::{self, HostArg, parse_cargs};
 use tk_sema::eval::Bindings;
 use tk_sema::hir::FnId;
 use tk_syntax::{Diagnostic, FileId, Span};
-use tk_tile::Elem;
+use tk_tile::ElemType;
 
 use crate::session::{Argument, Session, diagnostic, lock};
 use crate::{pass, stored};
@@ -76,7 +76,7 @@ impl TestHost<'_> {
         &self,
         kernel: &str,
         cargs: &str,
-        args: Vec<Option<(Arg, Elem)>>,
+        args: Vec<Option<(Arg, ElemType)>>,
         memory: &Memory,
     ) -> Result<Vec<Diagnostic>, Vec<Diagnostic>> {
         let hir = &self.session.checked().hir;
@@ -90,11 +90,11 @@ impl TestHost<'_> {
 }
 
 /// An argument as the launch contract sees it.
-fn argument(arg: Option<(Arg, Elem)>) -> Argument {
-    let dtype = |elem: &Elem| match elem {
-        Elem::Scalar(d) => *d,
+fn argument(arg: Option<(Arg, ElemType)>) -> Argument {
+    let dtype = |elem: &ElemType| match elem {
+        ElemType::Scalar(d) => *d,
         // The host holds pointers as integers of 64 bits.
-        Elem::Ptr { .. } => DType::I64,
+        ElemType::Ptr { .. } => DType::I64,
     };
     let host = match &arg {
         None => HostArg::Absent,
@@ -116,7 +116,7 @@ impl Host for TestHost<'_> {
         &self,
         kernel: &str,
         cargs: &str,
-        args: Vec<Option<(Arg, Elem)>>,
+        args: Vec<Option<(Arg, ElemType)>>,
         memory: &Memory,
     ) -> Result<(), Fault> {
         let outcome = self.try_launch(kernel, cargs, args, memory);

@@ -18,7 +18,7 @@ use tk_sema::hir::{FnId, HFn};
 use tk_sema::specialize::specialize;
 use tk_syntax::codes::{self, Code};
 use tk_syntax::{Diagnostic, FileId, Span};
-use tk_tile::{Elem, Func, FuncId, FuncKind, Module, TileModule, Type, pipeline, text, walk};
+use tk_tile::{ElemType, Func, FuncId, FuncKind, Module, TileModule, Type, pipeline, text, walk};
 
 use crate::device::{Device, LaunchOptions};
 use crate::{pass, room};
@@ -343,10 +343,10 @@ fn as_type(arg: &Arg, ty: &Type) -> Arg {
 }
 
 /// Bytes of an element in memory; pointers are 64-bit addresses.
-pub(crate) fn element_size(elem: &Elem) -> usize {
+pub(crate) fn element_size(elem: &ElemType) -> usize {
     match elem {
-        Elem::Scalar(d) => d.bytes(),
-        Elem::Ptr { .. } => 8,
+        ElemType::Scalar(d) => d.bytes(),
+        ElemType::Ptr { .. } => 8,
     }
 }
 

@@ -4,7 +4,7 @@
 //! tables are made has the type of their entries.
 
 use tk_ops::{DType, DTypeSet};
-use tk_sema::contract::{Param, SetValue};
+use tk_sema::contract::{HostParam, SetValue};
 use tk_sema::hir::{FnId, Hir};
 use tk_sema::types::DTerm;
 use tk_syntax::{Diagnostic, codes};
@@ -14,7 +14,7 @@ use crate::run::Value;
 use crate::session::Wrong;
 
 /// The element types that the tensors of a table may have.
-pub fn entry_types(hir: &Hir, param: &Param, sets: &[(String, SetValue)]) -> Option<DTypeSet> {
+pub fn entry_types(hir: &Hir, param: &HostParam, sets: &[(String, SetValue)]) -> Option<DTypeSet> {
     param.table.map(|t| types_of(hir, t.element, sets))
 }
 
@@ -22,7 +22,7 @@ pub fn entry_types(hir: &Hir, param: &Param, sets: &[(String, SetValue)]) -> Opt
 pub(crate) fn sets_of(
     hir: &Hir,
     kernel: FnId,
-    arguments: &[(&Param, &Value)],
+    arguments: &[(&HostParam, &Value)],
     sets: &[(String, SetValue)],
 ) -> Result<Vec<(String, SetValue)>, Wrong> {
     let mut sets = sets.to_vec();

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use tk_driver::{Asked, Cache, Environment, Request, Shape, Tools, Until, compile, facts_about};
+use tk_driver::{Asked, Cache, Environment, ProgramShape, Request, Tools, Until, compile, facts_about};
 use tk_gpu::TargetSpec;
 use tk_interp::{Arg, Fault, Memory, Options};
 use tk_ops::Op;
@@ -78,7 +78,7 @@ impl Building {
         let func = &compiled.module.funcs[compiled.entry];
         let ops = walk::insts(func).into_iter().map(|i| func.insts[i].op);
         self.operations.lock().unwrap().extend(ops);
-        let shape = Shape::of(self.target, Asked::from(options));
+        let shape = ProgramShape::of(self.target, Asked::from(options));
         let text = format!("{shape:?} {}", *compiled.module);
         if !self.built.lock().unwrap().insert(text) {
             return;

@@ -12,7 +12,7 @@ use tk_tile::text;
 
 use crate::compile::cache::Key;
 use crate::compile::encode::{decode, encode};
-use crate::compile::kernel::{Cubin, Kernel, Request, Shape};
+use crate::compile::kernel::{CompiledKernel, Cubin, ProgramShape, Request};
 use crate::compile::pipeline::{compile, name_in_code};
 use crate::tools::assembler::{Assembler, Tools};
 
@@ -20,7 +20,7 @@ use crate::tools::assembler::{Assembler, Tools};
 #[derive(Clone, Debug)]
 pub struct Built {
     /// The text and the data for a launcher.
-    pub kernel: Kernel,
+    pub kernel: CompiledKernel,
     /// The binary.
     pub cubin: Cubin,
     /// The work that it took.
@@ -57,7 +57,7 @@ pub fn compile_for(
     keep_stages: bool,
     until: Until,
     place: Span,
-) -> Result<Kernel, Vec<Diagnostic>> {
+) -> Result<CompiledKernel, Vec<Diagnostic>> {
     compile(request, keep_stages, until).map_err(|wrong| placed(wrong, place))
 }
 
@@ -103,7 +103,7 @@ fn key(request: &Request<'_>, assembler: &Assembler) -> Key {
     };
     let facts: Vec<u8> = request.facts.iter().flat_map(fact).collect();
     // All of it, so that an addition is not forgotten.
-    let Shape { warps, blocks, stages, registers } = request.shape;
+    let ProgramShape { warps, blocks, stages, registers } = request.shape;
     let shape: Vec<u8> = [warps, blocks, stages.unwrap_or(0), registers.unwrap_or(0)]
         .iter()
         .flat_map(|n| n.to_le_bytes())

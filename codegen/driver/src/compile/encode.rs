@@ -10,7 +10,7 @@ use tk_ops::DType;
 use tk_tile::Loc;
 use tk_tile::message::Message;
 
-use crate::compile::kernel::{Cubin, Kernel, Param, ParamKind, Resources};
+use crate::compile::kernel::{CompiledKernel, Cubin, KernelParam, KernelParamKind, Resources};
 use crate::ship::artifact::message_kind;
 
 /// The header before the text and the binary of a kernel in the cache.
@@ -21,7 +21,7 @@ struct Head {
     threads: u32,
     shared_bytes: u32,
     blocks_per_program: u32,
-    params: Vec<(String, ParamKind, String)>,
+    params: Vec<(String, KernelParamKind, String)>,
     maps: Vec<TensorMap>,
     messages: Vec<Said>,
     meets: bool,
@@ -76,8 +76,8 @@ fn shortage((place, numbers): (Option<[u32; 3]>, Numbers)) -> Shortage {
 }
 
 /// The length of the header, the header as JSON, the text, the binary.
-pub(crate) fn encode(kernel: &Kernel, cubin: &Cubin) -> Option<Vec<u8>> {
-    let param = |p: &Param| (p.name.clone(), p.kind, p.dtype.name().to_string());
+pub(crate) fn encode(kernel: &CompiledKernel, cubin: &Cubin) -> Option<Vec<u8>> {
+    let param = |p: &KernelParam| (p.name.clone(), p.kind, p.dtype.name().to_string());
     let head = Head {
         name: kernel.name.clone(),
         target: kernel.target.name.to_string(),
@@ -102,15 +102,15 @@ pub(crate) fn encode(kernel: &Kernel, cubin: &Cubin) -> Option<Vec<u8>> {
 }
 
 /// Decodes the output of [`encode`]. Other input is `None`.
-pub(crate) fn decode(bytes: &[u8]) -> Option<(Kernel, Cubin)> {
+pub(crate) fn decode(bytes: &[u8]) -> Option<(CompiledKernel, Cubin)> {
     let (length, rest) = bytes.split_first_chunk::<4>()?;
     let (head, rest) = rest.split_at_checked(usize::try_from(u32::from_le_bytes(*length)).ok()?)?;
     let head: Head = serde_json::from_slice(head).ok()?;
     let (asm, binary) = rest.split_at_checked(head.asm)?;
-    let param = |(name, kind, dtype): (String, ParamKind, String)| {
-        Some(Param { name, kind, dtype: DType::parse(&dtype)? })
+    let param = |(name, kind, dtype): (String, KernelParamKind, String)| {
+        Some(KernelParam { name, kind, dtype: DType::parse(&dtype)? })
     };
-    let kernel = Kernel {
+    let kernel = CompiledKernel {
         name: head.name,
         target: spec::target(&head.target)?,
         threads: head.threads,
@@ -139,16 +139,16 @@ mod tests {
 
     #[test]
     fn a_kernel_comes_out_of_the_cache_as_it_went_in() {
-        let param = |name: &str, kind, dtype| Param { name: name.into(), kind, dtype };
-        let kernel = Kernel {
+        let param = |name: &str, kind, dtype| KernelParam { name: name.into(), kind, dtype };
+        let kernel = CompiledKernel {
             name: "k".into(),
             target: &SM_90A,
             threads: 128,
             shared_bytes: 4096,
             blocks_per_program: 4,
             params: vec![
-                param("x", ParamKind::Pointer, DType::F8E4M3),
-                param("x.shape[0]", ParamKind::Extent, DType::I64),
+                param("x", KernelParamKind::Pointer, DType::F8E4M3),
+                param("x.shape[0]", KernelParamKind::Extent, DType::I64),
             ],
             maps: vec![TensorMap {
                 address: 0,

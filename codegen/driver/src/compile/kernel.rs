@@ -23,7 +23,7 @@ pub struct Request<'a> {
     /// The target.
     pub target: &'static TargetSpec,
     /// The shape of a program.
-    pub shape: Shape,
+    pub shape: ProgramShape,
     /// The facts about the parameters, in the order of [`Kernel::params`]; nothing is known of parameters beyond the
     /// end.
     pub facts: Vec<ArgFacts>,
@@ -55,7 +55,7 @@ impl From<&LaunchOptions> for Asked {
 
 /// The shape of a program on a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Shape {
+pub struct ProgramShape {
     /// Warps of a program, with the lanes of the target: a power of two, as layouts need, that the target supports.
     pub warps: u32,
     /// Blocks over which a program is split, if possible ([`tk_gpu::passes::cluster`]).
@@ -66,12 +66,12 @@ pub struct Shape {
     pub registers: Option<u32>,
 }
 
-impl Shape {
+impl ProgramShape {
     /// The smallest register limit of a lane: `ptxas` needs as many for addresses alone.
     const FEWEST: u32 = 24;
 
     /// The shape of a program on a target for the requested options.
-    pub fn of(target: &TargetSpec, asked: Asked) -> Shape {
+    pub fn of(target: &TargetSpec, asked: Asked) -> ProgramShape {
         let most = target.max_threads / target.warp_size;
         let warps = u32::try_from(asked.warps).unwrap_or(most).clamp(1, most).next_power_of_two().min(most);
         let blocks = if target.has_clusters { blocks_for(asked.ctas) } else { 1 };
@@ -79,7 +79,7 @@ impl Shape {
         let held = asked.occupancy.map(|n| target.registers_of_launch(of_block.saturating_mul(n)));
         let registers = held.into_iter().chain(asked.max_regs).min();
         let registers = registers.map(|n| n.max(Self::FEWEST)).filter(|n| *n < target.registers);
-        Shape { warps, blocks, stages: asked.stages, registers }
+        ProgramShape { warps, blocks, stages: asked.stages, registers }
     }
 }
 
@@ -90,7 +90,7 @@ pub(crate) fn facts(of: &[tk_runtime::compile::ArgFacts]) -> Vec<ArgFacts> {
 
 /// The texts of the stages between tile IR and binary.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Stages {
+pub struct StageTexts {
     /// Laid-out IR.
     pub layout: String,
     /// Drawings of its layouts, as SVG.
@@ -109,7 +109,7 @@ pub struct Stages {
 
 /// A kernel as text for the assembler, with the data for a launcher.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Kernel {
+pub struct CompiledKernel {
     /// The symbol.
     pub name: String,
     /// Its target.
@@ -121,7 +121,7 @@ pub struct Kernel {
     /// Blocks of a program, adjacent on axis 0.
     pub blocks_per_program: u32,
     /// The parameters in order.
-    pub params: Vec<Param>,
+    pub params: Vec<KernelParam>,
     /// The tensor maps of a launch: the very last parameters.
     pub maps: Vec<TensorMap>,
     /// Its messages. If it has some, or if its programs synchronize, the address of control memory is its last
@@ -136,16 +136,16 @@ pub struct Kernel {
     /// The input of the linker, if LLVM assembles. A cached kernel has none.
     pub object: Option<Vec<u8>>,
     /// The intermediate stages, if requested.
-    pub stages: Option<Stages>,
+    pub stages: Option<StageTexts>,
 }
 
 /// A parameter of a compiled kernel. A view is several: its address, extents and strides.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Param {
+pub struct KernelParam {
     /// Such as `x`, `x.shape[0]`, `x.strides[1]`.
     pub name: String,
     /// Its kind.
-    pub kind: ParamKind,
+    pub kind: KernelParamKind,
     /// The type of the number, or of the elements at the address.
     pub dtype: DType,
 }
@@ -153,7 +153,7 @@ pub struct Param {
 /// The kind of a parameter of a compiled kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ParamKind {
+pub enum KernelParamKind {
     /// An address in the memory of the device.
     Pointer,
     /// A number of the kernel.

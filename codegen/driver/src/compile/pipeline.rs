@@ -4,7 +4,7 @@
 //! diagnostic with its position.
 
 use tk_gpu::ir::kernel::{Operands, STAGES};
-use tk_gpu::ir::tensor_map::{Dimension, TensorMap, Word};
+use tk_gpu::ir::tensor_map::{MapDimension, MapWord, TensorMap};
 use tk_gpu::ir::text;
 use tk_gpu::layout::svg;
 use tk_gpu::passes::Pass;
@@ -13,17 +13,23 @@ use tk_gpu::pipeline::Snapshot;
 use tk_gpu::{CompileOptions, Layout, pipeline};
 use tk_llvm::emit::{Slot, SlotKind, Stop};
 use tk_llvm::gpu::{self, Until};
-use tk_llvm::lines::{FileLines, Lines};
+use tk_llvm::lines::{FileLines, SourceFiles};
 use tk_ops::DType;
 use tk_syntax::{Diagnostic, FileId, Source, SourceMap, Span, codes};
 use tk_tile::text::Options;
-use tk_tile::{Elem, Id, Type, ValueId};
+use tk_tile::{ElemType, Id, Type, ValueId};
 
-use crate::compile::kernel::{Kernel, Param, ParamKind, Request, Shape, Stages};
+use crate::compile::kernel::{
+    CompiledKernel, KernelParam, KernelParamKind, ProgramShape, Request, StageTexts,
+};
 use crate::compile::memory::fits;
 
 /// Compiles a kernel up to a stage; keeps the texts of intermediate stages if requested.
-pub fn compile(request: &Request<'_>, keep_stages: bool, until: Until) -> Result<Kernel, Vec<Diagnostic>> {
+pub fn compile(
+    request: &Request<'_>,
+    keep_stages: bool,
+    until: Until,
+) -> Result<CompiledKernel, Vec<Diagnostic>> {
     let mut after = vec![];
     let stages = schedule(request, keep_stages.then_some(&mut after))?;
     // LLVM aborts the process if a kernel has more shared memory than the target.
@@ -31,7 +37,7 @@ pub fn compile(request: &Request<'_>, keep_stages: bool, until: Until) -> Result
     fits(&stages.scheduled, shared_bytes)?;
     let made = gpu::text(&stages.scheduled, &lines(request.sources), until)
         .map_err(|stop| vec![stopped(&stop, request)])?;
-    let texts = keep_stages.then(|| Stages {
+    let texts = keep_stages.then(|| StageTexts {
         layout: stages.laid_out.to_string(),
         pictures: pictures(&stages.laid_out),
         sched: stages.scheduled.to_string(),
@@ -40,7 +46,7 @@ pub fn compile(request: &Request<'_>, keep_stages: bool, until: Until) -> Result
         asm: made.asm.clone(),
         located: [&*stages.laid_out, &*stages.scheduled].map(|k| text::print(k, Options { locs: true })),
     });
-    Ok(Kernel {
+    Ok(CompiledKernel {
         name: made.symbol,
         target: request.target,
         threads: stages.scheduled.block_threads(),
@@ -66,8 +72,8 @@ fn pictures(kernel: &tk_gpu::Kernel) -> String {
         let Type::Tile { elem, shape } = ty else { continue };
         if !shape.is_empty() && !seen.iter().any(|(_, known, ..)| *known == layout) {
             let bytes = match elem {
-                Elem::Scalar(d) => d.bytes() as u32,
-                Elem::Ptr { .. } => 8,
+                ElemType::Scalar(d) => d.bytes() as u32,
+                ElemType::Ptr { .. } => 8,
             };
             seen.push((format!("l{}: v{v}, {ty}", seen.len()), layout, shape.clone(), bytes));
         }
@@ -80,9 +86,9 @@ fn pictures(kernel: &tk_gpu::Kernel) -> String {
 }
 
 /// The lines of all files.
-fn lines(sources: &SourceMap) -> Lines {
+fn lines(sources: &SourceMap) -> SourceFiles {
     let file = |s: &Source| FileLines { name: name_in_code(sources, s), starts: s.lines().to_vec() };
-    Lines { files: sources.iter().map(|(_, s)| file(s)).collect() }
+    SourceFiles { files: sources.iter().map(|(_, s)| file(s)).collect() }
 }
 
 /// The name of a file in line tables: relative to the folder of the main file, or its last component, so that code does
@@ -148,7 +154,7 @@ fn schedule_with(
     mut after: Option<&mut After>,
 ) -> Result<pipeline::Stages, Vec<Diagnostic>> {
     let name = request.module.funcs.get(request.entry).map(|f| f.name.clone()).unwrap_or_default();
-    let Shape { warps, blocks, stages, registers } = request.shape;
+    let ProgramShape { warps, blocks, stages, registers } = request.shape;
     let facts = request.facts.clone();
     let options = CompileOptions {
         spec: request.target,
@@ -197,11 +203,11 @@ pub fn stopped(stop: &Stop, request: &Request<'_>) -> Diagnostic {
 }
 
 fn described(map: &TensorMap) -> tk_bundle::TensorMap {
-    let word = |w: Word| match w {
-        Word::Passed(i) => tk_bundle::Word::Passed(i as u32),
-        Word::Value(v) => tk_bundle::Word::Value(v),
+    let word = |w: MapWord| match w {
+        MapWord::Passed(i) => tk_bundle::Word::Passed(i as u32),
+        MapWord::Value(v) => tk_bundle::Word::Value(v),
     };
-    let dimension = |d: &Dimension| tk_bundle::Dimension {
+    let dimension = |d: &MapDimension| tk_bundle::Dimension {
         extent: word(d.extent),
         stride: word(d.stride),
         before: d.before,
@@ -216,17 +222,17 @@ fn described(map: &TensorMap) -> tk_bundle::TensorMap {
     }
 }
 
-fn param(slot: &Slot) -> Param {
+fn param(slot: &Slot) -> KernelParam {
     let kind = match slot.kind {
-        SlotKind::Pointer(_) => ParamKind::Pointer,
-        SlotKind::Scalar(_) => ParamKind::Scalar,
-        SlotKind::Extent(_) => ParamKind::Extent,
-        SlotKind::Stride => ParamKind::Stride,
+        SlotKind::Pointer(_) => KernelParamKind::Pointer,
+        SlotKind::Scalar(_) => KernelParamKind::Scalar,
+        SlotKind::Extent(_) => KernelParamKind::Extent,
+        SlotKind::Stride => KernelParamKind::Stride,
     };
     // The element type of a pointer; pointers are 64-bit addresses.
     let dtype = match slot.kind {
         SlotKind::Pointer(d) => d.unwrap_or(DType::U64),
         SlotKind::Scalar(_) | SlotKind::Extent(_) | SlotKind::Stride => slot.kind.dtype(),
     };
-    Param { name: slot.name.clone(), kind, dtype }
+    KernelParam { name: slot.name.clone(), kind, dtype }
 }

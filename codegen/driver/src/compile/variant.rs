@@ -9,7 +9,7 @@ use tk_gpu::ArgFacts;
 use tk_gpu::analysis::axis::AxisInfo;
 use tk_gpu::ir::params::flattened;
 use tk_sema::contract::{Part, Preferred};
-use tk_tile::{Elem, FuncId, TileModule, Type, ValueId};
+use tk_tile::{ElemType, FuncId, TileModule, Type, ValueId};
 
 /// The divisor of addresses, numbers and extents in an aligned variant: the bytes of the widest access of one lane, so
 /// that such an access is aligned and contained in a row of elements. A target with a wider one would need more.
@@ -72,8 +72,8 @@ fn as_preferred(module: &TileModule, entry: FuncId, list: &[Preferred]) -> Vec<A
             })
         };
         match module.types.get(func.ty(*v)) {
-            Type::Tile { elem: Elem::Ptr { .. }, .. } => facts.push(ALIGNED),
-            Type::Tile { elem: Elem::Scalar(d), .. } => {
+            Type::Tile { elem: ElemType::Ptr { .. }, .. } => facts.push(ALIGNED),
+            Type::Tile { elem: ElemType::Scalar(d), .. } => {
                 facts.push(if d.is_int() { of(Part::Number) } else { ArgFacts::default() });
             }
             Type::View { rank, .. } => {
@@ -94,9 +94,9 @@ fn aligned(module: &TileModule, entry: FuncId) -> Vec<ArgFacts> {
     let mut facts = vec![];
     for v in params {
         match module.types.get(func.ty(*v)) {
-            Type::Tile { elem: Elem::Ptr { .. }, .. } => facts.push(ALIGNED),
-            Type::Tile { elem: Elem::Scalar(d), .. } if d.is_int() => facts.push(ALIGNED_NUMBER),
-            Type::Tile { elem: Elem::Scalar(_), .. } => facts.push(ArgFacts::default()),
+            Type::Tile { elem: ElemType::Ptr { .. }, .. } => facts.push(ALIGNED),
+            Type::Tile { elem: ElemType::Scalar(d), .. } if d.is_int() => facts.push(ALIGNED_NUMBER),
+            Type::Tile { elem: ElemType::Scalar(_), .. } => facts.push(ArgFacts::default()),
             Type::View { rank, .. } => {
                 let rank = *rank as usize;
                 // The address; of the extents the last, along which accesses are wide; all strides but the last.
@@ -119,7 +119,7 @@ fn useful(module: &TileModule, entry: FuncId, facts: Vec<ArgFacts>) -> Vec<ArgFa
     let (all, mut kept) = (accesses(&facts), facts);
     let params = func.blocks.get(func.body).map(|b| b.args.as_slice()).unwrap_or_default();
     let is_number =
-        |v: &ValueId| matches!(module.types.get(func.ty(*v)), Type::Tile { elem: Elem::Scalar(_), .. });
+        |v: &ValueId| matches!(module.types.get(func.ty(*v)), Type::Tile { elem: ElemType::Scalar(_), .. });
     let numbers = params
         .iter()
         .flat_map(|v| std::iter::repeat_n(is_number(v), flattened(module.types.get(func.ty(*v)))));

@@ -5,7 +5,7 @@ use tk_sema::target::Target;
 use tk_syntax::{Diagnostic, SourceMap, Span, codes};
 use tk_tile::{FuncId, TileModule};
 
-use crate::compile::kernel::{Asked, Request, Shape, facts};
+use crate::compile::kernel::{Asked, ProgramShape, Request, facts};
 use crate::device::facts::facts_about;
 use crate::{Cache, Environment, Tools, build_cached};
 
@@ -41,14 +41,14 @@ impl Compile for Jit {
         let facts = facts(&options.facts);
         let CompileOptions { warps, ctas, stages, max_regs, occupancy, .. } = *options;
         let asked = Asked { warps: warps.into(), ctas: ctas.into(), stages, max_regs, occupancy };
-        let shape = Shape::of(target, asked);
+        let shape = ProgramShape::of(target, asked);
         let request = Request { module, entry, target, shape, facts, sources: &self.sources };
         let built = build_cached(&request, false, &self.tools, place)?;
-        let kind = |p: &crate::Param| match p.kind {
-            crate::ParamKind::Pointer => ParamKind::Pointer,
-            crate::ParamKind::Scalar | crate::ParamKind::Extent | crate::ParamKind::Stride => {
-                ParamKind::Scalar(p.dtype)
-            }
+        let kind = |p: &crate::KernelParam| match p.kind {
+            crate::KernelParamKind::Pointer => ParamKind::Pointer,
+            crate::KernelParamKind::Scalar
+            | crate::KernelParamKind::Extent
+            | crate::KernelParamKind::Stride => ParamKind::Scalar(p.dtype),
         };
         Ok(Binary {
             name: built.kernel.name.clone(),

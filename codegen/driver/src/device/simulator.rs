@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 
 use tk_gpu::TargetSpec;
-use tk_gpu::ir::tensor_map::{MOST_DIMENSIONS, TensorMap, Word};
+use tk_gpu::ir::tensor_map::{MOST_DIMENSIONS, MapWord, TensorMap};
 use tk_interp::{Arg, Buffers, Fault, Memory};
 use tk_llvm::module::{Hosted, hosted};
 use tk_llvm::sim::{self, FaultKind, Global, Launch};
@@ -20,13 +20,13 @@ use tk_sema::contract;
 use tk_syntax::{SourceMap, codes};
 use tk_tile::Loc;
 
-use crate::compile::kernel::{Asked, Request, Shape, facts as facts_of};
+use crate::compile::kernel::{Asked, ProgramShape, Request, facts as facts_of};
 use crate::compile::memory::fits;
 use crate::compile::pipeline::{schedule, stopped};
 use crate::device::facts::facts_about;
 
 /// A specialization for warps and facts about its arguments.
-type Key = (u64, Shape, Vec<ArgFacts>);
+type Key = (u64, ProgramShape, Vec<ArgFacts>);
 
 /// The simulated target.
 pub struct Simulator {
@@ -48,7 +48,12 @@ impl Simulator {
         Simulator { spec, seed, known: Mutex::new(HashMap::new()) }
     }
 
-    fn ready(&self, compiled: &Compiled, shape: Shape, facts: Vec<ArgFacts>) -> Result<Arc<Ready>, Wrong> {
+    fn ready(
+        &self,
+        compiled: &Compiled,
+        shape: ProgramShape,
+        facts: Vec<ArgFacts>,
+    ) -> Result<Arc<Ready>, Wrong> {
         let key = (compiled.id, shape, facts);
         if let Some(ready) = self.known.lock().unwrap_or_else(|p| p.into_inner()).get(&key) {
             return Ok(Arc::clone(ready));
@@ -139,10 +144,10 @@ impl Device for Simulator {
         let (kinds, values) = call.pack(&place)?;
         let facts = kinds.iter().zip(values.bits()).map(|(k, v)| ArgFacts::of(*k, *v)).collect();
         let ready = self
-            .ready(compiled, Shape::of(self.spec, Asked::from(options)), facts)
+            .ready(compiled, ProgramShape::of(self.spec, Asked::from(options)), facts)
             .map_err(|w| fault_of(&w))?;
         let space = Space { buffers: memory.buffers(), said: Mutex::default() };
-        let maps: Vec<sim::TensorMap> =
+        let maps: Vec<sim::SimTensorMap> =
             ready.hosted.maps.iter().filter_map(|m| described(m, values.bits())).collect();
         let mut words = values.bits().to_vec();
         words.extend(maps.iter().map(|m| std::ptr::from_ref(m) as u64));
@@ -182,21 +187,21 @@ impl Device for Simulator {
 }
 
 /// The tensor map of a launch with these values.
-fn described(map: &TensorMap, values: &[u64]) -> Option<sim::TensorMap> {
+fn described(map: &TensorMap, values: &[u64]) -> Option<sim::SimTensorMap> {
     // They are positive, so the upper bits of a 32-bit one are 0.
-    let word = |w: Word| match w {
-        Word::Passed(i) => values.get(i).copied(),
-        Word::Value(v) => Some(v.cast_unsigned()),
+    let word = |w: MapWord| match w {
+        MapWord::Passed(i) => values.get(i).copied(),
+        MapWord::Value(v) => Some(v.cast_unsigned()),
     };
     let bytes = map.matrix.dtype.bytes() as u64;
     let mut address = *values.get(map.matrix.address)?;
-    let mut dimensions = [sim::Dimension::NONE; MOST_DIMENSIONS];
+    let mut dimensions = [sim::SimDimension::NONE; MOST_DIMENSIONS];
     for (room, d) in dimensions.iter_mut().zip(map.matrix.dimensions()) {
-        *room = sim::Dimension { extent: word(d.extent)?, step: word(d.stride)?.checked_mul(bytes)? };
+        *room = sim::SimDimension { extent: word(d.extent)?, step: word(d.stride)?.checked_mul(bytes)? };
         let before = if d.before { room.extent.checked_mul(room.step)? } else { 0 };
         address = address.wrapping_sub(before);
     }
-    Some(sim::TensorMap { address, dimensions, bytes: bytes as u32, lines: map.lines, span: map.span })
+    Some(sim::SimTensorMap { address, dimensions, bytes: bytes as u32, lines: map.lines, span: map.span })
 }
 
 /// Converts a fault of a lane to a fault of the launch.

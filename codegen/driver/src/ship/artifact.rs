@@ -22,7 +22,7 @@ use tk_tile::text;
 
 use crate::compile::binary::{Built, build_cached};
 use crate::compile::instance::Specialization;
-use crate::compile::kernel::{Request, Resources, Shape};
+use crate::compile::kernel::{ProgramShape, Request, Resources};
 use crate::compile::variant::Variant;
 use crate::ship::guard::{known, mapped, positive};
 use crate::ship::listing::listing;
@@ -37,7 +37,7 @@ const MAX_NESTING: usize = 32;
 
 /// One binary.
 #[derive(Clone, Debug)]
-pub struct Unit {
+pub struct BundleUnit {
     /// The number of its specialization.
     pub special: usize,
     /// The arguments for which it is compiled.
@@ -56,7 +56,7 @@ pub struct Shipped {
     /// The contents of its blobs, by hash.
     pub contents: BTreeMap<String, Vec<u8>>,
     /// The binaries in the order of the manifest's variants.
-    pub units: Vec<Unit>,
+    pub units: Vec<BundleUnit>,
     /// Diagnostics of the program and the compiler.
     pub notes: Vec<Diagnostic>,
 }
@@ -207,7 +207,7 @@ impl Shipping<'_> {
         let prefer = contract::preferred(hir, special.kernel, bindings).map_err(|d| vec![*d])?;
         for (variant, facts) in Variant::of(module, entry, prefer.as_deref()) {
             let sources = &session.checked().sources;
-            let shape = Shape::of(target, special.asked);
+            let shape = ProgramShape::of(target, special.asked);
             let request = Request { module, entry, target, shape, facts: facts.clone(), sources };
             let built = build_cached(&request, self.listings, self.tools, special.place)?;
             let mut made = self.made(special, bindings, &contract, &compiled, &facts, &built)?;
@@ -217,7 +217,7 @@ impl Shipping<'_> {
                 made.variant.listing = Some(self.blob(text));
             }
             self.made.push(made);
-            self.shipped.units.push(Unit { special: index, variant, absent: absent.to_vec(), built });
+            self.shipped.units.push(BundleUnit { special: index, variant, absent: absent.to_vec(), built });
         }
         Ok(())
     }
@@ -522,7 +522,7 @@ fn said(messages: &[message::Message], sources: &SourceMap) -> Vec<Message> {
 
 /// Shared memory of a block that the launch requests, and that the binary contains itself, in bytes. In a code object
 /// of AMD all of it is fixed.
-fn shared_memory(kernel: &crate::compile::kernel::Kernel, resources: &Resources) -> (u32, u32) {
+fn shared_memory(kernel: &crate::compile::kernel::CompiledKernel, resources: &Resources) -> (u32, u32) {
     if kernel.target.has_gcn {
         (0, kernel.shared_bytes)
     } else {

@@ -6,11 +6,11 @@ use tk_bundle::{Line, Listing, SourceText, View};
 use tk_syntax::{FileId, SourceMap, Span};
 use tk_tile::text;
 
-use crate::compile::kernel::{Request, Stages};
+use crate::compile::kernel::{Request, StageTexts};
 use crate::compile::pipeline::name_in_code;
 
 /// The forms of a kernel; `stages` are those between tile IR and the text for the assembler.
-pub fn listing(request: &Request<'_>, stages: &Stages) -> Listing {
+pub fn listing(request: &Request<'_>, stages: &StageTexts) -> Listing {
     let sources = request.sources;
     let names: Vec<String> = sources.iter().map(|(_, s)| name_in_code(sources, s)).collect();
     let tile = text::print(request.module, text::Options { locs: true });

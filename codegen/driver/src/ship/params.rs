@@ -3,7 +3,7 @@
 use tk_bundle::{Machine, ParamKind, Table};
 use tk_ops::DType;
 use tk_sema::contract::{ClosedArg, ClosedContract};
-use tk_tile::{Elem, Type};
+use tk_tile::{ElemType, Type};
 
 /// The parameters of the function.
 pub(super) fn passed(contract: &ClosedContract) -> Vec<Machine> {
@@ -11,8 +11,8 @@ pub(super) fn passed(contract: &ClosedContract) -> Vec<Machine> {
     for (i, arg) in contract.args.iter().enumerate().filter(|(_, a)| a.present) {
         let i = i as u32;
         match &arg.ty {
-            Type::Tile { elem: Elem::Ptr { .. }, .. } => out.push(Machine::Address(i)),
-            Type::Tile { elem: Elem::Scalar(_), .. } => out.push(Machine::Number(i)),
+            Type::Tile { elem: ElemType::Ptr { .. }, .. } => out.push(Machine::Address(i)),
+            Type::Tile { elem: ElemType::Scalar(_), .. } => out.push(Machine::Number(i)),
             Type::View { rank, wide, .. } => {
                 let bits = if *wide { DType::I64.bits() } else { DType::I32.bits() };
                 out.push(Machine::Address(i));
@@ -27,8 +27,8 @@ pub(super) fn passed(contract: &ClosedContract) -> Vec<Machine> {
 
 pub(super) fn kind(ty: &Type) -> ParamKind {
     match ty {
-        Type::Tile { elem: Elem::Ptr { mutable, .. }, .. } => ParamKind::Pointer { mutable: *mutable },
-        Type::Tile { elem: Elem::Scalar(_), .. } => ParamKind::Number,
+        Type::Tile { elem: ElemType::Ptr { mutable, .. }, .. } => ParamKind::Pointer { mutable: *mutable },
+        Type::Tile { elem: ElemType::Scalar(_), .. } => ParamKind::Number,
         Type::View { rank, mutable, wide, .. } => {
             ParamKind::View { rank: *rank, mutable: *mutable, wide: *wide }
         }
@@ -38,14 +38,14 @@ pub(super) fn kind(ty: &Type) -> ParamKind {
 /// The table of the addresses in an argument, if its elements are addresses.
 fn table_of(ty: &Type) -> Option<(Table, DType)> {
     let mut elem = match ty {
-        Type::Tile { elem: Elem::Ptr { pointee, .. }, .. } => pointee,
+        Type::Tile { elem: ElemType::Ptr { pointee, .. }, .. } => pointee,
         Type::Tile { elem, .. } | Type::View { elem, .. } => elem,
     };
     let mut table = Table { depth: 0, mutable: false };
     loop {
         match elem {
-            Elem::Scalar(d) => return (table.depth > 0).then_some((table, *d)),
-            Elem::Ptr { pointee, mutable } => {
+            ElemType::Scalar(d) => return (table.depth > 0).then_some((table, *d)),
+            ElemType::Ptr { pointee, mutable } => {
                 table = Table { depth: table.depth + 1, mutable: *mutable };
                 elem = pointee;
             }
@@ -63,19 +63,19 @@ pub(super) fn entries(contract: &ClosedContract) -> Vec<Option<String>> {
 /// The element type of an argument. The host stores pointers as 64-bit integers.
 fn element(ty: &Type) -> String {
     let elem = match ty {
-        Type::Tile { elem: Elem::Ptr { pointee, .. }, .. } => pointee,
+        Type::Tile { elem: ElemType::Ptr { pointee, .. }, .. } => pointee,
         Type::Tile { elem, .. } | Type::View { elem, .. } => elem,
     };
     match elem {
-        Elem::Scalar(d) => d.name().to_string(),
-        Elem::Ptr { .. } => DType::U64.name().to_string(),
+        ElemType::Scalar(d) => d.name().to_string(),
+        ElemType::Ptr { .. } => DType::U64.name().to_string(),
     }
 }
 
-pub(super) fn bytes_of(elem: &Elem) -> u32 {
+pub(super) fn bytes_of(elem: &ElemType) -> u32 {
     match elem {
-        Elem::Scalar(d) => d.bytes() as u32,
-        Elem::Ptr { .. } => 8,
+        ElemType::Scalar(d) => d.bytes() as u32,
+        ElemType::Ptr { .. } => 8,
     }
 }
 

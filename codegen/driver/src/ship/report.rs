@@ -8,7 +8,7 @@ use tk_gpu::ir::kernel::{Remedy, Shortage};
 use tk_syntax::{Diagnostic, FileId, Severity, Span, codes};
 
 use crate::compile::binary::Built;
-use crate::compile::kernel::{Kernel, Param, ParamKind};
+use crate::compile::kernel::{CompiledKernel, KernelParam, KernelParamKind};
 use crate::compile::variant::Variant;
 
 /// The report. Names keep their meaning; new ones may be added.
@@ -54,7 +54,7 @@ struct Value<'a> {
 #[derive(Serialize)]
 struct Parameter<'a> {
     name: &'a str,
-    kind: ParamKind,
+    kind: KernelParamKind,
     dtype: &'static str,
 }
 
@@ -75,11 +75,11 @@ struct Versions<'a> {
     ptxas: &'a str,
 }
 
-fn parameter(p: &Param) -> Parameter<'_> {
+fn parameter(p: &KernelParam) -> Parameter<'_> {
     Parameter { name: &p.name, kind: p.kind, dtype: p.dtype.name() }
 }
 
-fn guard<'a>(param: &'a Param, fact: &ArgFacts) -> Option<Guard<'a>> {
+fn guard<'a>(param: &'a KernelParam, fact: &ArgFacts) -> Option<Guard<'a>> {
     let divisible = Some(fact.divisible).filter(|d| *d > 1 && !fact.one);
     let equal = fact.one.then_some(1);
     (divisible.is_some() || equal.is_some()).then_some(Guard { parameter: &param.name, divisible, equal })
@@ -129,7 +129,7 @@ pub fn describe(
 
 /// The warnings about fallbacks of a kernel for which shared memory does not suffice. `name` is that of the
 /// specialization.
-pub fn shortages(name: &str, kernel: &Kernel, place: Span) -> Vec<Diagnostic> {
+pub fn shortages(name: &str, kernel: &CompiledKernel, place: Span) -> Vec<Diagnostic> {
     let target = kernel.target.name;
     let warning = |s: &Shortage| {
         let place = s.loc.map_or(place, |l| Span::new(FileId(l.file), l.start as usize, l.end as usize));

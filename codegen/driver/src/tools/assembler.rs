@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use tk_gpu::TargetSpec;
 
 use crate::compile::cache::Cache;
-use crate::compile::kernel::{Cubin, Kernel};
+use crate::compile::kernel::{CompiledKernel, Cubin};
 use crate::tools::find::Environment;
 use crate::tools::lld::Lld;
 use crate::tools::ptxas::Ptxas;
@@ -30,7 +30,7 @@ impl Assembler {
     }
 
     /// The binary of a kernel.
-    pub fn assemble(&self, kernel: &Kernel) -> Result<Cubin, ToolError> {
+    pub fn assemble(&self, kernel: &CompiledKernel) -> Result<Cubin, ToolError> {
         match self {
             Assembler::Ptxas(ptxas) => crate::tools::ptxas::assemble(kernel, ptxas),
             Assembler::Lld(lld) => crate::tools::lld::link(kernel, lld),

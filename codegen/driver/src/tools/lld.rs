@@ -14,7 +14,7 @@ use rmpv::Value;
 use tk_syntax::codes;
 
 use crate::compile::cache::Cache;
-use crate::compile::kernel::{Cubin, Kernel, Resources};
+use crate::compile::kernel::{CompiledKernel, Cubin, Resources};
 use crate::tools::find::{Environment, Found};
 use crate::tools::tool::{Files, ToolError, ending, reason, said, version};
 
@@ -50,7 +50,7 @@ impl Lld {
 }
 
 /// Links a code object.
-pub fn link(kernel: &Kernel, lld: &Lld) -> Result<Cubin, ToolError> {
+pub fn link(kernel: &CompiledKernel, lld: &Lld) -> Result<Cubin, ToolError> {
     let broken = |what: &str| broken(&lld.path, what);
     let Some(object) = &kernel.object else { return Err(broken("there is no object to link")) };
     let files = Files::new().map_err(|e| broken(&format!("no temporary files: {}", reason(&e))))?;

@@ -10,7 +10,7 @@ use std::process::{Command, ExitStatus};
 use tk_syntax::codes;
 
 use crate::compile::cache::Cache;
-use crate::compile::kernel::{Cubin, Kernel, Resources};
+use crate::compile::kernel::{CompiledKernel, Cubin, Resources};
 use crate::tools::find::{Environment, Found};
 use crate::tools::tool::{Files, ToolError, ending, reason, said, version};
 
@@ -50,7 +50,7 @@ impl Ptxas {
 }
 
 /// Assembles a kernel.
-pub fn assemble(kernel: &Kernel, ptxas: &Ptxas) -> Result<Cubin, ToolError> {
+pub fn assemble(kernel: &CompiledKernel, ptxas: &Ptxas) -> Result<Cubin, ToolError> {
     let files = Files::new().map_err(|e| ptxas.broken(&format!("no temporary files: {}", reason(&e))))?;
     let (source, target) = (files.path().join("kernel.ptx"), files.path().join("kernel.cubin"));
     fs::write(&source, &kernel.asm)
@@ -89,7 +89,7 @@ fn broken(path: &Path, what: &str) -> ToolError {
     ToolError::new(codes::ASSEMBLER, message, REPLACE)
 }
 
-fn refused(kernel: &Kernel, ptxas: &Ptxas, said: &str, status: ExitStatus) -> ToolError {
+fn refused(kernel: &CompiledKernel, ptxas: &Ptxas, said: &str, status: ExitStatus) -> ToolError {
     let version = &ptxas.version;
     let old = ["Unsupported .version", "is not defined for option 'gpu-name'"];
     if old.iter().any(|text| said.contains(text)) {

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use crate::support::Folder;
-use tk_driver::{Assembler, Cache, Environment, Found, Kernel, Lld, TARGETS};
+use tk_driver::{Assembler, Cache, CompiledKernel, Environment, Found, Lld, TARGETS};
 use tk_syntax::codes;
 
 fn named(path: &Path) -> Environment {
@@ -16,8 +16,8 @@ fn no_cache() -> Cache {
     Cache::at(Path::new(""), 0)
 }
 
-fn kernel(object: Option<&[u8]>) -> Kernel {
-    Kernel {
+fn kernel(object: Option<&[u8]>) -> CompiledKernel {
+    CompiledKernel {
         name: "k".into(),
         target: TARGETS.into_iter().find(|t| t.has_gcn).unwrap(),
         threads: 64,

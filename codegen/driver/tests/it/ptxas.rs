@@ -6,14 +6,14 @@ use std::fs;
 use std::path::Path;
 
 use crate::support::Folder;
-use tk_driver::{Assembler, Cubin, Environment, Found, Ignored, Kernel, Ptxas, TARGETS, ToolError};
+use tk_driver::{Assembler, CompiledKernel, Cubin, Environment, Found, Ignored, Ptxas, TARGETS, ToolError};
 
 fn named(path: &Path) -> Environment {
     Environment { tk_ptxas: Some(path.to_path_buf()), ..Environment::default() }
 }
 
-fn kernel(asm: &str) -> Kernel {
-    Kernel {
+fn kernel(asm: &str) -> CompiledKernel {
+    CompiledKernel {
         name: "k".into(),
         target: TARGETS[1],
         threads: 32,
@@ -30,7 +30,7 @@ fn kernel(asm: &str) -> Kernel {
     }
 }
 
-fn assemble(kernel: &Kernel, ptxas: &Ptxas) -> Result<Cubin, ToolError> {
+fn assemble(kernel: &CompiledKernel, ptxas: &Ptxas) -> Result<Cubin, ToolError> {
     Assembler::Ptxas(ptxas.clone()).assemble(kernel)
 }
 

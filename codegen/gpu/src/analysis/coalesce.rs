@@ -14,7 +14,7 @@ use crate::target::spec::TargetSpec;
 
 /// How memory is accessed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Access {
+pub struct Coalescing {
     /// Dimensions of the tile, the fastest in memory first.
     pub order: Vec<usize>,
     /// The number of neighbours along the fastest dimension that one access moves: a power of two.
@@ -40,7 +40,7 @@ pub fn access(
     axis: &AxisInfo,
     spec: &TargetSpec,
     inst: &Inst,
-) -> Option<Access> {
+) -> Option<Coalescing> {
     let ty = |v: ValueId| module.types.get(func.ty(v));
     let operand = |i: usize| inst.operands.get(i).copied();
     let place = operand(0)?;
@@ -84,7 +84,7 @@ pub fn access(
     }
     let bytes = match ty(place) {
         Type::View { elem, .. } => element_bytes(elem),
-        Type::Tile { elem: tk_tile::Elem::Ptr { pointee, .. }, .. } => element_bytes(pointee),
+        Type::Tile { elem: tk_tile::ElemType::Ptr { pointee, .. }, .. } => element_bytes(pointee),
         Type::Tile { .. } => return None,
     };
     let (order, vector) = match ty(place) {
@@ -94,7 +94,7 @@ pub fn access(
     let most = (u64::from(spec.vector_bytes) / bytes).max(1);
     let extent = parts.shape.get(*order.first()?).copied().unwrap_or(1);
     let vector = vector.min(most).min(power_below(extent));
-    Some(Access {
+    Some(Coalescing {
         order,
         vector: u32::try_from(vector).unwrap_or(1),
         bytes: u32::try_from(bytes).unwrap_or(1),

@@ -15,7 +15,7 @@ use crate::analysis::conversion::bases;
 use crate::ir::shared_access::image;
 use crate::layout::Layout;
 use crate::layout::linear::{LinearLayout, SharedMap, SharedPlan};
-use crate::target::mma::{Form, Fragment};
+use crate::target::mma::{Fragment, FragmentForm};
 use crate::target::spec::TargetSpec;
 
 /// How fragments are read from shared memory.
@@ -52,7 +52,7 @@ pub struct Reader {
 /// The reader, if fragments of elements of `bytes` bytes can be read this way.
 pub fn reader(f: &Fragment, read: Read, bytes: u32) -> Option<Reader> {
     let packed = (4 / bytes.max(1)).checked_ilog2().unwrap_or(0) as usize;
-    if read != Read::Own && f.form() != Form::Quads {
+    if read != Read::Own && f.form() != FragmentForm::Quads {
         return None;
     }
     let register = f.register();

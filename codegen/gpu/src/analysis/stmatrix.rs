@@ -48,6 +48,6 @@ pub fn rows(kernel: &Kernel, store: &SharedStore, v: ValueId) -> Option<Rows> {
     fits.then(|| Rows { thread, register: [&[0, 0, 0], more].concat() })
 }
 
-fn elem_is_pointer(elem: &tk_tile::Elem) -> bool {
-    matches!(elem, tk_tile::Elem::Ptr { .. })
+fn elem_is_pointer(elem: &tk_tile::ElemType) -> bool {
+    matches!(elem, tk_tile::ElemType::Ptr { .. })
 }

@@ -25,7 +25,7 @@ use crate::analysis;
 use crate::ir::kernel::{ALIGN, Kernel};
 use crate::ir::op::{GpuOp, Mma, Product};
 use crate::layout::cut;
-use crate::target::mma::{Matrix, Tiles};
+use crate::target::mma::{MmaInstruction, Tiles};
 
 /// Lines after which the exclusive or repeats.
 const LINES: u32 = 8;
@@ -153,7 +153,7 @@ pub fn group(inst: &Inst) -> Option<&Mma> {
 
 /// Bytes from the start of an operand to the elements that an instruction reads, from row or column `across` and from
 /// `along` along K.
-pub fn offset(matrix: &Matrix, side: usize, bits: [u32; 2], bases: &[i64], at: [u32; 2]) -> i64 {
+pub fn offset(matrix: &MmaInstruction, side: usize, bits: [u32; 2], bases: &[i64], at: [u32; 2]) -> i64 {
     let at = if side == 0 { at } else { [at[1], at[0]] };
     crate::ir::shared_access::image(bases, &bits, &at) * i64::from(matrix.bytes())
 }

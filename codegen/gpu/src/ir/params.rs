@@ -1,6 +1,6 @@
 //! Flattened parameters of a kernel, the facts about each before a launch, and the sizes of elements.
 
-use tk_tile::{Elem, Type};
+use tk_tile::{ElemType, Type};
 
 /// The facts about one kernel parameter at compile time. A view is a pointer, its extents and its strides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,10 +26,10 @@ impl Default for ArgFacts {
 }
 
 /// Bytes of an element in memory.
-pub fn element_bytes(elem: &Elem) -> u64 {
+pub fn element_bytes(elem: &ElemType) -> u64 {
     match elem {
-        Elem::Scalar(d) => d.bytes() as u64,
-        Elem::Ptr { .. } => 8,
+        ElemType::Scalar(d) => d.bytes() as u64,
+        ElemType::Ptr { .. } => 8,
     }
 }
 

@@ -7,7 +7,7 @@
 
 use tk_ops::{DType, ElementwiseOp, MemoryOp, Op};
 use tk_tile::rewrite::constant;
-use tk_tile::{Def, Elem, Inst, Type, ValueId, walk};
+use tk_tile::{Def, ElemType, Inst, Type, ValueId, walk};
 
 use crate::ir::kernel::Kernel;
 use crate::ir::op::{GpuOp, TmaBox};
@@ -16,7 +16,7 @@ use crate::layout::cut;
 
 /// An extent or a stride of a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Word {
+pub enum MapWord {
     /// The flattened parameter of this number.
     Passed(usize),
     /// A constant.
@@ -25,7 +25,7 @@ pub enum Word {
 
 /// The part of an axis of a tensor that a view contains, as `view_slice` gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Taken {
+pub enum AxisTaken {
     /// All of it.
     Whole,
     /// One index, which the program computes.
@@ -36,30 +36,30 @@ pub enum Taken {
 
 /// An axis of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Axis {
+pub struct TensorAxis {
     /// Its extent.
-    pub extent: Word,
+    pub extent: MapWord,
     /// The stride, in elements.
-    pub stride: Word,
+    pub stride: MapWord,
     /// The part in the matrix.
-    pub taken: Taken,
+    pub taken: AxisTaken,
 }
 
 /// A matrix in a tensor that a launch knows before the kernel runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Matrix {
+pub struct TensorMatrix {
     /// The number of the tensor's address among the flattened parameters.
     pub address: usize,
     /// The axes of the tensor, in its order. Two are not taken at one index: the rows and the columns.
-    pub axes: Vec<Axis>,
+    pub axes: Vec<TensorAxis>,
     /// Its elements.
     pub dtype: DType,
 }
 
-impl Matrix {
+impl TensorMatrix {
     /// The numbers of the axes of rows and columns.
     pub fn kept(&self) -> Option<[usize; 2]> {
-        let kept = self.axes.iter().enumerate().filter(|(_, a)| a.taken != Taken::Index);
+        let kept = self.axes.iter().enumerate().filter(|(_, a)| a.taken != AxisTaken::Index);
         kept.map(|(n, _)| n).collect::<Vec<_>>().try_into().ok()
     }
 
@@ -69,20 +69,21 @@ impl Matrix {
     /// with N rows therefore begins N rows before it and contains its rows twice: row r of a range that has n rows and
     /// ends before row e is at N - n + r along one dimension and e along the other. The first reaches its extent N
     /// where the range ends, wherever that is.
-    pub fn dimensions(&self) -> Vec<Dimension> {
+    pub fn dimensions(&self) -> Vec<MapDimension> {
         let Some([rows, columns]) = self.kept() else { return vec![] };
-        let axis = |n: usize, at| self.axes.get(n).map(|a| Dimension::of(a, at));
+        let axis = |n: usize, at| self.axes.get(n).map(|a| MapDimension::of(a, at));
         let indices = (0..self.axes.len()).filter(|n| ![rows, columns].contains(n));
-        let mut all: Vec<Dimension> = [axis(columns, Position::Column), axis(rows, Position::Row)]
+        let mut all: Vec<MapDimension> = [axis(columns, Position::Column), axis(rows, Position::Row)]
             .into_iter()
             .chain(indices.map(|n| axis(n, Position::Index(n))))
             .flatten()
             .collect();
         if let Some(row) =
-            all.get_mut(1).filter(|_| self.axes.get(rows).is_some_and(|a| a.taken == Taken::Range))
+            all.get_mut(1).filter(|_| self.axes.get(rows).is_some_and(|a| a.taken == AxisTaken::Range))
         {
             row.before = true;
-            let end = Dimension { extent: Word::Value(BEYOND), at: Position::End, before: false, ..*row };
+            let end =
+                MapDimension { extent: MapWord::Value(BEYOND), at: Position::End, before: false, ..*row };
             all.push(end);
         }
         all
@@ -111,20 +112,20 @@ pub enum Position {
 
 /// A dimension of a map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dimension {
+pub struct MapDimension {
     /// Its extent.
-    pub extent: Word,
+    pub extent: MapWord,
     /// The stride, in elements.
-    pub stride: Word,
+    pub stride: MapWord,
     /// The map begins one extent before the tensor.
     pub before: bool,
     /// The start of copies.
     pub at: Position,
 }
 
-impl Dimension {
-    fn of(axis: &Axis, at: Position) -> Dimension {
-        Dimension { extent: axis.extent, stride: axis.stride, before: false, at }
+impl MapDimension {
+    fn of(axis: &TensorAxis, at: Position) -> MapDimension {
+        MapDimension { extent: axis.extent, stride: axis.stride, before: false, at }
     }
 }
 
@@ -132,7 +133,7 @@ impl Dimension {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorMap {
     /// The matrix that it describes.
-    pub matrix: Matrix,
+    pub matrix: TensorMatrix,
     /// Lines of a copy.
     pub lines: u32,
     /// Bytes of a line: 32, 64 or 128.
@@ -168,16 +169,16 @@ pub fn copied(inst: &Inst) -> Option<TmaBox> {
 }
 
 /// The matrix that a view of rank 2 is: a tensor that the launch knows completely, or a slice of one.
-pub fn matrix(kernel: &Kernel, view: ValueId) -> Option<Matrix> {
+pub fn matrix(kernel: &Kernel, view: ValueId) -> Option<TensorMatrix> {
     let slice = slice(kernel, view);
     let root = slice.and_then(|s| s.operands.first().copied()).unwrap_or(view);
     let mut matrix = tensor(kernel, root)?;
     if let Some(slice) = slice {
         for (axis, code) in matrix.axes.iter_mut().zip(slice.attrs.ints("axes")?) {
             axis.taken = match code {
-                0 => Taken::Index,
-                1 => Taken::Whole,
-                _ => Taken::Range,
+                0 => AxisTaken::Index,
+                1 => AxisTaken::Whole,
+                _ => AxisTaken::Range,
             };
         }
     }
@@ -192,9 +193,9 @@ pub fn slice(kernel: &Kernel, view: ValueId) -> Option<&Inst> {
 }
 
 /// A parameter, or a view made of an address and numbers that are parameters or constants.
-fn tensor(kernel: &Kernel, view: ValueId) -> Option<Matrix> {
+fn tensor(kernel: &Kernel, view: ValueId) -> Option<TensorMatrix> {
     let func = kernel.func();
-    let Type::View { elem: Elem::Scalar(dtype), rank, wide: false, .. } =
+    let Type::View { elem: ElemType::Scalar(dtype), rank, wide: false, .. } =
         kernel.module.types.get(func.ty(view))
     else {
         return None;
@@ -205,8 +206,8 @@ fn tensor(kernel: &Kernel, view: ValueId) -> Option<Matrix> {
         let before = params.iter().take(params.iter().position(|p| *p == v)?);
         Some(before.map(|p| flattened(kernel.module.types.get(func.ty(*p)))).sum())
     };
-    let (address, words): (usize, Vec<Word>) = if let Some(address) = place(view) {
-        (address, (1..=2 * rank).map(|i| Word::Passed(address + i)).collect())
+    let (address, words): (usize, Vec<MapWord>) = if let Some(address) = place(view) {
+        (address, (1..=2 * rank).map(|i| MapWord::Passed(address + i)).collect())
     } else {
         let Def::Inst(id, _) = func.values[view].def else { return None };
         let inst = Some(&func.insts[id]).filter(|i| i.op == Op::Memory(MemoryOp::View))?;
@@ -214,18 +215,22 @@ fn tensor(kernel: &Kernel, view: ValueId) -> Option<Matrix> {
         (place(*address)?, numbers.iter().map(|v| number(kernel, *v, &place)).collect::<Option<_>>()?)
     };
     let (extents, strides) = words.split_at_checked(rank)?;
-    let axes = extents.iter().zip(strides).map(|(e, s)| Axis { extent: *e, stride: *s, taken: Taken::Whole });
-    Some(Matrix { address, axes: axes.collect(), dtype })
+    let axes = extents.iter().zip(strides).map(|(e, s)| TensorAxis {
+        extent: *e,
+        stride: *s,
+        taken: AxisTaken::Whole,
+    });
+    Some(TensorMatrix { address, axes: axes.collect(), dtype })
 }
 
 /// A parameter or a constant, possibly extended to more bits.
-fn number(kernel: &Kernel, v: ValueId, place: &dyn Fn(ValueId) -> Option<usize>) -> Option<Word> {
+fn number(kernel: &Kernel, v: ValueId, place: &dyn Fn(ValueId) -> Option<usize>) -> Option<MapWord> {
     let func = kernel.func();
     if let Some(i) = place(v) {
-        return Some(Word::Passed(i));
+        return Some(MapWord::Passed(i));
     }
     if let Some(value) = constant(func, v) {
-        return Some(Word::Value(i64::try_from(value.as_int()?).ok()?));
+        return Some(MapWord::Value(i64::try_from(value.as_int()?).ok()?));
     }
     let Def::Inst(id, _) = func.values[v].def else { return None };
     let inst = &func.insts[id];

@@ -23,7 +23,7 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
-use tk_tile::text::lex::{Kind, Lexer, Token};
+use tk_tile::text::lex::{IrToken, IrTokenKind, Lexer};
 use tk_tile::text::{Options, ParseError, parse_marked, print_marked};
 use tk_tile::{FuncId, Id, ValueId};
 
@@ -177,7 +177,7 @@ pub fn parse(text: &str) -> Parsed<Kernel> {
 pub fn layout(text: &str) -> Parsed<Layout> {
     let mut head = Head::new(text);
     let layout = head.body()?;
-    if head.token.kind == Kind::End { Ok(layout) } else { head.fail("expected the end") }
+    if head.token.kind == IrTokenKind::End { Ok(layout) } else { head.fail("expected the end") }
 }
 
 /// The most flattened parameters about which text may state facts.
@@ -186,7 +186,7 @@ const MOST_FACTS: usize = 1 << 12;
 /// The header before the kernel.
 struct Head<'a> {
     lexer: Lexer<'a>,
-    token: Token<'a>,
+    token: IrToken<'a>,
     target: Option<&'static crate::target::spec::TargetSpec>,
     warps: Option<u32>,
     blocks: u32,
@@ -222,7 +222,7 @@ impl<'a> Head<'a> {
     }
 
     fn fail<T>(&self, message: impl Into<String>) -> Parsed<T> {
-        let Token { line, column, .. } = self.token;
+        let IrToken { line, column, .. } = self.token;
         Err(ParseError { line, column, message: message.into() })
     }
 
@@ -231,11 +231,11 @@ impl<'a> Head<'a> {
     }
 
     fn word(&self) -> Option<&'a str> {
-        if let Kind::Word(w) = self.token.kind { Some(w) } else { None }
+        if let IrTokenKind::Word(w) = self.token.kind { Some(w) } else { None }
     }
 
     fn eat(&mut self, mark: char) -> bool {
-        let found = self.token.kind == Kind::Mark(mark);
+        let found = self.token.kind == IrTokenKind::Mark(mark);
         if found {
             self.take();
         }
@@ -269,7 +269,7 @@ impl<'a> Head<'a> {
     }
 
     fn number(&mut self) -> Parsed<u32> {
-        let value = if let Kind::Number(n) = self.token.kind { n.parse().ok() } else { None };
+        let value = if let IrTokenKind::Number(n) = self.token.kind { n.parse().ok() } else { None };
         match value {
             Some(v) => {
                 self.take();

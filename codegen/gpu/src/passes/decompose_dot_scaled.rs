@@ -20,7 +20,7 @@
 
 use tk_ops::{DType, DotOp, ElementwiseOp, Op, ShapeOp};
 use tk_tile::passes::{cse, dce};
-use tk_tile::{Attrs, BlockId, Elem, Func, Inst, InstId, Loc, Type, Types, ValueId, walk};
+use tk_tile::{Attrs, BlockId, ElemType, Func, Inst, InstId, Loc, Type, Types, ValueId, walk};
 
 use super::{Pass, Property, Run, TileKernel};
 
@@ -115,7 +115,7 @@ impl Work<'_> {
             return Some(v);
         }
         let shape = self.shape(v);
-        let ty = self.types.intern(Type::Tile { elem: Elem::Scalar(to), shape });
+        let ty = self.types.intern(Type::Tile { elem: ElemType::Scalar(to), shape });
         self.add(Op::Elementwise(ElementwiseOp::Cast), vec![v], ty)
     }
 

@@ -22,7 +22,7 @@ pub mod warp_specialize;
 use tk_tile::{FuncId, FuncKind, Module};
 
 use crate::ir::kernel::{CompileOptions, Kernel, Shortage};
-use crate::verify::VerifyError;
+use crate::verify::GpuVerifyError;
 
 /// A pass of the pipeline.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +47,7 @@ pub enum Run {
         /// Changes verified tile IR.
         run: fn(&mut TileKernel) -> bool,
         /// Target-independent passes that remove what has become unused.
-        cleanup: &'static [tk_tile::passes::Pass],
+        cleanup: &'static [tk_tile::passes::ModulePass],
     },
     /// Makes a laid-out kernel of tile IR.
     AssignLayouts(fn(TileKernel) -> Kernel),
@@ -56,7 +56,7 @@ pub enum Run {
         /// Changes a kernel that the verifier of the previous pass has accepted.
         run: fn(&mut Kernel),
         /// The invariants that hold after it.
-        verify: fn(&Kernel) -> Result<(), VerifyError>,
+        verify: fn(&Kernel) -> Result<(), GpuVerifyError>,
     },
 }
 

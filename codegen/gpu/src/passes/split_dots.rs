@@ -23,7 +23,7 @@ use tk_ops::{CreateOp, DotOp, ElementwiseOp, MemoryOp, Op, ShapeOp};
 use tk_tile::effects::{is_volatile, of_inst};
 use tk_tile::passes::dce;
 use tk_tile::{
-    Attr, Attrs, BlockId, Def, Elem, Func, FuncId, Id, Inst, InstId, Loc, Module, Type, TypeId, Types,
+    Attr, Attrs, BlockId, Def, ElemType, Func, FuncId, Id, Inst, InstId, Loc, Module, Type, TypeId, Types,
     ValueId, walk,
 };
 
@@ -170,7 +170,7 @@ impl Split<'_> {
     fn smaller(&mut self, v: ValueId, chunk: Chunk) -> TypeId {
         let mut shape = self.shape(v).to_vec();
         shape.get_mut(chunk.axis).into_iter().for_each(|n| *n = chunk.size);
-        let elem: Elem = self.types.get(self.func.ty(v)).elem().clone();
+        let elem: ElemType = self.types.get(self.func.ty(v)).elem().clone();
         self.types.intern(Type::Tile { elem, shape })
     }
 

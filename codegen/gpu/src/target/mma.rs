@@ -47,7 +47,7 @@ use crate::target::spec::TargetSpec;
 
 /// Which lane of a warp owns each element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum FragmentForm {
     /// Four lanes share a row or a column.
     Quads,
     /// Each of 64 lanes has a row or a column; several share it along K.
@@ -56,23 +56,23 @@ pub enum Form {
     Wmma,
 }
 
-impl Form {
+impl FragmentForm {
     /// Returns true if instructions are called with the right operand first.
     pub fn exchanges(self) -> bool {
         match self {
-            Form::Quads | Form::Wmma => false,
-            Form::Mfma => true,
+            FragmentForm::Quads | FragmentForm::Wmma => false,
+            FragmentForm::Mfma => true,
         }
     }
 }
 
 /// An instruction. Extents are logarithms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Matrix {
+pub struct MmaInstruction {
     /// Its extents, as it is called.
     pub name: &'static str,
     /// Which lane owns each element.
-    pub form: Form,
+    pub form: FragmentForm,
     /// The element types of the operands.
     pub factors: &'static [DType],
     /// The element type of the accumulator.
@@ -93,9 +93,9 @@ pub struct Matrix {
 }
 
 /// f16 and bf16.
-const HALF: Matrix = Matrix {
+const HALF: MmaInstruction = MmaInstruction {
     name: "m16n8k16",
-    form: Form::Quads,
+    form: FragmentForm::Quads,
     factors: &[DType::F16, DType::BF16],
     sum: DType::F32,
     m: 4,
@@ -106,59 +106,67 @@ const HALF: Matrix = Matrix {
     halves: false,
 };
 /// f32 of which only the bits of a tf32 count; three times, of parts of each, for `tf32x3`.
-const TF32: Matrix = Matrix { name: "m16n8k8", factors: &[DType::F32], k: 3, rounds: true, ..HALF };
+const TF32: MmaInstruction =
+    MmaInstruction { name: "m16n8k8", factors: &[DType::F32], k: 3, rounds: true, ..HALF };
 /// 8-bit integers.
-const INT8: Matrix =
-    Matrix { name: "m16n8k32", factors: &[DType::I8, DType::U8], sum: DType::I32, k: 5, ..HALF };
+const INT8: MmaInstruction =
+    MmaInstruction { name: "m16n8k32", factors: &[DType::I8, DType::U8], sum: DType::I32, k: 5, ..HALF };
 /// 8-bit floats.
-const F8: Matrix = Matrix { factors: &[DType::F8E4M3, DType::F8E5M2], sum: DType::F32, ..INT8 };
+const F8: MmaInstruction =
+    MmaInstruction { factors: &[DType::F8E4M3, DType::F8E5M2], sum: DType::F32, ..INT8 };
 /// f64.
-const F64: Matrix =
-    Matrix { name: "m8n8k4", factors: &[DType::F64], sum: DType::F64, m: 3, n: 3, k: 2, ..HALF };
+const F64: MmaInstruction =
+    MmaInstruction { name: "m8n8k4", factors: &[DType::F64], sum: DType::F64, m: 3, n: 3, k: 2, ..HALF };
 /// wgmma; `n` is the most columns. tf32 is left out: wgmma would truncate an f32 where the instructions of a warp are
 /// given rounded ones, which makes errors 2.6 times as large (on an H200, 1024^3 and K = 8192).
-const GROUP_HALF: Matrix = Matrix { name: "m64k16", m: 6, n: 8, warps: 2, ..HALF };
-const GROUP_INT8: Matrix =
-    Matrix { name: "m64k32", k: 5, factors: INT8.factors, sum: INT8.sum, ..GROUP_HALF };
-const GROUP_F8: Matrix = Matrix { factors: F8.factors, sum: F8.sum, ..GROUP_INT8 };
+const GROUP_HALF: MmaInstruction = MmaInstruction { name: "m64k16", m: 6, n: 8, warps: 2, ..HALF };
+const GROUP_INT8: MmaInstruction =
+    MmaInstruction { name: "m64k32", k: 5, factors: INT8.factors, sum: INT8.sum, ..GROUP_HALF };
+const GROUP_F8: MmaInstruction = MmaInstruction { factors: F8.factors, sum: F8.sum, ..GROUP_INT8 };
 
 /// f16 and bf16, for warps of 64 lanes.
-const MFMA_HALF: Matrix = Matrix { name: "32x32x8", form: Form::Mfma, m: 5, n: 5, k: 3, ..HALF };
-const MFMA_HALF_SMALL: Matrix = Matrix { name: "16x16x16", m: 4, n: 4, k: 4, ..MFMA_HALF };
+const MFMA_HALF: MmaInstruction =
+    MmaInstruction { name: "32x32x8", form: FragmentForm::Mfma, m: 5, n: 5, k: 3, ..HALF };
+const MFMA_HALF_SMALL: MmaInstruction = MmaInstruction { name: "16x16x16", m: 4, n: 4, k: 4, ..MFMA_HALF };
 /// f32, all bits of which count.
-const MFMA_F32: Matrix = Matrix { name: "32x32x2", factors: &[DType::F32], k: 1, ..MFMA_HALF };
-const MFMA_F32_SMALL: Matrix = Matrix { name: "16x16x4", factors: &[DType::F32], k: 2, ..MFMA_HALF_SMALL };
+const MFMA_F32: MmaInstruction =
+    MmaInstruction { name: "32x32x2", factors: &[DType::F32], k: 1, ..MFMA_HALF };
+const MFMA_F32_SMALL: MmaInstruction =
+    MmaInstruction { name: "16x16x4", factors: &[DType::F32], k: 2, ..MFMA_HALF_SMALL };
 /// Signed 8-bit integers, of the second and of the third generation.
-const MFMA_INT8: Matrix =
-    Matrix { name: "32x32x8", factors: &[DType::I8], sum: DType::I32, k: 3, ..MFMA_HALF };
-const MFMA_INT8_SMALL: Matrix = Matrix { name: "16x16x16", k: 4, m: 4, n: 4, ..MFMA_INT8 };
-const MFMA_INT8_LONG: Matrix = Matrix { name: "32x32x16", k: 4, ..MFMA_INT8 };
-const MFMA_INT8_LONG_SMALL: Matrix = Matrix { name: "16x16x32", k: 5, ..MFMA_INT8_SMALL };
+const MFMA_INT8: MmaInstruction =
+    MmaInstruction { name: "32x32x8", factors: &[DType::I8], sum: DType::I32, k: 3, ..MFMA_HALF };
+const MFMA_INT8_SMALL: MmaInstruction = MmaInstruction { name: "16x16x16", k: 4, m: 4, n: 4, ..MFMA_INT8 };
+const MFMA_INT8_LONG: MmaInstruction = MmaInstruction { name: "32x32x16", k: 4, ..MFMA_INT8 };
+const MFMA_INT8_LONG_SMALL: MmaInstruction = MmaInstruction { name: "16x16x32", k: 5, ..MFMA_INT8_SMALL };
 /// 8-bit floats without infinities; others are not supported, since the codes of their infinities are other numbers.
-const MFMA_F8: Matrix =
-    Matrix { name: "32x32x16", factors: &[DType::F8E4M3], k: 4, halves: true, ..MFMA_HALF };
-const MFMA_F8_SMALL: Matrix = Matrix { name: "16x16x32", m: 4, n: 4, k: 5, ..MFMA_F8 };
+const MFMA_F8: MmaInstruction =
+    MmaInstruction { name: "32x32x16", factors: &[DType::F8E4M3], k: 4, halves: true, ..MFMA_HALF };
+const MFMA_F8_SMALL: MmaInstruction = MmaInstruction { name: "16x16x32", m: 4, n: 4, k: 5, ..MFMA_F8 };
 /// `fnuz` floats, which it reads as they are.
-const MFMA_FNUZ: Matrix =
-    Matrix { factors: &[DType::F8E4M3FNUZ, DType::F8E5M2FNUZ], halves: false, ..MFMA_F8 };
-const MFMA_FNUZ_SMALL: Matrix = Matrix { name: MFMA_F8_SMALL.name, m: 4, n: 4, k: 5, ..MFMA_FNUZ };
+const MFMA_FNUZ: MmaInstruction =
+    MmaInstruction { factors: &[DType::F8E4M3FNUZ, DType::F8E5M2FNUZ], halves: false, ..MFMA_F8 };
+const MFMA_FNUZ_SMALL: MmaInstruction =
+    MmaInstruction { name: MFMA_F8_SMALL.name, m: 4, n: 4, k: 5, ..MFMA_FNUZ };
 /// f64.
-const MFMA_F64: Matrix =
-    Matrix { factors: &[DType::F64], sum: DType::F64, name: "16x16x4f64", k: 2, ..MFMA_HALF_SMALL };
+const MFMA_F64: MmaInstruction =
+    MmaInstruction { factors: &[DType::F64], sum: DType::F64, name: "16x16x4f64", k: 2, ..MFMA_HALF_SMALL };
 
 /// For warps of 32 lanes that have a row each.
-const WMMA_HALF: Matrix = Matrix { name: "16x16x16", form: Form::Wmma, ..MFMA_HALF_SMALL };
-const WMMA_INT8: Matrix = Matrix { factors: &[DType::I8, DType::U8], sum: DType::I32, ..WMMA_HALF };
+const WMMA_HALF: MmaInstruction =
+    MmaInstruction { name: "16x16x16", form: FragmentForm::Wmma, ..MFMA_HALF_SMALL };
+const WMMA_INT8: MmaInstruction =
+    MmaInstruction { factors: &[DType::I8, DType::U8], sum: DType::I32, ..WMMA_HALF };
 
 /// The instructions of Ampere; of those for the same types, the one with more work first.
-pub const AMPERE: &[Matrix] = &[HALF, TF32, INT8, F64];
+pub const AMPERE: &[MmaInstruction] = &[HALF, TF32, INT8, F64];
 /// The same, with 8-bit floats and wgmma.
-pub const HOPPER: &[Matrix] = &[GROUP_HALF, GROUP_INT8, GROUP_F8, HALF, TF32, INT8, F8, F64];
+pub const HOPPER: &[MmaInstruction] = &[GROUP_HALF, GROUP_INT8, GROUP_F8, HALF, TF32, INT8, F8, F64];
 /// The instructions of CDNA2.
-pub const CDNA2: &[Matrix] =
+pub const CDNA2: &[MmaInstruction] =
     &[MFMA_HALF, MFMA_HALF_SMALL, MFMA_F32, MFMA_F32_SMALL, MFMA_INT8, MFMA_INT8_SMALL, MFMA_F64];
 /// The instructions of CDNA3.
-pub const CDNA3: &[Matrix] = &[
+pub const CDNA3: &[MmaInstruction] = &[
     MFMA_HALF,
     MFMA_HALF_SMALL,
     MFMA_F32,
@@ -172,19 +180,19 @@ pub const CDNA3: &[Matrix] = &[
     MFMA_F64,
 ];
 /// The instructions of RDNA3.
-pub const RDNA3: &[Matrix] = &[WMMA_HALF, WMMA_INT8];
+pub const RDNA3: &[MmaInstruction] = &[WMMA_HALF, WMMA_INT8];
 
 /// Every instruction of some target: calls of the simulator identify them by their index here.
-pub fn all() -> impl Iterator<Item = Matrix> {
+pub fn all() -> impl Iterator<Item = MmaInstruction> {
     [HOPPER, CDNA2, CDNA3, RDNA3].into_iter().flatten().copied()
 }
 
-impl Matrix {
+impl MmaInstruction {
     /// Log2 of the lanes of a warp that executes it.
     pub fn lane_bits(&self) -> u32 {
         match self.form {
-            Form::Quads | Form::Wmma => 5,
-            Form::Mfma => 6,
+            FragmentForm::Quads | FragmentForm::Wmma => 5,
+            FragmentForm::Mfma => 6,
         }
     }
 
@@ -192,9 +200,9 @@ impl Matrix {
     /// columns.
     fn neighbours(&self, across: u32) -> u32 {
         match self.form {
-            Form::Quads => self.packed(),
-            Form::Mfma => (self.k + across).saturating_sub(self.lane_bits()),
-            Form::Wmma => self.k,
+            FragmentForm::Quads => self.packed(),
+            FragmentForm::Mfma => (self.k + across).saturating_sub(self.lane_bits()),
+            FragmentForm::Wmma => self.k,
         }
     }
 
@@ -204,8 +212,8 @@ impl Matrix {
     }
 
     /// Returns true if they are equal except for the number of columns, which differs between products.
-    pub fn is_like(&self, other: &Matrix) -> bool {
-        Matrix { n: other.n, ..*self } == *other
+    pub fn is_like(&self, other: &MmaInstruction) -> bool {
+        MmaInstruction { n: other.n, ..*self } == *other
     }
 
     /// Logarithm of the elements of a word; 0 of an f64.
@@ -243,7 +251,7 @@ impl InstructionName {
 
 /// The types, precision and K of a product.
 #[derive(Clone, Copy, Debug)]
-pub struct Kind {
+pub struct MmaKind {
     /// The element types of the operands.
     pub factors: [DType; 2],
     /// The type of accumulator and result.
@@ -255,8 +263,8 @@ pub struct Kind {
 }
 
 /// The instructions for a product, the one with more work first.
-pub fn find(spec: &TargetSpec, kind: Kind) -> impl Iterator<Item = Matrix> {
-    let serves = move |m: &&Matrix| {
+pub fn find(spec: &TargetSpec, kind: MmaKind) -> impl Iterator<Item = MmaInstruction> {
+    let serves = move |m: &&MmaInstruction| {
         let sums: &[DType] = match m.sum {
             // f16 is accumulated in f32, as in the interpreter.
             DType::F32 => &[DType::F32, DType::F16, DType::BF16],
@@ -280,7 +288,7 @@ type Unit = (usize, u32);
 /// too: there several instructions, or several registers of one, have the same element.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fragment {
-    form: Form,
+    form: FragmentForm,
     out_bits: [u32; 2],
     repeats: [u32; 2],
     /// First those of one instruction, then of the instructions of a step along K, then of steps.
@@ -295,7 +303,7 @@ pub struct Fragment {
 
 impl Fragment {
     /// Which lane owns each element of one instruction.
-    pub fn form(&self) -> Form {
+    pub fn form(&self) -> FragmentForm {
         self.form
     }
 
@@ -357,7 +365,7 @@ impl Fragment {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tiles {
     /// The instruction, with its number of columns here.
-    pub matrix: Matrix,
+    pub matrix: MmaInstruction,
     shape: [u32; 2],
     /// Logarithms of the warps, or warpgroups, along rows and columns; the rest repeats the work of others.
     warps: [u32; 2],
@@ -368,7 +376,7 @@ impl Tiles {
     /// Distributes warps so that no work is done twice if possible, and that a warp's part is nearly square, since it
     /// reads rows and columns; with `rows`, warps are along rows as long as there are rows, as warpgroups always are:
     /// more columns of an instruction read fewer bytes for each product. `None` if the tile is too small for a wgmma.
-    pub fn choose(matrix: Matrix, shape: [u32; 2], threads: Threads, rows: bool) -> Option<Tiles> {
+    pub fn choose(matrix: MmaInstruction, shape: [u32; 2], threads: Threads, rows: bool) -> Option<Tiles> {
         let bits = shape.map(|n| cut(n).log2);
         let own = [matrix.m, if matrix.is_group() { LEAST_COLUMNS } else { matrix.n }];
         let free = threads.warp_bits.checked_sub(matrix.warps)?;
@@ -397,14 +405,14 @@ impl Tiles {
         (!alone).then(|| Tiles::new(matrix, shape, warps, threads.warp_bits))
     }
 
-    fn new(matrix: Matrix, shape: [u32; 2], warps: [u32; 2], warp_bits: u32) -> Tiles {
+    fn new(matrix: MmaInstruction, shape: [u32; 2], warps: [u32; 2], warp_bits: u32) -> Tiles {
         let columns = cut(shape[1]).log2.saturating_sub(warps[1]);
         let n = if matrix.is_group() { columns.min(matrix.n) } else { matrix.n };
-        Tiles { matrix: Matrix { n, ..matrix }, shape, warps, warp_bits }
+        Tiles { matrix: MmaInstruction { n, ..matrix }, shape, warps, warp_bits }
     }
 
     /// The tiling of an accumulator with this layout; `None` if it is not the layout of the instruction.
-    pub fn of(matrix: Matrix, shape: [u32; 2], layout: &Layout) -> Option<Tiles> {
+    pub fn of(matrix: MmaInstruction, shape: [u32; 2], layout: &Layout) -> Option<Tiles> {
         let atom = layout.atom();
         let bases: Vec<Vec<u32>> =
             (0..atom.bits(InDim::Warp)).filter_map(|i| atom.basis(InDim::Warp, i)).collect();
@@ -485,22 +493,22 @@ impl Tiles {
     fn own_sums(&self) -> [Vec<Unit>; 2] {
         let rows = |bits: std::ops::Range<u32>| bits.map(|i| (0, i));
         let columns = |bits: std::ops::Range<u32>| bits.map(|i| (1, i));
-        let Matrix { m, n, .. } = self.matrix;
+        let MmaInstruction { m, n, .. } = self.matrix;
         match self.matrix.form {
-            Form::Quads => {
+            FragmentForm::Quads => {
                 let register = columns(0..1).chain(rows(3..self.rows())).chain(columns(3..n));
                 [register.collect(), columns(1..3).chain(rows(0..3)).collect()]
             }
-            Form::Mfma if self.matrix.sum == DType::F64 => {
+            FragmentForm::Mfma if self.matrix.sum == DType::F64 => {
                 [columns(2..n).collect(), rows(0..m).chain(columns(0..2)).collect()]
             }
-            Form::Mfma => {
+            FragmentForm::Mfma => {
                 // The remaining lanes, after the rows, have columns from 4 on.
                 let end = 2 + self.matrix.lane_bits() - m;
                 let register = columns(0..2).chain(columns(end..n));
                 [register.collect(), rows(0..m).chain(columns(2..end)).collect()]
             }
-            Form::Wmma => [rows(1..m).collect(), columns(0..n).chain(rows(0..1)).collect()],
+            FragmentForm::Wmma => [rows(1..m).collect(), columns(0..n).chain(rows(0..1)).collect()],
         }
     }
 
@@ -517,12 +525,12 @@ impl Tiles {
         let p = self.matrix.neighbours(across_own);
         let mut register: Vec<Basis> = (0..p).map(|i| at(1, i)).collect();
         let lane = match self.matrix.form {
-            Form::Quads => {
+            FragmentForm::Quads => {
                 register.extend((3..across_own).map(|i| at(0, i)));
                 register.extend((p + 2..self.matrix.k).map(|i| at(1, i)));
                 (p..p + 2).map(|i| at(1, i)).chain((0..3).map(|i| at(0, i))).collect()
             }
-            Form::Mfma | Form::Wmma => {
+            FragmentForm::Mfma | FragmentForm::Wmma => {
                 let mut lane: Vec<Basis> = (0..across_own).map(|i| at(0, i)).collect();
                 lane.extend((p..self.matrix.k).map(|i| at(1, i)));
                 lane.resize(self.matrix.lane_bits() as usize, [0, 0]);
@@ -556,7 +564,7 @@ impl Tiles {
 }
 
 /// Returns true if a tile has the rows and columns of a wgmma. Others are multiplied as if they repeated.
-fn is_whole(matrix: &Matrix, shape: [u32; 2]) -> bool {
+fn is_whole(matrix: &MmaInstruction, shape: [u32; 2]) -> bool {
     let [rows, columns] = shape.map(|n| cut(n).log2);
     !matrix.is_group() || rows >= matrix.m && columns >= LEAST_COLUMNS
 }

@@ -3,7 +3,7 @@
 //! Guarantees that such a number is nowhere else: passes and emission ask here.
 
 use crate::layout::linear::shared::SharedBanks;
-use crate::target::mma::{AMPERE, CDNA2, CDNA3, HOPPER, Matrix, RDNA3};
+use crate::target::mma::{AMPERE, CDNA2, CDNA3, HOPPER, MmaInstruction, RDNA3};
 
 /// The compute capability of the GPUs that run some code, as reported by the driver. AMD GPUs may have the same, but do
 /// not load the code.
@@ -112,7 +112,7 @@ pub struct TargetSpec {
     /// It has matrix instructions ([`TargetSpec::matrices`]).
     pub has_mma: bool,
     /// The matrix instructions; of those for the same types, the one with more work first.
-    pub matrices: &'static [Matrix],
+    pub matrices: &'static [MmaInstruction],
     /// It has `stmatrix`: the lanes of a warp store matrices of eight rows of 16 bytes to shared memory together.
     pub has_matrix_store: bool,
     /// It has asynchronous matrix products, on operands in shared memory.

@@ -3,9 +3,9 @@
 //! Requires L01 and L03 to L06. Guarantees that emission finds the source of a copy, and the stage.
 
 use tk_ops::DType;
-use tk_tile::{Elem, Inst, InstId, Type, ValueId};
+use tk_tile::{ElemType, Inst, InstId, Type, ValueId};
 
-use super::fault::Invariant::S03;
+use super::fault::GpuInvariant::S03;
 use super::fault::{Check, ensure};
 use super::layouts::Cx;
 use crate::ir::kernel::ALIGN;
@@ -40,7 +40,7 @@ pub(super) fn source(cx: Cx<'_>, operands: &[ValueId], place: ValueId, r: ValueI
                 && elem == cx.ty(r).elem()
                 && cx.shape(r).len() == *rank as usize
         }
-        Type::Tile { elem: Elem::Ptr { pointee, .. }, shape } => {
+        Type::Tile { elem: ElemType::Ptr { pointee, .. }, shape } => {
             let mask = |m: &ValueId| cx.id(*m) == cx.id(r) && cx.shape(*m) == shape;
             operands.len() <= 2
                 && operands.iter().all(mask)

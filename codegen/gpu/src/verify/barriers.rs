@@ -11,8 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use tk_tile::flow::{Flow, flow};
 use tk_tile::{BlockId, Inst, InstId};
 
-use super::fault::Invariant::S07;
-use super::fault::{VerifyError, at, fault};
+use super::fault::GpuInvariant::S07;
+use super::fault::{GpuVerifyError, at, fault};
 use crate::ir::cluster::is_remote;
 use crate::ir::kernel::Kernel;
 use crate::ir::op::{GpuOp, Placement, SharedStore};
@@ -36,7 +36,7 @@ enum Kind {
 type Access = (InstId, usize, Kind);
 
 /// Checks every access.
-pub(super) fn check(kernel: &Kernel) -> Result<(), VerifyError> {
+pub(super) fn check(kernel: &Kernel) -> Result<(), GpuVerifyError> {
     let mut since = BTreeSet::new();
     Walk { kernel, apart: BTreeMap::new() }.block(kernel.func().body, &mut since)
 }
@@ -48,12 +48,12 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn block(&mut self, block: BlockId, since: &mut BTreeSet<Access>) -> Result<(), VerifyError> {
+    fn block(&mut self, block: BlockId, since: &mut BTreeSet<Access>) -> Result<(), GpuVerifyError> {
         let insts = self.kernel.func().blocks.get(block).map_or(&[][..], |b| &b.insts);
         insts.iter().try_for_each(|i| self.inst(*i, since))
     }
 
-    fn inst(&mut self, id: InstId, since: &mut BTreeSet<Access>) -> Result<(), VerifyError> {
+    fn inst(&mut self, id: InstId, since: &mut BTreeSet<Access>) -> Result<(), GpuVerifyError> {
         let kernel = self.kernel;
         let Some(inst) = kernel.func().insts.get(id) else { return Ok(()) };
         if let Some(op) = GpuOp::of(inst) {
@@ -96,8 +96,8 @@ impl Walk<'_> {
         mut iteration: impl FnMut(
             &mut Self,
             &mut BTreeSet<Access>,
-        ) -> Result<Option<BTreeSet<Access>>, VerifyError>,
-    ) -> Result<(), VerifyError> {
+        ) -> Result<Option<BTreeSet<Access>>, GpuVerifyError>,
+    ) -> Result<(), GpuVerifyError> {
         loop {
             let mut round = since.clone();
             let out = iteration(self, &mut round)?;
@@ -117,7 +117,7 @@ impl Walk<'_> {
         (inst, op): (&Inst, &GpuOp),
         id: InstId,
         since: &mut BTreeSet<Access>,
-    ) -> Result<(), VerifyError> {
+    ) -> Result<(), GpuVerifyError> {
         let (reads, writes) = touched(inst);
         let own = is_own(op) || is_of_tma_pipeline(op);
         let (read, write) = match (own, is_ahead(op)) {

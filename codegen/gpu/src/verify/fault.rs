@@ -11,13 +11,13 @@ macro_rules! invariants {
         /// The number of an invariant, as listed in [`crate::verify`].
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         #[allow(missing_docs, reason = "listed at the top of the file")]
-        pub enum Invariant { $($name,)* }
-        impl Invariant {
+        pub enum GpuInvariant { $($name,)* }
+        impl GpuInvariant {
             /// Every invariant.
-            pub const ALL: &'static [Invariant] = &[$(Invariant::$name,)*];
+            pub const ALL: &'static [GpuInvariant] = &[$(GpuInvariant::$name,)*];
             /// `L01`
             pub fn name(self) -> &'static str {
-                match self { $(Invariant::$name => stringify!($name),)* }
+                match self { $(GpuInvariant::$name => stringify!($name),)* }
             }
         }
     };
@@ -27,9 +27,9 @@ invariants! { L01 L02 L03 L04 L05 L06 L07 L08 L09 L10 L11 S01 S02 S03 S04 S05 S0
 
 /// A violated invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct VerifyError {
+pub struct GpuVerifyError {
     /// The invariant.
-    pub invariant: Invariant,
+    pub invariant: GpuInvariant,
     /// The instruction, if it is about one.
     pub inst: Option<InstId>,
     /// Its source position.
@@ -38,35 +38,35 @@ pub struct VerifyError {
     pub message: String,
 }
 
-impl fmt::Display for VerifyError {
+impl fmt::Display for GpuVerifyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.invariant.name(), self.message)
     }
 }
 
-impl std::error::Error for VerifyError {}
+impl std::error::Error for GpuVerifyError {}
 
 /// A violation without its position.
-pub(super) type Fault = (Invariant, String);
+pub(super) type Fault = (GpuInvariant, String);
 /// The result of a check.
 pub(super) type Check = Result<(), Fault>;
 
 /// A violation.
-pub(super) fn fault<T>(invariant: Invariant, message: impl Into<String>) -> Result<T, Fault> {
+pub(super) fn fault<T>(invariant: GpuInvariant, message: impl Into<String>) -> Result<T, Fault> {
     Err((invariant, message.into()))
 }
 
 /// A violation unless `ok`.
-pub(super) fn ensure(ok: bool, invariant: Invariant, message: impl FnOnce() -> String) -> Check {
+pub(super) fn ensure(ok: bool, invariant: GpuInvariant, message: impl FnOnce() -> String) -> Check {
     if ok { Ok(()) } else { Err((invariant, message())) }
 }
 
-pub(super) fn whole(invariant: Invariant, message: String) -> VerifyError {
-    VerifyError { invariant, inst: None, loc: None, message }
+pub(super) fn whole(invariant: GpuInvariant, message: String) -> GpuVerifyError {
+    GpuVerifyError { invariant, inst: None, loc: None, message }
 }
 
 /// Checks every instruction in program order.
-pub(super) fn each(kernel: &Kernel, mut check: impl FnMut(&Inst) -> Check) -> Result<(), VerifyError> {
+pub(super) fn each(kernel: &Kernel, mut check: impl FnMut(&Inst) -> Check) -> Result<(), GpuVerifyError> {
     let func = kernel.func();
     walk::insts(func).into_iter().try_for_each(|id| {
         let Some(inst) = func.insts.get(id) else { return Ok(()) };
@@ -75,7 +75,7 @@ pub(super) fn each(kernel: &Kernel, mut check: impl FnMut(&Inst) -> Check) -> Re
 }
 
 /// A violation by an instruction.
-pub(super) fn at(inst: &Inst, id: InstId, (invariant, message): Fault) -> VerifyError {
+pub(super) fn at(inst: &Inst, id: InstId, (invariant, message): Fault) -> GpuVerifyError {
     let message = format!("`{}`: {message}", inst.name());
-    VerifyError { invariant, inst: Some(id), loc: inst.loc, message }
+    GpuVerifyError { invariant, inst: Some(id), loc: inst.loc, message }
 }

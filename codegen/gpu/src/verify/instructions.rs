@@ -5,15 +5,15 @@
 
 use tk_tile::{Inst, InstId, walk};
 
-use super::fault::Invariant::{S09, S10};
-use super::fault::{Check, VerifyError, each, ensure, fault, whole};
+use super::fault::GpuInvariant::{S09, S10};
+use super::fault::{Check, GpuVerifyError, each, ensure, fault, whole};
 use crate::analysis::axis::AxisInfo;
 use crate::analysis::{access_width, stmatrix};
 use crate::ir::kernel::Kernel;
 use crate::ir::op::{FragmentLoad, GpuOp, MmaOperand, Pipeline, StoreAccess};
 
 /// Checks every instruction, then the pipelines.
-pub(super) fn check(kernel: &Kernel) -> Result<(), VerifyError> {
+pub(super) fn check(kernel: &Kernel) -> Result<(), GpuVerifyError> {
     let axis = AxisInfo::new(&kernel.module, kernel.func(), &kernel.options.facts);
     each(kernel, |inst| access(kernel, &axis, inst))?;
     pipelines(kernel).map_err(|(invariant, message)| whole(invariant, message))

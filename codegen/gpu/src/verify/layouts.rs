@@ -8,8 +8,8 @@ use tk_tile::rewrite::yielded;
 use tk_tile::verify::is_machine;
 use tk_tile::{BlockId, Inst, Type, ValueId};
 
-use super::fault::Invariant::{L03, L04, L05, L06, L07, L08, L09, L10, L11};
-use super::fault::{Check, Fault, VerifyError, at, each, ensure, fault, whole};
+use super::fault::GpuInvariant::{L03, L04, L05, L06, L07, L08, L09, L10, L11};
+use super::fault::{Check, Fault, GpuVerifyError, at, each, ensure, fault, whole};
 use crate::ir::attrs::{axis_of, is_unit, permutation, units};
 use crate::ir::kernel::{Kernel, LayoutId};
 use crate::ir::op::GpuOp;
@@ -17,7 +17,7 @@ use crate::layout::linear::InDim;
 use crate::layout::{Layout, cut};
 
 /// Checks all layouts and all instructions.
-pub(super) fn check(kernel: &Kernel) -> Result<(), VerifyError> {
+pub(super) fn check(kernel: &Kernel) -> Result<(), GpuVerifyError> {
     let func = kernel.func();
     let cx = Cx { kernel };
     let params = func.blocks.get(func.body).map_or(&[][..], |b| &b.args);

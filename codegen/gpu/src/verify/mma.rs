@@ -4,7 +4,7 @@
 
 use tk_tile::ValueId;
 
-use super::fault::Invariant::{S03, S04};
+use super::fault::GpuInvariant::{S03, S04};
 use super::fault::{Check, Fault, ensure, fault};
 use super::layouts::Cx;
 use super::scheduled::spread_over;

@@ -52,7 +52,7 @@ use tk_tile::verify::{is_machine, verify_machine};
 use tk_tile::{FuncKind, Inst};
 
 use self::fault::{Check, each, ensure, fault, whole};
-pub use self::fault::{Invariant, VerifyError};
+pub use self::fault::{GpuInvariant, GpuVerifyError};
 use crate::ir::cluster;
 use crate::ir::kernel::Kernel;
 use crate::ir::op::GpuOp;
@@ -68,7 +68,7 @@ macro_rules! stage {
             ///
             /// # Errors
             /// The first invariant that does not hold.
-            pub fn new(kernel: Kernel) -> Result<Self, VerifyError> {
+            pub fn new(kernel: Kernel) -> Result<Self, GpuVerifyError> {
                 $verify(&kernel)?;
                 Ok(Self(kernel))
             }
@@ -102,16 +102,16 @@ stage! {
 ///
 /// # Errors
 /// The first invariant that does not hold.
-pub fn verify_laid_out(kernel: &Kernel) -> Result<(), VerifyError> {
+pub fn verify_laid_out(kernel: &Kernel) -> Result<(), GpuVerifyError> {
     structure(kernel)?;
     let is_convert = |i: &Inst| matches!(GpuOp::of(i), Some(GpuOp::Convert(_)));
     each(kernel, |inst| {
-        ensure(!is_machine(inst) || is_convert(inst), Invariant::L02, || {
+        ensure(!is_machine(inst) || is_convert(inst), GpuInvariant::L02, || {
             "the operation belongs to scheduled kernels".into()
         })
     })?;
     if !kernel.buffers.is_empty() {
-        return Err(whole(Invariant::L02, "a kernel has buffers only when it is scheduled".into()));
+        return Err(whole(GpuInvariant::L02, "a kernel has buffers only when it is scheduled".into()));
     }
     layouts::check(kernel)
 }
@@ -120,7 +120,7 @@ pub fn verify_laid_out(kernel: &Kernel) -> Result<(), VerifyError> {
 ///
 /// # Errors
 /// The first invariant that does not hold.
-pub fn verify_scheduled(kernel: &Kernel) -> Result<(), VerifyError> {
+pub fn verify_scheduled(kernel: &Kernel) -> Result<(), GpuVerifyError> {
     verify_placed(kernel)?;
     barriers::check(kernel)?;
     clusters(kernel).map_err(|(invariant, message)| whole(invariant, message))
@@ -130,7 +130,7 @@ pub fn verify_scheduled(kernel: &Kernel) -> Result<(), VerifyError> {
 ///
 /// # Errors
 /// The first invariant that does not hold.
-pub fn verify_selected(kernel: &Kernel) -> Result<(), VerifyError> {
+pub fn verify_selected(kernel: &Kernel) -> Result<(), GpuVerifyError> {
     verify_scheduled(kernel)?;
     instructions::check(kernel)
 }
@@ -138,20 +138,20 @@ pub fn verify_selected(kernel: &Kernel) -> Result<(), VerifyError> {
 /// S08.
 fn clusters(kernel: &Kernel) -> Check {
     let blocks = kernel.options.blocks;
-    ensure(cluster::fits(kernel, blocks), Invariant::S08, || format!("it cannot have {blocks} blocks"))?;
+    ensure(cluster::fits(kernel, blocks), GpuInvariant::S08, || format!("it cannot have {blocks} blocks"))?;
     if let Some(b) =
         cluster::remote_buffers(kernel).into_iter().find(|b| !cluster::may_store_remotely(kernel, *b))
     {
-        return fault(Invariant::S08, format!("what fills buffer {b} cannot be remote"));
+        return fault(GpuInvariant::S08, format!("what fills buffer {b} cannot be remote"));
     }
-    cluster::waits(kernel).map_err(|message| (Invariant::S08, message.into()))
+    cluster::waits(kernel).map_err(|message| (GpuInvariant::S08, message.into()))
 }
 
 /// Checks a kernel without barriers: all but S07.
 ///
 /// # Errors
 /// The first invariant that does not hold.
-pub fn verify_placed(kernel: &Kernel) -> Result<(), VerifyError> {
+pub fn verify_placed(kernel: &Kernel) -> Result<(), GpuVerifyError> {
     verify_lowered(kernel)?;
     shared_memory::check(kernel).map_err(|(invariant, message)| whole(invariant, message))
 }
@@ -160,28 +160,28 @@ pub fn verify_placed(kernel: &Kernel) -> Result<(), VerifyError> {
 ///
 /// # Errors
 /// The first invariant that does not hold.
-pub fn verify_lowered(kernel: &Kernel) -> Result<(), VerifyError> {
+pub fn verify_lowered(kernel: &Kernel) -> Result<(), GpuVerifyError> {
     structure(kernel)?;
     layouts::check(kernel)?;
     scheduled::check(kernel)
 }
 
 /// L01.
-fn structure(kernel: &Kernel) -> Result<(), VerifyError> {
+fn structure(kernel: &Kernel) -> Result<(), GpuVerifyError> {
     let [(_, func)] = kernel.module.funcs.iter().collect::<Vec<_>>()[..] else {
-        return Err(whole(Invariant::L01, "there is not one function".into()));
+        return Err(whole(GpuInvariant::L01, "there is not one function".into()));
     };
-    verify_machine(&kernel.module).map_err(|e| VerifyError {
-        invariant: Invariant::L01,
+    verify_machine(&kernel.module).map_err(|e| GpuVerifyError {
+        invariant: GpuInvariant::L01,
         inst: e.inst,
         loc: e.loc,
         message: format!("{} {}", e.invariant.name(), e.message),
     })?;
     if func.kind != FuncKind::Kernel {
-        return Err(whole(Invariant::L01, "the function is no kernel".into()));
+        return Err(whole(GpuInvariant::L01, "the function is no kernel".into()));
     }
     each(kernel, |inst| {
-        ensure(inst.op != Op::Control(ControlOp::Call), Invariant::L01, || {
+        ensure(inst.op != Op::Control(ControlOp::Call), GpuInvariant::L01, || {
             "a kernel is in one function".into()
         })
     })

@@ -4,10 +4,10 @@
 
 use tk_ops::{DType, DotOp, Op, ReduceOp, ScanOp, ShapeOp};
 use tk_tile::verify::is_machine;
-use tk_tile::{Elem, Inst, ValueId};
+use tk_tile::{ElemType, Inst, ValueId};
 
-use super::fault::Invariant::{S01, S02, S03, S04};
-use super::fault::{Check, Fault, VerifyError, each, ensure, fault};
+use super::fault::GpuInvariant::{S01, S02, S03, S04};
+use super::fault::{Check, Fault, GpuVerifyError, each, ensure, fault};
 use super::layouts::Cx;
 use super::{async_copies, mma, warp_specialize};
 use crate::analysis::conversion;
@@ -22,7 +22,7 @@ use crate::layout::linear::gf2::Span;
 use crate::layout::{Layout, cut, padded};
 
 /// Checks every instruction.
-pub(super) fn check(kernel: &Kernel) -> Result<(), VerifyError> {
+pub(super) fn check(kernel: &Kernel) -> Result<(), GpuVerifyError> {
     let cx = Cx { kernel };
     let mut sizes = vec![None; kernel.buffers.len()];
     each(kernel, |inst| match inst.op {
@@ -104,7 +104,7 @@ fn parts(cx: Cx<'_>, inst: &Inst, op: ReduceOp) -> Check {
     })?;
     let Some(x) = inst.operands.first() else { return fault(S02, "it has no operand") };
     let Some(layout) = cx.layout(*x) else { return fault(S02, "the operand is a scalar") };
-    let elems = |list: &[ValueId]| list.iter().map(|v| cx.ty(*v).elem().clone()).collect::<Vec<Elem>>();
+    let elems = |list: &[ValueId]| list.iter().map(|v| cx.ty(*v).elem().clone()).collect::<Vec<ElemType>>();
     let results = cx.shape(*x).get(axis).copied().map_or(1, i64::from);
     let merge = inst.attrs.flag("merge");
     let real = inst.attrs.int("k").map_or(!merge, |k| merge && (1..=results).contains(&k));
@@ -119,7 +119,7 @@ fn parts(cx: Cx<'_>, inst: &Inst, op: ReduceOp) -> Check {
         [one] => {
             let from = dtype(cx, *x)?;
             let to = if merge { dtype(cx, *one)? } else { op.result().of(from) };
-            state(op, from, to).into_iter().map(Elem::Scalar).collect()
+            state(op, from, to).into_iter().map(ElemType::Scalar).collect()
         }
         _ => return fault(S02, "it folds one tile"),
     };

@@ -5,7 +5,7 @@
 use tk_tile::flow::{Flow, flow};
 use tk_tile::{BlockId, InstId};
 
-use super::fault::Invariant::{S05, S06};
+use super::fault::GpuInvariant::{S05, S06};
 use super::fault::{Check, ensure};
 use crate::analysis::wgmma_shared::alignments;
 use crate::ir::cluster;

@@ -5,7 +5,7 @@
 use tk_ops::DType;
 use tk_tile::{BlockId, Inst, ValueId};
 
-use super::fault::Invariant::{S03, S04};
+use super::fault::GpuInvariant::{S03, S04};
 use super::fault::{Check, ensure, fault};
 use super::layouts::Cx;
 use crate::ir::kernel::BARRIERS;

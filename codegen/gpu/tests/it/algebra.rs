@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
-use tk_gpu::layout::linear::{Conversion, InDim, LinearLayout, Place, ShufflePlan, classify};
+use tk_gpu::layout::linear::{Conversion, InDim, LaneRegister, LinearLayout, ShufflePlan, classify};
 
 use crate::common::{self, Shape, any_layout, layout_of, pair, permuted, places};
 
@@ -108,7 +108,7 @@ proptest! {
             prop_assert_eq!(transposed.element(p), vec![e[1], e[0]]);
             prop_assert_eq!(wide.element(p), vec![e[0], 0, e[1]]);
             for copy in 0..4 {
-                let place = Place { register: p.register | copy << registers, ..p };
+                let place = LaneRegister { register: p.register | copy << registers, ..p };
                 prop_assert_eq!(broad.element(place), vec![e[0], copy, e[1]]);
             }
         }
@@ -123,7 +123,7 @@ proptest! {
         prop_assert_eq!(slice.bits(InDim::Register), kept.len());
         for p in places(&layout) {
             let register = kept.iter().enumerate().map(|(to, from)| (p.register >> from & 1) << to).sum();
-            prop_assert_eq!(slice.element(Place { register, ..p })[0], layout.element(p)[1 - axis]);
+            prop_assert_eq!(slice.element(LaneRegister { register, ..p })[0], layout.element(p)[1 - axis]);
         }
     }
 
@@ -276,7 +276,7 @@ fn blocks_are_parts_of_threads() {
     };
     let (src, dst) = (inside(1, 2, 4), inside(2, 1, 5));
     let held = |l: &LinearLayout| -> Vec<Vec<u32>> {
-        let element = |t: u32, register| Place { register, lane: t & 1, warp: 0, block: t >> 1 };
+        let element = |t: u32, register| LaneRegister { register, lane: t & 1, warp: 0, block: t >> 1 };
         (0..4).map(|t| (0..2).map(|r| l.element(element(t, r))[0]).collect()).collect()
     };
     let Conversion::Shuffle(plan) = classify(&src, &dst) else { panic!("within a block") };

@@ -9,17 +9,19 @@ use tk_gpu::analysis::wgmma_shared::WgmmaShared;
 use tk_gpu::ir::shared_access::image;
 use tk_gpu::layout::linear::{Conversion, InDim, bank_conflict_ways};
 use tk_gpu::layout::{Layout, Threads};
-use tk_gpu::target::mma::{CDNA2, CDNA3, Form, Fragment, HOPPER, Kind, Matrix, RDNA3, Tiles, find};
+use tk_gpu::target::mma::{
+    CDNA2, CDNA3, Fragment, FragmentForm, HOPPER, MmaInstruction, MmaKind, RDNA3, Tiles, find,
+};
 use tk_gpu::target::precision::Precision;
 use tk_gpu::target::spec::{GFX90A, GFX942, GFX1100, SIM_32, SIM_64, SM_80, SM_90A};
 use tk_ops::DType;
 
-fn matrix(d: DType) -> Matrix {
+fn matrix(d: DType) -> MmaInstruction {
     *HOPPER.iter().find(|m| m.factors.contains(&d) && !m.is_group()).unwrap()
 }
 
 /// The instruction of groups of warps.
-fn group(d: DType) -> Matrix {
+fn group(d: DType) -> MmaInstruction {
     *HOPPER.iter().find(|m| m.factors.contains(&d) && m.is_group()).unwrap()
 }
 
@@ -188,7 +190,7 @@ fn other_factors_are_read_as_matrices_where_rows_are_along_k() {
 
 #[test]
 fn instructions_by_types_and_targets() {
-    let kind = |a, b, sum, k| Kind { factors: [a, b], sum, precision: Precision::Ieee, k };
+    let kind = |a, b, sum, k| MmaKind { factors: [a, b], sum, precision: Precision::Ieee, k };
     let name = |spec, kind| find(spec, kind).find(|m| !m.is_group()).map(|m| m.name);
     let first = |spec, kind| find(spec, kind).next().map(|m| m.name);
     let half = kind(DType::F16, DType::F16, DType::F32, 32);
@@ -199,13 +201,13 @@ fn instructions_by_types_and_targets() {
         assert_eq!(name(spec, kind(DType::F64, DType::F64, DType::F64, 4)), Some("m8n8k4"));
         let single = kind(DType::F32, DType::F32, DType::F32, 8);
         assert_eq!(name(spec, single), None, "all bits of an f32 count");
-        assert_eq!(name(spec, Kind { precision: Precision::Tf32, ..single }), Some("m16n8k8"));
-        assert_eq!(name(spec, Kind { precision: Precision::Tf32x3, ..single }), Some("m16n8k8"));
+        assert_eq!(name(spec, MmaKind { precision: Precision::Tf32, ..single }), Some("m16n8k8"));
+        assert_eq!(name(spec, MmaKind { precision: Precision::Tf32x3, ..single }), Some("m16n8k8"));
     }
     // Where groups of warps multiply, that is tried first; halves of an f32 are none of it.
     assert_eq!((first(&SM_80, half), first(&SM_90A, half)), (Some("m16n8k16"), Some("m64k16")));
     let single = kind(DType::F32, DType::F32, DType::F32, 8);
-    assert_eq!(first(&SM_90A, Kind { precision: Precision::Tf32, ..single }), Some("m16n8k8"));
+    assert_eq!(first(&SM_90A, MmaKind { precision: Precision::Tf32, ..single }), Some("m16n8k8"));
     assert_eq!(first(&SM_90A, kind(DType::I8, DType::U8, DType::I32, 32)), Some("m64k32"));
     let narrow = kind(DType::F8E4M3, DType::F8E5M2, DType::F32, 32);
     assert_eq!((name(&SM_80, narrow), name(&SM_90A, narrow)), (None, Some("m16n8k32")));
@@ -241,7 +243,7 @@ fn fragments_of_amd_are_those_of_the_manuals() {
         let (across, k, lanes) = (1u32 << m.m, 1u32 << m.k, 1u32 << m.lane_bits());
         let threads = Threads { lane_bits: m.lane_bits(), warp_bits: 0 };
         let tiles = Tiles::choose(m, [across, across], threads, false).unwrap();
-        let wave = m.form == Form::Wmma;
+        let wave = m.form == FragmentForm::Wmma;
         let each = if wave { k } else { across * k / lanes };
         for side in [0, 1] {
             let layout = tiles.factor(side, k).layout().unwrap();
@@ -259,7 +261,7 @@ fn fragments_of_amd_are_those_of_the_manuals() {
         for (lane, i) in (0..lanes).flat_map(|l| (0..across * across / lanes).map(move |i| (l, i))) {
             let (high, low) = (lane / across, lane % across);
             let expected = match (m.form, m.sum) {
-                (Form::Wmma, _) => vec![2 * i + lane / 16, lane % 16],
+                (FragmentForm::Wmma, _) => vec![2 * i + lane / 16, lane % 16],
                 (_, DType::F64) => vec![low, 4 * i + high],
                 (_, _) if across == 16 => vec![low, 4 * high + i],
                 (_, _) => vec![low, 8 * (i / 4) + 4 * high + i % 4],

@@ -3,7 +3,7 @@
 use tk_ops::{AtomicOp, ControlOp, DType, Op};
 use tk_tile::{Inst, Type, ValueId, walk};
 
-use super::state::Place;
+use super::state::MemoryPlace;
 use super::{Emit, Res};
 use crate::target::Atomic;
 
@@ -59,13 +59,13 @@ impl<'c> Emit<'_, 'c> {
         let other = other.map(|v| self.registers(v)).transpose()?;
         let element = match self.ty(place) {
             Type::View { elem, .. } => elem,
-            Type::Tile { elem: tk_tile::Elem::Ptr { pointee, .. }, .. } => pointee,
+            Type::Tile { elem: tk_tile::ElemType::Ptr { pointee, .. }, .. } => pointee,
             Type::Tile { elem, .. } => elem,
         };
         // A pointer is a 64-bit address.
         let dtype = match element {
-            tk_tile::Elem::Scalar(dtype) => *dtype,
-            tk_tile::Elem::Ptr { .. } => DType::U64,
+            tk_tile::ElemType::Scalar(dtype) => *dtype,
+            tk_tile::ElemType::Ptr { .. } => DType::U64,
         };
         let zero = self.zero(Some(dtype));
         let mut regs = vec![];
@@ -101,7 +101,7 @@ impl<'c> Emit<'_, 'c> {
         rank: usize,
         mask: Option<ValueId>,
         like: ValueId,
-    ) -> Res<Vec<Place<'c>>> {
+    ) -> Res<Vec<MemoryPlace<'c>>> {
         if rank == 0 {
             return self.places(place, mask, 1);
         }

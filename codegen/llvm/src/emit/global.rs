@@ -6,7 +6,7 @@ use inkwell::values::{BasicValueEnum, IntValue};
 use tk_ops::{DType, MemoryOp};
 use tk_tile::{Inst, ValueId};
 
-use super::state::{Late, Place};
+use super::state::{Late, MemoryPlace};
 use super::value::{Tile, Val, element_bytes};
 use super::{Emit, Res, Stop};
 use crate::target::{Access, Space};
@@ -34,7 +34,7 @@ impl<'c> Emit<'_, 'c> {
     /// The size of an element of a tile of pointers, or of a view.
     pub fn pointee_bytes(&self, v: ValueId) -> Res<u32> {
         match self.ty(v) {
-            tk_tile::Type::Tile { elem: tk_tile::Elem::Ptr { pointee, .. }, .. } => {
+            tk_tile::Type::Tile { elem: tk_tile::ElemType::Ptr { pointee, .. }, .. } => {
                 Ok(element_bytes(pointee))
             }
             tk_tile::Type::View { elem, .. } => Ok(element_bytes(elem)),
@@ -104,14 +104,14 @@ impl<'c> Emit<'_, 'c> {
 
     /// The addresses of the wide accesses through a tile of pointers, the first register of each; `vector` neighbours
     /// at once.
-    pub(super) fn places(&self, p: ValueId, mask: Option<ValueId>, vector: u32) -> Res<Vec<Place<'c>>> {
+    pub(super) fn places(&self, p: ValueId, mask: Option<ValueId>, vector: u32) -> Res<Vec<MemoryPlace<'c>>> {
         let pointers = self.tile(p)?;
         let mask = mask.map(|m| self.tile(m)).transpose()?;
         if self.shape(p).is_empty() {
             let (address, offset) = self.address(&pointers, 0)?;
             let predicate =
                 mask.map(|m| self.register(&m, 0)).transpose()?.map(BasicValueEnum::into_int_value);
-            return Ok(vec![Place { address, offset, predicate, near: None }]);
+            return Ok(vec![MemoryPlace { address, offset, predicate, near: None }]);
         }
         let (layout, shape) = (self.layout_id(p)?, self.shape(p));
         let mut places = vec![];
@@ -121,7 +121,7 @@ impl<'c> Emit<'_, 'c> {
             let asked =
                 mask.as_ref().map(|m| self.register(m, n)).transpose()?.map(BasicValueEnum::into_int_value);
             let predicate = self.both(asked.filter(|m| !is_true(*m)), real)?;
-            places.push(Place { address, offset, predicate, near: None });
+            places.push(MemoryPlace { address, offset, predicate, near: None });
         }
         Ok(places)
     }
@@ -171,14 +171,19 @@ impl<'c> Emit<'_, 'c> {
     }
 
     /// Writes the elements of a tile in wide accesses; of threads that own the same, the first writes.
-    pub fn write(&self, value: ValueId, (vector, places): (u32, &[Place<'c>]), caching: Caching) -> Res<()> {
+    pub fn write(
+        &self,
+        value: ValueId,
+        (vector, places): (u32, &[MemoryPlace<'c>]),
+        caching: Caching,
+    ) -> Res<()> {
         let dtype = self.dtype(value);
         let regs = self.registers(value)?;
         let layout = if self.shape(value).is_empty() { None } else { Some(self.layout_id(value)?) };
         let first = self.is_first(layout)?;
         for (place, values) in places.iter().zip(regs.chunks(vector as usize)) {
             let values = values.iter().map(|x| self.to_memory(dtype, *x)).collect::<Res<Vec<_>>>()?;
-            let place = Place { predicate: self.both(place.predicate, first)?, ..*place };
+            let place = MemoryPlace { predicate: self.both(place.predicate, first)?, ..*place };
             let access = self.access_at(dtype, &place, vector, caching);
             self.machine.store(self, Space::Global, &access, &values)?;
         }
@@ -188,7 +193,7 @@ impl<'c> Emit<'_, 'c> {
     pub(super) fn access_at(
         &self,
         dtype: Option<DType>,
-        place: &Place<'c>,
+        place: &MemoryPlace<'c>,
         count: u32,
         caching: Caching,
     ) -> Access<'c> {

@@ -14,7 +14,7 @@ use tk_tile::Inst;
 
 use super::{Emit, Res, Stop, bug};
 use crate::target::Lane;
-use crate::target::request::Product;
+use crate::target::request::MmaRequest;
 use crate::target::request::{Left, Lies, Step, WgmmaOperands, words_of};
 
 impl<'c> Emit<'_, 'c> {
@@ -22,7 +22,7 @@ impl<'c> Emit<'_, 'c> {
     pub(super) fn multiply_in_groups(
         &mut self,
         (inst, op): (&Inst, &Mma),
-        (product, tiles, k): (&Product, &Tiles, u32),
+        (product, tiles, k): (&MmaRequest, &Tiles, u32),
         sums: Vec<BasicValueEnum<'c>>,
     ) -> Res<Vec<BasicValueEnum<'c>>> {
         let mut together = self.together((inst, op), (product, tiles, k))?;
@@ -60,7 +60,7 @@ impl<'c> Emit<'_, 'c> {
     fn together(
         &mut self,
         (inst, op): (&Inst, &Mma),
-        (product, tiles, k): (&Product, &Tiles, u32),
+        (product, tiles, k): (&MmaRequest, &Tiles, u32),
     ) -> Res<WgmmaOperands<'c>> {
         let matrix = product.matrix;
         let group = self.group(matrix.warps)?;
@@ -124,7 +124,7 @@ impl<'c> Emit<'_, 'c> {
     fn side_lies(
         &self,
         (inst, op): (&Inst, &Mma),
-        (product, tiles, k): (&Product, &Tiles, u32),
+        (product, tiles, k): (&MmaRequest, &Tiles, u32),
         side: usize,
         group: IntValue<'c>,
     ) -> Res<Option<Lies<'c>>> {
@@ -157,7 +157,7 @@ impl<'c> Emit<'_, 'c> {
     fn left_words(
         &mut self,
         inst: &Inst,
-        product: &Product,
+        product: &MmaRequest,
         tiles: &Tiles,
         k: u32,
     ) -> Res<Vec<BasicValueEnum<'c>>> {

@@ -14,7 +14,7 @@ use tk_gpu::analysis::ldmatrix::{self, Read};
 use tk_gpu::ir::op::{self, BufferRef, FragmentLoad, Fragments, Mma, MmaOperand};
 use tk_gpu::ir::shared_access;
 use tk_gpu::layout::cut;
-use tk_gpu::target::mma::{Fragment, InstructionName, Matrix, Tiles};
+use tk_gpu::target::mma::{Fragment, InstructionName, MmaInstruction, Tiles};
 use tk_gpu::target::precision::Precision;
 use tk_ops::DType;
 use tk_tile::{Inst, ValueId};
@@ -22,7 +22,7 @@ use tk_tile::{Inst, ValueId};
 use super::shared::decided;
 use super::value::vector_of;
 use super::{Emit, Res, Stop, bug};
-use crate::target::request::Product;
+use crate::target::request::MmaRequest;
 use crate::target::{Access, Space};
 
 /// The bits of an f32 that a tf32 lacks.
@@ -146,7 +146,7 @@ impl<'c> Emit<'_, 'c> {
         let sides = self.sides((inst, op), &product, &tiles, k)?;
         let [a, b] = &sides;
         let along = cut(k).repeats as usize;
-        let Matrix { rounds, halves, .. } = product.matrix;
+        let MmaInstruction { rounds, halves, .. } = product.matrix;
         let split = rounds && op.product.precision == Precision::Tf32x3;
         let bits = Bits { rounds, split, halves };
         for atom in 0..along {
@@ -194,7 +194,7 @@ impl<'c> Emit<'_, 'c> {
     /// One step along K: every instruction of it. Accumulators are numbered with columns faster than rows.
     fn multiply_step(
         &self,
-        product: &Product,
+        product: &MmaRequest,
         left: &[Vec<BasicValueEnum<'c>>],
         right: &[Vec<BasicValueEnum<'c>>],
         sums: &mut [BasicValueEnum<'c>],
@@ -202,7 +202,7 @@ impl<'c> Emit<'_, 'c> {
     ) -> Res<()> {
         let exchanged = product.matrix.form.exchanges();
         let [x, y] = product.factors;
-        let product = &if exchanged { Product { factors: [y, x], ..*product } } else { *product };
+        let product = &if exchanged { MmaRequest { factors: [y, x], ..*product } } else { *product };
         for (n, c) in sums.chunks_mut(1 << own).enumerate() {
             let (Some(a), Some(b)) = (left.get(n / right.len().max(1)), right.get(n % right.len().max(1)))
             else {
@@ -272,9 +272,9 @@ impl<'c> Emit<'_, 'c> {
         product: op::Product,
         instruction: InstructionName,
         acc: ValueId,
-    ) -> Res<(Product, Tiles)> {
+    ) -> Res<(MmaRequest, Tiles)> {
         match analysis::mma::tiles(self.kernel, product, instruction, acc) {
-            Some(tiles) => Ok((Product { matrix: tiles.matrix, factors: product.elems }, tiles)),
+            Some(tiles) => Ok((MmaRequest { matrix: tiles.matrix, factors: product.elems }, tiles)),
             None => bug("there is no such matrix instruction"),
         }
     }
@@ -282,7 +282,7 @@ impl<'c> Emit<'_, 'c> {
     fn sides(
         &self,
         (inst, op): (&Inst, &Mma),
-        product: &Product,
+        product: &MmaRequest,
         tiles: &Tiles,
         k: u32,
     ) -> Res<[Side<'c>; 2]> {

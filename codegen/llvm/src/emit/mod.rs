@@ -40,7 +40,7 @@ use tk_gpu::Kernel;
 use tk_gpu::analysis::axis::AxisInfo;
 use tk_gpu::ir::kernel::LayoutId;
 use tk_ops::{ControlOp, DType, Op};
-use tk_tile::{BlockId, Elem, Func, Inst, Loc, Type, ValueId};
+use tk_tile::{BlockId, ElemType, Func, Inst, Loc, Type, ValueId};
 
 use self::state::{Late, Nested, TmaPipeline};
 pub use self::stop::{Res, Stop, bug};
@@ -184,16 +184,16 @@ impl SlotKind {
 pub fn slots(kernel: &Kernel) -> Vec<Slot> {
     let func = kernel.func();
     let mut out = vec![];
-    let pointee = |elem: &Elem| match elem {
-        Elem::Scalar(d) => Some(*d),
-        Elem::Ptr { .. } => None,
+    let pointee = |elem: &ElemType| match elem {
+        ElemType::Scalar(d) => Some(*d),
+        ElemType::Ptr { .. } => None,
     };
     for (i, v) in func.blocks[func.body].args.iter().enumerate() {
         let name = func.param_names.get(i).cloned().unwrap_or_default();
         let mut push = |name: String, kind| out.push(Slot { name, kind });
         match kernel.module.types.get(func.ty(*v)) {
-            Type::Tile { elem: Elem::Scalar(d), .. } => push(name, SlotKind::Scalar(*d)),
-            Type::Tile { elem: Elem::Ptr { pointee: p, .. }, .. } => {
+            Type::Tile { elem: ElemType::Scalar(d), .. } => push(name, SlotKind::Scalar(*d)),
+            Type::Tile { elem: ElemType::Ptr { pointee: p, .. }, .. } => {
                 push(name, SlotKind::Pointer(pointee(p)))
             }
             Type::View { elem, rank, wide, .. } => {
@@ -233,7 +233,7 @@ impl<'a, 'c> Emit<'a, 'c> {
     }
 
     /// The emitter of operations on single elements.
-    pub fn scalars<'s>(&'s self, math: &'s crate::scalar::Math<'s, 'c>) -> Scalars<'s, 'c> {
+    pub fn scalars<'s>(&'s self, math: &'s crate::scalar::MathFn<'s, 'c>) -> Scalars<'s, 'c> {
         Scalars {
             context: self.context,
             builder: self.builder,

@@ -8,14 +8,15 @@ use tk_tile::message::{EDGE, Form, is_cut};
 
 use super::value::{Val, word};
 use super::{Emit, Res};
-use crate::target::request::Part;
+use crate::target::request::PrintedPart;
 
 impl<'c> Emit<'_, 'c> {
     pub(super) fn print(&mut self, inst: &Inst) -> Res<()> {
         let mut parts = vec![];
         let first = self.is_first(None)?;
-        let mut part =
-            |value: usize, position, bits, own| parts.push(Part { value: value as u32, position, bits, own });
+        let mut part = |value: usize, position, bits, own| {
+            parts.push(PrintedPart { value: value as u32, position, bits, own })
+        };
         for (value, v) in inst.operands.iter().enumerate() {
             match self.value(*v)? {
                 Val::Scalar(x) => part(value, self.int(0), self.bits(*x)?, first),

@@ -29,7 +29,7 @@ pub struct TmaPipeline<'c> {
 
 /// The address of one wide access.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'c> {
+pub struct MemoryPlace<'c> {
     /// An address.
     pub address: IntValue<'c>,
     /// An offset from it in bytes.
@@ -46,7 +46,7 @@ pub struct Late<'c> {
     /// Neighbours that an access moves.
     pub vector: u32,
     /// The addresses of the accesses.
-    pub places: Vec<Place<'c>>,
+    pub places: Vec<MemoryPlace<'c>>,
     /// The value where nothing is read; zeros if `None`.
     pub other: Option<Tile<'c>>,
     /// The cache hints of the source.

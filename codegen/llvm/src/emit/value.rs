@@ -5,7 +5,7 @@ use std::rc::Rc;
 use inkwell::context::Context;
 use inkwell::types::{BasicTypeEnum, IntType, VectorType};
 use inkwell::values::{BasicValueEnum, IntValue};
-use tk_tile::Elem;
+use tk_tile::ElemType;
 
 use super::stop::{Res, bug};
 
@@ -57,7 +57,7 @@ pub struct View<'c> {
 }
 
 /// Bytes of an element in memory.
-pub fn element_bytes(elem: &Elem) -> u32 {
+pub fn element_bytes(elem: &ElemType) -> u32 {
     tk_gpu::ir::params::element_bytes(elem) as u32
 }
 

@@ -10,7 +10,7 @@ use tk_gpu::layout::padded;
 use tk_ops::{DType, MemoryOp};
 use tk_tile::{Inst, Type, ValueId};
 
-use super::state::{Late, Place};
+use super::state::{Late, MemoryPlace};
 use super::value::{Val, View};
 use super::{Emit, Res, Stop, bug};
 use crate::target::Near;
@@ -349,7 +349,7 @@ impl<'c> Emit<'_, 'c> {
     }
 
     /// The addresses of the wide accesses to a box of a view, the first register of each; `vector` neighbours at once.
-    pub(super) fn box_places(&self, inst: &Inst, tile: ValueId, vector: u32) -> Res<Vec<Place<'c>>> {
+    pub(super) fn box_places(&self, inst: &Inst, tile: ValueId, vector: u32) -> Res<Vec<MemoryPlace<'c>>> {
         let mut view = self.view(self.operand(inst, 0)?)?;
         if self.chunked.contains(&tile) {
             // Values that depend only on them would stay live for all iterations of a loop, a number for each row.
@@ -367,7 +367,7 @@ impl<'c> Emit<'_, 'c> {
                 let one = self.builder.build_int_compare(IntPredicate::ULT, at.at, *extent, "")?;
                 inside = self.both(inside, Some(one))?;
             }
-            vec![Place { address, offset: 0, predicate: inside, near: None }]
+            vec![MemoryPlace { address, offset: 0, predicate: inside, near: None }]
         } else {
             let layout = self.layout_id(tile)?;
             let mut places = vec![];
@@ -375,7 +375,7 @@ impl<'c> Emit<'_, 'c> {
                 let (address, offset) = self.box_address(&view, &corner, layout, n)?;
                 let predicate = self.is_inside(&view, &corner, layout, shape, n)?;
                 let near = self.box_near(&view, &corner, (layout, shape), n)?;
-                places.push(Place { address, offset, predicate, near });
+                places.push(MemoryPlace { address, offset, predicate, near });
             }
             places
         })
@@ -448,7 +448,7 @@ impl<'c> Emit<'_, 'c> {
         at: &[ValueId],
         mask: Option<ValueId>,
         like: ValueId,
-    ) -> Res<Vec<Place<'c>>> {
+    ) -> Res<Vec<MemoryPlace<'c>>> {
         let tiles = at.iter().map(|v| self.tile(*v)).collect::<Res<Vec<_>>>()?;
         let mask = mask.map(|m| self.tile(m)).transpose()?;
         let mut places = vec![];
@@ -471,7 +471,7 @@ impl<'c> Emit<'_, 'c> {
                 predicate = self.both(predicate, Some(inside))?;
                 address = self.moved(address, x, *stride, view.bytes)?;
             }
-            places.push(Place { address, offset: 0, predicate, near: None });
+            places.push(MemoryPlace { address, offset: 0, predicate, near: None });
         }
         Ok(places)
     }

@@ -41,7 +41,7 @@ pub use crate::math::Width;
 /// Emits functions of floats that are not here: the operation, the width of operands and result, whether it may be
 /// approximate, and the operands. `None` if it has no code for it. With `fast` it is asked for `Div` and `Sqrt` first,
 /// which fall back to the exact instruction.
-pub type Math<'a, 'c> =
+pub type MathFn<'a, 'c> =
     dyn Fn(ElementwiseOp, Width, bool, &[BasicValueEnum<'c>]) -> Option<BasicValueEnum<'c>> + 'a;
 
 /// The reason that no code is emitted. Each is a bug of the compiler, not an error of the user.
@@ -91,7 +91,7 @@ pub struct Scalars<'a, 'c> {
     /// The capabilities of the target.
     pub spec: &'static TargetSpec,
     /// The functions that are not here.
-    pub math: &'a Math<'a, 'c>,
+    pub math: &'a MathFn<'a, 'c>,
 }
 
 impl<'c> Scalars<'_, 'c> {

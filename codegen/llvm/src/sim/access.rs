@@ -6,7 +6,7 @@
 use tk_ops::eval;
 use tk_ops::{AtomicOp, DType, Scalar};
 
-use super::calls::{AtomicRequest, Order, Scope, Space};
+use super::calls::{AtomicRequest, Order, Scope, SimSpace};
 use super::clock::Clock;
 use super::fault::{FaultKind, Wrong};
 use super::launch::Global;
@@ -68,7 +68,7 @@ impl Reach {
         global: &dyn Global,
         statistics: &mut Statistics,
         who: Who,
-        place: (Space, u64, i32),
+        place: (SimSpace, u64, i32),
         dst: *mut u8,
     ) -> Result<(), Wrong> {
         let (from, bytes) = self.reach(global, who, place, AccessKind::Read)?;
@@ -87,7 +87,7 @@ impl Reach {
         global: &dyn Global,
         statistics: &mut Statistics,
         who: Who,
-        place: (Space, u64, i32),
+        place: (SimSpace, u64, i32),
         src: *const u8,
     ) -> Result<(), Wrong> {
         let (to, bytes) = self.reach(global, who, place, AccessKind::Write)?;
@@ -110,7 +110,7 @@ impl Reach {
 
     /// Writes to shared memory for an asynchronous copy.
     pub fn fill(&mut self, global: &dyn Global, who: Who, addr: u32, bytes: &[u8]) -> Result<(), Wrong> {
-        let place = (Space::Shared, u64::from(addr), bytes.len() as i32);
+        let place = (SimSpace::Shared, u64::from(addr), bytes.len() as i32);
         let (to, count) = self.reach(global, who, place, AccessKind::Write)?;
         // SAFETY: `reach` has found this many bytes there.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, count) };
@@ -120,7 +120,7 @@ impl Reach {
     /// Reads device memory for an asynchronous copy.
     pub fn look(&mut self, global: &dyn Global, who: Who, addr: u64, to: &mut [u8]) -> Result<(), Wrong> {
         let (from, count) =
-            self.reach(global, who, (Space::Global, addr, to.len() as i32), AccessKind::Read)?;
+            self.reach(global, who, (SimSpace::Global, addr, to.len() as i32), AccessKind::Read)?;
         // SAFETY: `reach` has found this many bytes there, which may be read as `run` requires.
         unsafe { std::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), count) };
         Ok(())
@@ -129,7 +129,7 @@ impl Reach {
     /// Writes device memory for an asynchronous copy.
     pub fn put(&mut self, global: &dyn Global, who: Who, addr: u64, bytes: &[u8]) -> Result<(), Wrong> {
         let (to, count) =
-            self.reach(global, who, (Space::Global, addr, bytes.len() as i32), AccessKind::Write)?;
+            self.reach(global, who, (SimSpace::Global, addr, bytes.len() as i32), AccessKind::Write)?;
         // SAFETY: `reach` has found this many bytes there, which may be written as `run` requires.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, count) };
         Ok(())
@@ -144,7 +144,7 @@ impl Reach {
         to: &mut [u8],
     ) -> Result<(), Wrong> {
         let (from, bytes) =
-            self.reach(global, who, (Space::Shared, addr, to.len() as i32), AccessKind::Read)?;
+            self.reach(global, who, (SimSpace::Shared, addr, to.len() as i32), AccessKind::Read)?;
         let hidden = self
             .shadow
             .writes(addr as usize, bytes)
@@ -162,19 +162,19 @@ impl Reach {
         Ok(())
     }
 
-    fn note(&mut self, statistics: &mut Statistics, who: Who, place: (Space, u64, i32), store: bool) {
+    fn note(&mut self, statistics: &mut Statistics, who: Who, place: (SimSpace, u64, i32), store: bool) {
         let (space, addr, bytes) = place;
         let bytes = bytes as u32;
         match space {
-            Space::Global => {
+            SimSpace::Global => {
                 statistics.global_accesses += 1;
                 statistics.global_bytes += u64::from(bytes);
             }
-            Space::Shared => statistics.shared_accesses += 1,
+            SimSpace::Shared => statistics.shared_accesses += 1,
         }
         if let Some(tally) = &mut self.tally {
             let Who { lane, loc } = who;
-            tally.note(Noted { shared: space == Space::Shared, store, loc, lane, addr, bytes });
+            tally.note(Noted { shared: space == SimSpace::Shared, store, loc, lane, addr, bytes });
         }
     }
 
@@ -194,7 +194,7 @@ impl Reach {
         let of = |code: i32| usize::try_from(code).unwrap_or(usize::MAX);
         let op = *AtomicOp::ALL.get(of(r.op)).ok_or_else(|| unknown("operation", r.op))?;
         let dtype = *DType::ALL.get(of(r.ty)).ok_or_else(|| unknown("type", r.ty))?;
-        let space = Space::from_code(r.space).ok_or_else(|| unknown("memory", r.space))?;
+        let space = SimSpace::from_code(r.space).ok_or_else(|| unknown("memory", r.space))?;
         let order = Order::from_code(r.order).ok_or_else(|| unknown("order", r.order))?;
         Scope::from_code(r.scope).ok_or_else(|| unknown("scope", r.scope))?;
         let access_kind = match op {
@@ -236,7 +236,7 @@ impl Reach {
         &mut self,
         global: &dyn Global,
         who: Who,
-        (space, addr, bytes): (Space, u64, i32),
+        (space, addr, bytes): (SimSpace, u64, i32),
         access_kind: AccessKind,
     ) -> Result<(*mut u8, usize), Wrong> {
         if ![1, 2, 4, 8, 16].contains(&bytes) {
@@ -250,10 +250,10 @@ impl Reach {
             ));
         }
         let memory = match space {
-            Space::Global => {
+            SimSpace::Global => {
                 global.resolve(addr, size).map_err(|message| Wrong::new(FaultKind::Global, message))?
             }
-            Space::Shared => {
+            SimSpace::Shared => {
                 let found =
                     usize::try_from(addr).ok().and_then(|at| self.shared.get_mut(at..)?.get_mut(..size));
                 let Some(found) = found else { return Err(self.outside(addr, size)) };
@@ -261,10 +261,10 @@ impl Reach {
             }
         };
         let by = Stamp { time: self.clock.now(), lane: who.lane, loc: who.loc };
-        let touch = Touch { at: 0, bytes: size, access_kind, by, strict: space == Space::Shared };
+        let touch = Touch { at: 0, bytes: size, access_kind, by, strict: space == SimSpace::Shared };
         let found = match space {
-            Space::Global => self.pages.touch(addr, touch, &self.clock),
-            Space::Shared => self.shadow.touch(Touch { at: addr as usize, ..touch }, &self.clock),
+            SimSpace::Global => self.pages.touch(addr, touch, &self.clock),
+            SimSpace::Shared => self.shadow.touch(Touch { at: addr as usize, ..touch }, &self.clock),
         };
         found.map_err(|conflict| explain(&conflict, space, addr, &touch))?;
         Ok((memory, size))
@@ -282,15 +282,15 @@ impl Reach {
     }
 }
 
-fn name(space: Space) -> &'static str {
+fn name(space: SimSpace) -> &'static str {
     match space {
-        Space::Global => "device memory",
-        Space::Shared => "shared memory",
+        SimSpace::Global => "device memory",
+        SimSpace::Shared => "shared memory",
     }
 }
 
 #[cold]
-fn explain(conflict: &Conflict, space: Space, addr: u64, t: &Touch) -> Wrong {
+fn explain(conflict: &Conflict, space: SimSpace, addr: u64, t: &Touch) -> Wrong {
     let (space, size, lane) = (name(space), t.bytes, t.by.lane);
     match *conflict {
         Conflict::Unwritten => Wrong::new(

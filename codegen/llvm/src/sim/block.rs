@@ -3,7 +3,7 @@
 //! A lane keeps running until it waits, polls, or the seed selects another one.
 
 use super::access::{Reach, Who};
-use super::calls::{GroupRequest, Request, Space};
+use super::calls::{GroupRequest, Request, SimSpace};
 use super::copies::{self, Copies};
 use super::env::Env;
 use super::fault::{Fault, FaultKind, Wrong};
@@ -239,7 +239,7 @@ impl Block {
     /// Returns true if it is the turn of another program after this request.
     fn pauses(&mut self, request: &Request) -> bool {
         match request {
-            Request::Atomic(a) if a.space == Space::Global as i32 => self.random.chance(AFTER_ATOMIC),
+            Request::Atomic(a) if a.space == SimSpace::Global as i32 => self.random.chance(AFTER_ATOMIC),
             Request::Step { .. } => self.random.chance(AFTER_STEP),
             Request::Atomic(_) | Request::Load { .. } | Request::Store { .. } | Request::Barrier { .. } => {
                 false

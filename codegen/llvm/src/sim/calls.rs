@@ -23,7 +23,7 @@ pub(super) struct Context {
 /// The memory of an atomic, as passed to `tk_sim_atomic`.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Space {
+pub enum SimSpace {
     /// Device memory.
     Global = 0,
     /// The shared memory of the program.
@@ -70,9 +70,9 @@ pub enum Shuffle {
     Index = 3,
 }
 
-impl Space {
-    pub(super) fn from_code(code: i32) -> Option<Space> {
-        [Space::Global, Space::Shared].into_iter().find(|s| *s as i32 == code)
+impl SimSpace {
+    pub(super) fn from_code(code: i32) -> Option<SimSpace> {
+        [SimSpace::Global, SimSpace::Shared].into_iter().find(|s| *s as i32 == code)
     }
 }
 
@@ -108,8 +108,8 @@ impl Shuffle {
 /// waits.
 #[derive(Clone, Copy)]
 pub(super) enum Request {
-    Load { space: Space, addr: u64, bytes: i32, dst: *mut u8, loc: i32 },
-    Store { space: Space, addr: u64, bytes: i32, src: *const u8, loc: i32 },
+    Load { space: SimSpace, addr: u64, bytes: i32, dst: *mut u8, loc: i32 },
+    Store { space: SimSpace, addr: u64, bytes: i32, src: *const u8, loc: i32 },
     Copy(CopyRequest),
     Commit,
     Await { pending: i32, loc: i32 },
@@ -178,7 +178,7 @@ pub(super) struct CopyRequest {
 /// The arguments of `tk_sim_tensor_copy` and `tk_sim_tensor_store`.
 #[derive(Clone, Copy)]
 pub(super) struct TensorRequest {
-    /// The address of a [`super::TensorMap`].
+    /// The address of a [`super::SimTensorMap`].
     pub map: u64,
     /// The position of the box, the fastest dimension first.
     pub at: [i32; MOST_DIMENSIONS],
@@ -265,22 +265,22 @@ unsafe extern "C" fn num_programs(ctx: *mut c_void, axis: i32) -> i32 {
 
 unsafe extern "C" fn load(ctx: *mut c_void, addr: u64, bytes: i32, dst: *mut u8, loc: i32) {
     // SAFETY: called by a kernel with its context.
-    unsafe { ask(ctx, Request::Load { space: Space::Global, addr, bytes, dst, loc }) };
+    unsafe { ask(ctx, Request::Load { space: SimSpace::Global, addr, bytes, dst, loc }) };
 }
 
 unsafe extern "C" fn store(ctx: *mut c_void, addr: u64, bytes: i32, src: *const u8, loc: i32) {
     // SAFETY: called by a kernel with its context.
-    unsafe { ask(ctx, Request::Store { space: Space::Global, addr, bytes, src, loc }) };
+    unsafe { ask(ctx, Request::Store { space: SimSpace::Global, addr, bytes, src, loc }) };
 }
 
 unsafe extern "C" fn shared_load(ctx: *mut c_void, addr: u32, bytes: i32, dst: *mut u8, loc: i32) {
     // SAFETY: called by a kernel with its context.
-    unsafe { ask(ctx, Request::Load { space: Space::Shared, addr: addr.into(), bytes, dst, loc }) };
+    unsafe { ask(ctx, Request::Load { space: SimSpace::Shared, addr: addr.into(), bytes, dst, loc }) };
 }
 
 unsafe extern "C" fn shared_store(ctx: *mut c_void, addr: u32, bytes: i32, src: *const u8, loc: i32) {
     // SAFETY: called by a kernel with its context.
-    unsafe { ask(ctx, Request::Store { space: Space::Shared, addr: addr.into(), bytes, src, loc }) };
+    unsafe { ask(ctx, Request::Store { space: SimSpace::Shared, addr: addr.into(), bytes, src, loc }) };
 }
 
 unsafe extern "C" fn async_copy(ctx: *mut c_void, from: u64, to: u32, bytes: i32, read: i32, loc: i32) {

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::calls::Space;
+use super::calls::SimSpace;
 
 /// Whether an exchange of values orders lanes like a warp barrier. PTX guarantees that of `bar.warp.sync` and not of
 /// `shfl.sync`; without it the simulator is stricter.
@@ -26,7 +26,7 @@ pub(super) struct Clock {
     /// The further vector of a single lane; `None` if it has none.
     lanes: Vec<Option<Rc<[u32]>>>,
     /// The vector of the last release at an address, for acquires.
-    released: BTreeMap<(Space, u64), Rc<[u32]>>,
+    released: BTreeMap<(SimSpace, u64), Rc<[u32]>>,
     /// The last vector that each lane has acquired, so that polling costs nothing.
     acquired: Vec<Option<Rc<[u32]>>>,
 }
@@ -139,7 +139,7 @@ impl Clock {
     }
 
     /// A lane releases its vector at an address.
-    pub fn release(&mut self, lane: u32, at: (Space, u64)) {
+    pub fn release(&mut self, lane: u32, at: (SimSpace, u64)) {
         let mut all = self.released.get(&at).map_or_else(|| vec![0; self.lanes.len()], |r| r.to_vec());
         self.add(&mut all, lane);
         self.released.insert(at, all.into());
@@ -147,7 +147,7 @@ impl Clock {
     }
 
     /// A lane acquires the vector at an address.
-    pub fn acquire(&mut self, lane: u32, at: (Space, u64)) {
+    pub fn acquire(&mut self, lane: u32, at: (SimSpace, u64)) {
         let Some(found) = self.released.get(&at).cloned() else { return };
         let Some(last) = self.acquired.get_mut(lane as usize) else { return };
         if last.as_ref().is_some_and(|last| Rc::ptr_eq(last, &found)) {

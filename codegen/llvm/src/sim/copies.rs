@@ -6,7 +6,7 @@
 //! lanes that are not ordered with both are races.
 
 use super::access::{Reach, Who};
-use super::calls::{CopyRequest, Space};
+use super::calls::{CopyRequest, SimSpace};
 use super::fault::{FaultKind, Wrong};
 use super::launch::Global;
 use super::tally::Statistics;
@@ -66,10 +66,10 @@ impl Copies {
         // SAFETY: both buffers have as many bytes as the widest copy; the caller guarantees the rest.
         unsafe {
             if copy.read > 0 {
-                let from = (Space::Global, copy.from, copy.bytes);
+                let from = (SimSpace::Global, copy.from, copy.bytes);
                 reach.load(global, statistics, who, from, found.as_mut_ptr())?;
             }
-            let to = (Space::Shared, copy.to.into(), copy.bytes);
+            let to = (SimSpace::Shared, copy.to.into(), copy.bytes);
             reach.store(global, statistics, who, to, DESTROYED.as_ptr())?;
         }
         self.list.push((self.groups, Begun { copy, found }));
@@ -98,7 +98,7 @@ pub(super) unsafe fn arrive(
                 global,
                 statistics,
                 who,
-                (Space::Global, copy.from, copy.bytes),
+                (SimSpace::Global, copy.from, copy.bytes),
                 elements.as_mut_ptr(),
             )?;
         }
@@ -108,6 +108,12 @@ pub(super) unsafe fn arrive(
                 format!("{bytes} bytes at {from:#x} of device memory change while lane {lane} copies them");
             return Err(Wrong::new(FaultKind::Race, message));
         }
-        reach.store(global, statistics, who, (Space::Shared, copy.to.into(), copy.bytes), elements.as_ptr())
+        reach.store(
+            global,
+            statistics,
+            who,
+            (SimSpace::Shared, copy.to.into(), copy.bytes),
+            elements.as_ptr(),
+        )
     }
 }

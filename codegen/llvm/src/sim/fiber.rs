@@ -14,7 +14,7 @@ use corosensei::{Coroutine, CoroutineResult};
 use super::calls::{Context, Request};
 
 /// A compiled kernel: the context of a lane, and the arguments.
-pub type Kernel = unsafe extern "C" fn(*mut c_void, *const u64);
+pub type KernelFn = unsafe extern "C" fn(*mut c_void, *const u64);
 
 /// Bytes of a stack. A lane of a tile of 64 KiB over one warp keeps 2 KiB of it; 256 KiB suffice for the spills of a
 /// hundred such tiles. The system allocates only pages that are accessed; a page after the end traps.
@@ -73,7 +73,7 @@ pub(super) struct Fiber(Option<Coroutine<u64, Request, (), DefaultStack>>);
 /// The arguments of a fiber.
 #[derive(Clone, Copy)]
 pub(super) struct Entry {
-    pub kernel: Kernel,
+    pub kernel: KernelFn,
     pub args: *const u64,
     pub lane: u32,
     pub program: [u32; 3],

@@ -8,7 +8,7 @@
 //! The placement of an operand is read from its descriptor as in the PTX manual ("Matrix Descriptor Format",
 //! "Strides"), not taken from [`tk_gpu::analysis::wgmma_shared`], so that a bug there is found.
 
-use tk_gpu::target::mma::{Matrix, all};
+use tk_gpu::target::mma::{MmaInstruction, all};
 use tk_ops::DType;
 
 use super::access::{Reach, Who};
@@ -37,7 +37,7 @@ fn mark(product: u32, register: usize) -> u32 {
 /// The types and extents of an instruction.
 #[derive(Clone, Copy)]
 struct Kind {
-    matrix: Matrix,
+    matrix: MmaInstruction,
     factors: [DType; 2],
     columns: usize,
 }

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use super::fiber::Kernel;
+use super::fiber::KernelFn;
 
 /// The arguments of a launch.
 #[derive(Clone, Copy, Debug)]
 pub struct Launch<'a> {
     /// The compiled kernel; every lane of every program calls it.
-    pub kernel: Kernel,
+    pub kernel: KernelFn,
     /// Its arguments, passed as they are.
     pub args: &'a [u64],
     /// Programs along each axis.

@@ -7,12 +7,12 @@
 //! Guarantees sums of f32 as exact as f64, rounded once for each instruction: the order and precision of additions on
 //! GPUs are unspecified. Sums of f64 are fused multiply-adds in the order of K, sums of integers modulo 2^32.
 
-use tk_gpu::target::mma::{Form, Matrix, all};
+use tk_gpu::target::mma::{FragmentForm, MmaInstruction, all};
 use tk_ops::DType;
 
 use super::access::Who;
 use super::block::Block;
-use super::calls::{MatrixCall, Space};
+use super::calls::{MatrixCall, SimSpace};
 use super::element::{Element, add, element};
 use super::env::Env;
 use super::fault::{FaultKind, Wrong};
@@ -24,7 +24,7 @@ const ROWS: u32 = 8;
 const ROW_BYTES: usize = 16;
 
 /// Words of f64 have 8 bytes, others 4.
-fn word_bytes(matrix: &Matrix) -> usize {
+fn word_bytes(matrix: &MmaInstruction) -> usize {
     if matrix.sum == DType::F64 { 8 } else { 4 }
 }
 
@@ -81,7 +81,7 @@ impl Block {
             }
             for (row, to) in rows.iter().zip(lanes.iter().skip(n * ROWS as usize)) {
                 let who = Who { lane: to.lane, loc: to.loc };
-                let place = (Space::Shared, u64::from(to.addr), ROW_BYTES as i32);
+                let place = (SimSpace::Shared, u64::from(to.addr), ROW_BYTES as i32);
                 // SAFETY: the row has this many bytes; `run` requires the rest.
                 unsafe { self.reach.store(memory, statistics, who, place, row.as_ptr())? };
             }
@@ -104,7 +104,7 @@ impl Block {
             let mut rows = [[0u8; ROW_BYTES]; ROWS as usize];
             for (row, from) in rows.iter_mut().zip(lanes.iter().skip(n * ROWS as usize)) {
                 let who = Who { lane: from.lane, loc: from.loc };
-                let place = (Space::Shared, u64::from(from.addr), ROW_BYTES as i32);
+                let place = (SimSpace::Shared, u64::from(from.addr), ROW_BYTES as i32);
                 // SAFETY: the row has this many bytes; `run` requires the rest.
                 unsafe { self.reach.load(memory, statistics, who, place, row.as_mut_ptr())? };
             }
@@ -126,13 +126,13 @@ impl Block {
 }
 
 /// The instruction with this number.
-fn instruction(kind: i32) -> Option<Matrix> {
+fn instruction(kind: i32) -> Option<MmaInstruction> {
     usize::try_from(kind).ok().and_then(|k| all().nth(k))
 }
 
 /// How an instruction distributes its matrices.
 struct Held {
-    matrix: Matrix,
+    matrix: MmaInstruction,
     /// Bytes of a word, and elements of an operand in one.
     size: usize,
     packed: usize,
@@ -143,20 +143,20 @@ impl Held {
     fn of_factor(&self, across: usize) -> usize {
         let (k, lanes) = (1usize << self.matrix.k, 1usize << self.matrix.lane_bits());
         match self.matrix.form {
-            Form::Quads | Form::Mfma => across * k / lanes,
-            Form::Wmma => k,
+            FragmentForm::Quads | FragmentForm::Mfma => across * k / lanes,
+            FragmentForm::Wmma => k,
         }
     }
 
     /// The row or column, and the position along K, of an element of an operand in a lane.
     fn factor(&self, across: usize, lane: usize, element: usize) -> (usize, usize) {
         match self.matrix.form {
-            Form::Quads => {
+            FragmentForm::Quads => {
                 let (word, j, rows) = (element / self.packed, element % self.packed, across / 8);
                 (lane / 4 + 8 * (word % rows), lane % 4 * self.packed + j + 4 * self.packed * (word / rows))
             }
-            Form::Mfma => (lane % across, self.of_factor(across) * (lane / across) + element),
-            Form::Wmma => (lane % 16, element),
+            FragmentForm::Mfma => (lane % across, self.of_factor(across) * (lane / across) + element),
+            FragmentForm::Wmma => (lane % 16, element),
         }
     }
 
@@ -164,11 +164,13 @@ impl Held {
     fn sum(&self, lane: usize, i: usize) -> (usize, usize) {
         let columns = 1usize << self.matrix.n;
         match self.matrix.form {
-            Form::Quads => (lane / 4 + 8 * (i / 2), 2 * (lane % 4) + i % 2),
-            Form::Mfma if self.matrix.sum == DType::F64 => (4 * i + lane / columns, lane % columns),
+            FragmentForm::Quads => (lane / 4 + 8 * (i / 2), 2 * (lane % 4) + i % 2),
+            FragmentForm::Mfma if self.matrix.sum == DType::F64 => (4 * i + lane / columns, lane % columns),
             // Four rows in each lane of a column, then the next lanes; of 32 x 32 that four times.
-            Form::Mfma => ((64 / columns) * 4 * (i / 4) + 4 * (lane / columns) + i % 4, lane % columns),
-            Form::Wmma => (2 * i + lane / 16, lane % 16),
+            FragmentForm::Mfma => {
+                ((64 / columns) * 4 * (i / 4) + 4 * (lane / columns) + i % 4, lane % columns)
+            }
+            FragmentForm::Wmma => (2 * i + lane / 16, lane % 16),
         }
     }
 }

@@ -33,12 +33,12 @@ mod random;
 mod shadow;
 mod tally;
 
-pub use self::calls::{Order, Scope, Shuffle, Space, symbols};
+pub use self::calls::{Order, Scope, Shuffle, SimSpace, symbols};
 pub use self::fault::{Fault, FaultKind, WaitKind, Waiting};
-pub use self::fiber::Kernel;
+pub use self::fiber::KernelFn;
 pub use self::launch::{Global, Launch};
 pub use self::library::library;
-pub use self::phases::{Dimension, TensorMap};
+pub use self::phases::{SimDimension, SimTensorMap};
 pub use self::tally::Statistics;
 
 /// Runs a launch to completion.

@@ -13,7 +13,7 @@ use tk_gpu::ir::tensor_map::MOST_DIMENSIONS;
 
 use super::access::Who;
 use super::block::Block;
-use super::calls::{Space, TensorRequest};
+use super::calls::{SimSpace, TensorRequest};
 use super::env::Env;
 use super::fault::{FaultKind, Wrong};
 use super::meet::{Meeting, Wait};
@@ -39,11 +39,11 @@ const FARTHEST: u64 = 1 << 40;
 /// A tensor map, in the form of the simulated target.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TensorMap {
+pub struct SimTensorMap {
     /// The address of the first element.
     pub address: u64,
     /// The dimensions, the fastest first: the first are those of a line and of the lines of a box.
-    pub dimensions: [Dimension; MOST_DIMENSIONS],
+    pub dimensions: [SimDimension; MOST_DIMENSIONS],
     /// Bytes of an element.
     pub bytes: u32,
     /// Lines of a box.
@@ -55,19 +55,19 @@ pub struct TensorMap {
 /// A dimension of a tensor.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dimension {
+pub struct SimDimension {
     /// Its extent.
     pub extent: u64,
     /// The stride in bytes. Addresses have 64 bits; those that do not fit are out of bounds.
     pub step: u64,
 }
 
-impl Dimension {
+impl SimDimension {
     /// A dimension that the tensor lacks.
-    pub const NONE: Dimension = Dimension { extent: 1, step: 0 };
+    pub const NONE: SimDimension = SimDimension { extent: 1, step: 0 };
 }
 
-impl TensorMap {
+impl SimTensorMap {
     /// Fails if TMA does not accept it, or a box at this address.
     fn takes(&self, shared: u32) -> Result<(), Wrong> {
         let fits = [32, 64, 128].contains(&self.span)
@@ -120,17 +120,17 @@ pub(super) struct Phases {
 struct Begun {
     lane: u32,
     copy: TensorRequest,
-    map: TensorMap,
+    map: SimTensorMap,
 }
 
 impl Begun {
     /// Fails if TMA does not support it.
     ///
     /// # Safety
-    /// The request has the address of a [`TensorMap`].
+    /// The request has the address of a [`SimTensorMap`].
     unsafe fn new(lane: u32, copy: TensorRequest) -> Result<Begun, Wrong> {
         // SAFETY: guaranteed by the caller.
-        let map = unsafe { *(copy.map as *const TensorMap) };
+        let map = unsafe { *(copy.map as *const SimTensorMap) };
         map.takes(copy.shared)?;
         Ok(Begun { lane, copy, map })
     }
@@ -191,7 +191,7 @@ impl Block {
         }
         phase.missing -= 1;
         phase.bytes += i64::from(bytes);
-        self.reach.clock.release(lane, (Space::Shared, address.into()));
+        self.reach.clock.release(lane, (SimSpace::Shared, address.into()));
         self.end_phase(address);
         Ok(())
     }
@@ -211,7 +211,7 @@ impl Block {
             });
             if here {
                 lane.wait = None;
-                self.reach.clock.acquire(n, (Space::Shared, address.into()));
+                self.reach.clock.acquire(n, (SimSpace::Shared, address.into()));
                 self.runnable.push(n);
             }
         }
@@ -222,7 +222,7 @@ impl Block {
         self.is_whole(address)?;
         let phase = self.phases.barriers.get(&address).ok_or_else(|| wrong(address))?;
         if is_over(phase.over, parity) {
-            self.reach.clock.acquire(lane, (Space::Shared, address.into()));
+            self.reach.clock.acquire(lane, (SimSpace::Shared, address.into()));
             self.runnable.push(lane);
         } else if let Some(l) = self.lanes.get_mut(lane as usize) {
             l.wait = Some(Wait::at(Meeting::Phase { address, parity }, loc));
@@ -233,7 +233,7 @@ impl Block {
     /// A lane starts a copy of a box.
     ///
     /// # Safety
-    /// The request has the address of a [`TensorMap`].
+    /// The request has the address of a [`SimTensorMap`].
     pub unsafe fn begin_box(
         &mut self,
         lane: u32,
@@ -256,7 +256,7 @@ impl Block {
     /// A lane starts to store a box.
     ///
     /// # Safety
-    /// The request has the address of a [`TensorMap`].
+    /// The request has the address of a [`SimTensorMap`].
     pub unsafe fn begin_store(
         &mut self,
         lane: u32,
@@ -370,7 +370,7 @@ impl Block {
         if let Some(phase) = self.phases.barriers.get_mut(&copy.barrier) {
             phase.bytes -= i64::from(map.lines * map.span);
         }
-        self.reach.clock.release(lane, (Space::Shared, copy.barrier.into()));
+        self.reach.clock.release(lane, (SimSpace::Shared, copy.barrier.into()));
         self.end_phase(copy.barrier);
         env.polls = 0;
         Ok(())
@@ -382,7 +382,7 @@ fn is_over(over: u32, parity: u32) -> bool {
 }
 
 /// The chunks of a box: the address of each, its line, and its first byte in the line.
-fn chunks(map: &TensorMap, to: u32) -> impl Iterator<Item = (u32, (u32, u32))> + use<> {
+fn chunks(map: &SimTensorMap, to: u32) -> impl Iterator<Item = (u32, (u32, u32))> + use<> {
     let (lines, span) = (map.lines, map.span);
     (0..lines).flat_map(move |line| {
         (0..span).step_by(CHUNK).map(move |at| {

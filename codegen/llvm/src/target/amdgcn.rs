@@ -30,8 +30,8 @@ use crate::emit::value::{vector_of, word};
 use crate::emit::{Emit, Res, Stop, bug};
 use crate::math::{Approximations, LlvmMath};
 use crate::scalar::Width;
-use crate::target::request::Part;
-use crate::target::request::Product;
+use crate::target::request::MmaRequest;
+use crate::target::request::PrintedPart;
 use tk_gpu::ir::caching::{Caching, Evict, Level};
 
 /// Address spaces of LLVM's AMDGPU target.
@@ -296,7 +296,7 @@ impl<'c> TargetEmitter<'c> for Amdgcn<'c> {
     fn multiply(
         &self,
         e: &Emit<'_, 'c>,
-        product: &Product,
+        product: &MmaRequest,
         a: &[BasicValueEnum<'c>],
         b: &[BasicValueEnum<'c>],
         c: &[BasicValueEnum<'c>],
@@ -402,7 +402,7 @@ impl<'c> TargetEmitter<'c> for Amdgcn<'c> {
         self.assert_holds(e, failing)
     }
 
-    fn print(&self, e: &Emit<'_, 'c>, text: &str, values: Vec<Form>, parts: &[Part<'c>]) -> Res<()> {
+    fn print(&self, e: &Emit<'_, 'c>, text: &str, values: Vec<Form>, parts: &[PrintedPart<'c>]) -> Res<()> {
         self.print_line(e, text, values, parts)
     }
 

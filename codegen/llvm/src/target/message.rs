@@ -18,7 +18,7 @@ use tk_tile::{Loc, walk};
 
 use super::{Access, Failing, Space, Start, TargetEmitter};
 use crate::emit::{Emit, Res, bug};
-use crate::target::request::Part;
+use crate::target::request::PrintedPart;
 
 /// The reasons for which a kernel has control memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -195,7 +195,13 @@ pub trait Speaks<'c>: TargetEmitter<'c> {
     }
 
     /// Each thread writes one record of its own parts; thread 0 always does, and counts the line if no space is left.
-    fn print_line(&self, e: &Emit<'_, 'c>, text: &str, values: Vec<Form>, parts: &[Part<'c>]) -> Res<()> {
+    fn print_line(
+        &self,
+        e: &Emit<'_, 'c>,
+        text: &str,
+        values: Vec<Form>,
+        parts: &[PrintedPart<'c>],
+    ) -> Res<()> {
         let b = e.builder;
         let message = self.message(text, Said::Print(values));
         let line = self.lines(e)?;
@@ -236,7 +242,7 @@ pub trait Speaks<'c>: TargetEmitter<'c> {
     }
 
     /// Writes this thread's own parts, one after the other.
-    fn parts(&self, e: &Emit<'_, 'c>, at: IntValue<'c>, parts: &[Part<'c>]) -> Res<()> {
+    fn parts(&self, e: &Emit<'_, 'c>, at: IntValue<'c>, parts: &[PrintedPart<'c>]) -> Res<()> {
         let b = e.builder;
         let mut at = b.build_int_add(at, e.long(record::HEAD.into()), "")?;
         for part in parts {

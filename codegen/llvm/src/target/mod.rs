@@ -25,8 +25,8 @@ use crate::emit::{Emit, Res, bug, slots};
 use crate::math::LlvmMath;
 use crate::processor::Processor;
 use crate::scalar::Width;
-use crate::target::request::Part;
-use crate::target::request::Product;
+use crate::target::request::MmaRequest;
+use crate::target::request::PrintedPart;
 use crate::target::request::WgmmaOperands;
 use tk_gpu::ir::caching::Caching;
 
@@ -316,7 +316,7 @@ pub trait TargetEmitter<'c> {
     fn multiply(
         &self,
         e: &Emit<'_, 'c>,
-        product: &Product,
+        product: &MmaRequest,
         a: &[BasicValueEnum<'c>],
         b: &[BasicValueEnum<'c>],
         c: &[BasicValueEnum<'c>],
@@ -491,7 +491,7 @@ pub trait TargetEmitter<'c> {
     fn assert(&self, e: &Emit<'_, 'c>, failing: &Failing<'_, 'c>) -> Res<()>;
 
     /// Prints a text in which `{}` are placeholders.
-    fn print(&self, e: &Emit<'_, 'c>, text: &str, values: Vec<Form>, parts: &[Part<'c>]) -> Res<()>;
+    fn print(&self, e: &Emit<'_, 'c>, text: &str, values: Vec<Form>, parts: &[PrintedPart<'c>]) -> Res<()>;
 
     /// Code for a function of floats; `None` if the target has none.
     fn math(

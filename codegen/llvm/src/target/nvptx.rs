@@ -31,8 +31,8 @@ use crate::emit::value::word;
 use crate::emit::{Emit, Res, bug};
 use crate::math::{Approximations, LlvmMath};
 use crate::scalar::Width;
-use crate::target::request::Part;
-use crate::target::request::Product;
+use crate::target::request::MmaRequest;
+use crate::target::request::PrintedPart;
 use crate::target::request::WgmmaOperands;
 
 /// NVIDIA GPUs.
@@ -298,7 +298,7 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
     fn multiply(
         &self,
         e: &Emit<'_, 'c>,
-        product: &Product,
+        product: &MmaRequest,
         a: &[BasicValueEnum<'c>],
         b: &[BasicValueEnum<'c>],
         c: &[BasicValueEnum<'c>],
@@ -467,7 +467,7 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
         self.assert_holds(e, failing)
     }
 
-    fn print(&self, e: &Emit<'_, 'c>, text: &str, values: Vec<Form>, parts: &[Part<'c>]) -> Res<()> {
+    fn print(&self, e: &Emit<'_, 'c>, text: &str, values: Vec<Form>, parts: &[PrintedPart<'c>]) -> Res<()> {
         self.print_line(e, text, values, parts)
     }
 

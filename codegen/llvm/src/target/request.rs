@@ -2,14 +2,14 @@
 
 use inkwell::values::{BasicValueEnum, IntValue};
 use tk_gpu::analysis::wgmma_shared::WgmmaShared;
-use tk_gpu::target::mma::Matrix;
+use tk_gpu::target::mma::MmaInstruction;
 use tk_ops::DType;
 
 /// An instruction for operands of these types.
 #[derive(Clone, Copy, Debug)]
-pub struct Product {
+pub struct MmaRequest {
     /// The instruction.
-    pub matrix: Matrix,
+    pub matrix: MmaInstruction,
     /// The types of the operands.
     pub factors: [DType; 2],
 }
@@ -47,7 +47,7 @@ pub struct Step {
 #[derive(Clone, Debug)]
 pub struct WgmmaOperands<'c> {
     /// The instruction.
-    pub product: Product,
+    pub product: MmaRequest,
     /// The left operand.
     pub left: Left<'c>,
     /// The right operand.
@@ -69,14 +69,14 @@ impl WgmmaOperands<'_> {
 }
 
 /// Words of the left operand that a thread owns for an instruction.
-pub fn words_of(product: &Product) -> usize {
+pub fn words_of(product: &MmaRequest) -> usize {
     let m = product.matrix;
     1 << (m.m + m.k - m.lane_bits() - m.warps - m.packed())
 }
 
 /// A part of a value that is printed.
 #[derive(Clone, Copy, Debug)]
-pub struct Part<'c> {
+pub struct PrintedPart<'c> {
     /// The number of the value.
     pub value: u32,
     /// For a tile the element in row-major order. For a view 0 for the address, then one for each extent and each

@@ -21,9 +21,9 @@ use crate::emit::value::word;
 use crate::emit::{Emit, Res, bug, slots};
 use crate::math::{Approximations, LlvmMath};
 use crate::scalar::Width;
-use crate::sim::{Order, Scope, Shuffle, Space as SimSpace};
-use crate::target::request::Part;
-use crate::target::request::Product;
+use crate::sim::{Order, Scope, Shuffle, SimSpace};
+use crate::target::request::MmaRequest;
+use crate::target::request::PrintedPart;
 use crate::target::request::{Left, Lies, WgmmaOperands};
 
 /// The simulated target; collects the positions and messages to which calls refer by number.
@@ -229,7 +229,7 @@ impl<'c> TargetEmitter<'c> for Sim {
     fn multiply(
         &self,
         e: &Emit<'_, 'c>,
-        product: &Product,
+        product: &MmaRequest,
         a: &[BasicValueEnum<'c>],
         b: &[BasicValueEnum<'c>],
         c: &[BasicValueEnum<'c>],
@@ -517,7 +517,7 @@ impl<'c> TargetEmitter<'c> for Sim {
 
     /// The record is the number of the message; of each part the value, the position and the bits, all as 64-bit words.
     /// A part that another lane sends has an invalid value number.
-    fn print(&self, e: &Emit<'_, 'c>, text: &str, values: Vec<Form>, parts: &[Part<'c>]) -> Res<()> {
+    fn print(&self, e: &Emit<'_, 'c>, text: &str, values: Vec<Form>, parts: &[PrintedPart<'c>]) -> Res<()> {
         let mut words = vec![e.long(self.message(text, Kind::Print(values)).into())];
         for part in parts {
             let value = e.long(part.value.into());

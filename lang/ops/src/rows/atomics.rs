@@ -2,10 +2,10 @@
 
 use super::{ORDER, SCOPE, opt, req};
 use crate::op::{AtomicOp, Op};
-use crate::table::{Accuracy, Effects, Param, ParamKind, Receiver, Row, Scheme};
+use crate::table::{Accuracy, BuiltinParam, Effects, ParamKind, Receiver, Row, Scheme};
 
 /// A pointer and a value.
-const UPDATE: &[Param] = &[
+const UPDATE: &[BuiltinParam] = &[
     req("ptr", ParamKind::Pointer),
     req("value", ParamKind::Value),
     opt("mask", ParamKind::Mask, "true"),
@@ -14,7 +14,7 @@ const UPDATE: &[Param] = &[
 ];
 
 /// Positions in a view and a value.
-const UPDATE_VIEW: &[Param] = &[
+const UPDATE_VIEW: &[BuiltinParam] = &[
     req("v", ParamKind::View),
     req("at", ParamKind::Positions),
     req("value", ParamKind::Value),

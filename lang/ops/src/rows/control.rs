@@ -2,7 +2,7 @@
 
 use super::{opt, req};
 use crate::op::{ControlOp, Op};
-use crate::table::{Accuracy, Effects, Param, ParamKind, Receiver, Row, Scheme};
+use crate::table::{Accuracy, BuiltinParam, Effects, ParamKind, Receiver, Row, Scheme};
 
 const CONTROL: Row = Row {
     name: "",
@@ -113,7 +113,7 @@ assert(all(x == arange(0, 4) * arange(0, 4) + 1));",
 ];
 
 /// A promise about the first operand, which it gives back.
-const PROMISE: &[Param] = &[req("x", ParamKind::Value), req("value", ParamKind::ConstInt)];
+const PROMISE: &[BuiltinParam] = &[req("x", ParamKind::Value), req("value", ParamKind::ConstInt)];
 
 pub(super) const HINTS: &[Row] = &[
     Row {

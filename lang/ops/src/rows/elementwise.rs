@@ -10,18 +10,19 @@
 use super::{opt, req};
 use crate::dtype::DTypeSet;
 use crate::elementwise::{Facts, elementwise_ops};
-use crate::table::{Accuracy, ElemResult, Param, ParamKind, Row, Scheme};
+use crate::table::{Accuracy, BuiltinParam, ElemResult, ParamKind, Row, Scheme};
 
-const FAST: Param = opt("fast", ParamKind::ConstBool, "false");
-const X: &[Param] = &[req("x", ParamKind::Value)];
-const X_FAST: &[Param] = &[req("x", ParamKind::Value), FAST];
-const XY_FAST: &[Param] = &[req("x", ParamKind::Value), req("y", ParamKind::Value), FAST];
-const X_DTYPE: &[Param] = &[req("x", ParamKind::Value), req("dtype", ParamKind::DType)];
-const X_LO_HI: &[Param] =
+const FAST: BuiltinParam = opt("fast", ParamKind::ConstBool, "false");
+const X: &[BuiltinParam] = &[req("x", ParamKind::Value)];
+const X_FAST: &[BuiltinParam] = &[req("x", ParamKind::Value), FAST];
+const XY_FAST: &[BuiltinParam] = &[req("x", ParamKind::Value), req("y", ParamKind::Value), FAST];
+const X_DTYPE: &[BuiltinParam] = &[req("x", ParamKind::Value), req("dtype", ParamKind::DType)];
+const X_LO_HI: &[BuiltinParam] =
     &[req("x", ParamKind::Value), req("lo", ParamKind::Value), req("hi", ParamKind::Value)];
-const AB: &[Param] = &[req("a", ParamKind::Value), req("b", ParamKind::Value)];
-const ABC: &[Param] = &[req("a", ParamKind::Value), req("b", ParamKind::Value), req("c", ParamKind::Value)];
-const COND_AB: &[Param] =
+const AB: &[BuiltinParam] = &[req("a", ParamKind::Value), req("b", ParamKind::Value)];
+const ABC: &[BuiltinParam] =
+    &[req("a", ParamKind::Value), req("b", ParamKind::Value), req("c", ParamKind::Value)];
+const COND_AB: &[BuiltinParam] =
     &[req("cond", ParamKind::Mask), req("a", ParamKind::Value), req("b", ParamKind::Value)];
 
 elementwise_ops! {

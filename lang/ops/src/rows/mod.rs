@@ -17,7 +17,7 @@ mod scan;
 mod shape;
 mod testing;
 
-use crate::table::{Param, ParamKind, Receiver, Row};
+use crate::table::{BuiltinParam, ParamKind, Receiver, Row};
 
 /// The classes in the order of the reference: a title and its rows.
 pub const CLASSES: &[(&str, &[Row])] = &[
@@ -65,13 +65,13 @@ pub fn is_operator(row: &Row) -> bool {
 }
 
 /// A required parameter.
-const fn req(name: &'static str, kind: ParamKind) -> Param {
-    Param { name, kind, default: None }
+const fn req(name: &'static str, kind: ParamKind) -> BuiltinParam {
+    BuiltinParam { name, kind, default: None }
 }
 
 /// A parameter with a default.
-const fn opt(name: &'static str, kind: ParamKind, default: &'static str) -> Param {
-    Param { name, kind, default: Some(default) }
+const fn opt(name: &'static str, kind: ParamKind, default: &'static str) -> BuiltinParam {
+    BuiltinParam { name, kind, default: Some(default) }
 }
 
 /// How loads use the caches.

@@ -2,9 +2,9 @@
 
 use super::req;
 use crate::op::{Op, RandomOp};
-use crate::table::{Accuracy, Effects, Param, ParamKind, Receiver, Row, Scheme};
+use crate::table::{Accuracy, BuiltinParam, Effects, ParamKind, Receiver, Row, Scheme};
 
-const PARAMS: &[Param] = &[req("seed", ParamKind::Int), req("offset", ParamKind::Int)];
+const PARAMS: &[BuiltinParam] = &[req("seed", ParamKind::Int), req("offset", ParamKind::Int)];
 
 const RANDOM: Row = Row {
     name: "",

@@ -3,16 +3,16 @@
 use super::{opt, req};
 use crate::dtype::DTypeSet;
 use crate::op::{Op, ReduceOp};
-use crate::table::{Accuracy, Effects, ElemResult, Param, ParamKind, Receiver, Row, Scheme};
+use crate::table::{Accuracy, BuiltinParam, Effects, ElemResult, ParamKind, Receiver, Row, Scheme};
 
-const PARAMS: &[Param] = &[
+const PARAMS: &[BuiltinParam] = &[
     req("x", ParamKind::Value),
     opt("axis", ParamKind::Axis, "all"),
     opt("keep", ParamKind::ConstBool, "false"),
 ];
 
 /// Of a fold that picks an element, which also knows where it was.
-const PICKED: &[Param] = &[
+const PICKED: &[BuiltinParam] = &[
     req("x", ParamKind::Value),
     opt("axis", ParamKind::Axis, "all"),
     opt("keep", ParamKind::ConstBool, "false"),

@@ -2,9 +2,9 @@
 
 use super::{opt, req};
 use crate::op::{Op, ScanOp};
-use crate::table::{Accuracy, Effects, Param, ParamKind, Receiver, Row, Scheme};
+use crate::table::{Accuracy, BuiltinParam, Effects, ParamKind, Receiver, Row, Scheme};
 
-const RUNNING: &[Param] = &[
+const RUNNING: &[BuiltinParam] = &[
     req("x", ParamKind::Value),
     req("axis", ParamKind::Axis),
     opt("reverse", ParamKind::ConstBool, "false"),

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use tk_ops::eval::{Operand, elementwise};
 use tk_ops::rows::{find, functions, is_operator, methods, rows};
-use tk_ops::table::{Effects, Param, ParamKind, Receiver, Row, Scheme};
+use tk_ops::table::{BuiltinParam, Effects, ParamKind, Receiver, Row, Scheme};
 use tk_ops::{DType, DTypeSet, ElementwiseOp, Group, Op, ReduceOp, Scalar};
 
 fn place(row: &Row) -> String {
@@ -103,11 +103,11 @@ fn elementwise_rows_have_a_parameter_for_each_operand() {
     for row in rows() {
         let Op::Elementwise(op) = row.op else { continue };
         let operand =
-            |p: &&Param| matches!(p.kind, ParamKind::Value | ParamKind::Mask) && p.default.is_none();
+            |p: &&BuiltinParam| matches!(p.kind, ParamKind::Value | ParamKind::Mask) && p.default.is_none();
         assert_eq!(row.params.iter().filter(operand).count(), op.arity(), "{}", place(row));
         let constant =
-            |p: &Param| matches!(p.kind, ParamKind::ConstBool | ParamKind::DType | ParamKind::Word(_));
-        let known = |p: &Param| operand(&p) || constant(p) || p.default == Some("none");
+            |p: &BuiltinParam| matches!(p.kind, ParamKind::ConstBool | ParamKind::DType | ParamKind::Word(_));
+        let known = |p: &BuiltinParam| operand(&p) || constant(p) || p.default == Some("none");
         assert!(row.params.iter().all(known), "{}", place(row));
         assert_eq!(row.effects, Effects::Pure, "{}", place(row));
     }

@@ -98,7 +98,7 @@ impl Cx<'_, '_> {
             }
             ExprKind::Index(base, items) => {
                 let (id, mut path, ty) = self.place(base)?;
-                let (Ty::Tuple(ts), [ast::Index::Expr(i)]) = (&ty, items.as_slice()) else {
+                let (Ty::Tuple(ts), [ast::Subscript::Expr(i)]) = (&ty, items.as_slice()) else {
                     return self.no_place(e);
                 };
                 let n = self.known_int(i, "the position in a tuple")?;

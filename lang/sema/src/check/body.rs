@@ -131,7 +131,12 @@ impl Cx<'_, '_> {
         }
     }
 
-    fn let_stmt(&mut self, pat: &ast::Pat, ty: Option<&ast::Type>, init: Option<&ast::Expr>) -> HStmtKind {
+    fn let_stmt(
+        &mut self,
+        pat: &ast::Pat,
+        ty: Option<&ast::TypeExpr>,
+        init: Option<&ast::Expr>,
+    ) -> HStmtKind {
         if let (PatKind::Name { mutable: false, name }, None, Some(e)) = (&pat.kind, ty, init)
             && let ExprKind::Lambda(params, body) = &e.kind
         {

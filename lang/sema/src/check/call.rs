@@ -1,7 +1,7 @@
 //! Calls: functions with their compile-time arguments inferred, methods, calls of function values.
 
 use tk_ops::table::{ParamKind, Receiver};
-use tk_syntax::ast::{self, ExprKind, Index};
+use tk_syntax::ast::{self, ExprKind, Subscript};
 use tk_syntax::{Diagnostic, Span, codes};
 
 use super::args::Params;
@@ -14,7 +14,7 @@ use crate::types::{CTerm, Elem, Ty};
 
 impl Cx<'_, '_> {
     pub fn call(&mut self, f: &ast::Expr, args: &[ast::Arg], span: Span) -> HExpr {
-        let (target, cargs): (&ast::Expr, &[Index]) = match &f.kind {
+        let (target, cargs): (&ast::Expr, &[Subscript]) = match &f.kind {
             ExprKind::Index(base, items) if self.names_item(base) => (base, items),
             _ => (f, &[]),
         };
@@ -46,7 +46,7 @@ impl Cx<'_, '_> {
         }
     }
 
-    fn call_path(&mut self, p: &ast::Path, cargs: &[Index], args: &[ast::Arg], span: Span) -> HExpr {
+    fn call_path(&mut self, p: &ast::Path, cargs: &[Subscript], args: &[ast::Arg], span: Span) -> HExpr {
         if let [n] = p.segments.as_slice() {
             match self.lookup(n) {
                 Some(Sym::CVar(id)) => {
@@ -152,7 +152,7 @@ impl Cx<'_, '_> {
         &mut self,
         base: &ast::Expr,
         name: &ast::Name,
-        cargs: &[Index],
+        cargs: &[Subscript],
         args: &[ast::Arg],
         span: Span,
     ) -> HExpr {
@@ -241,7 +241,7 @@ impl Cx<'_, '_> {
     pub fn call_fn(
         &mut self,
         id: FnId,
-        cargs: &[Index],
+        cargs: &[Subscript],
         this: Option<HExpr>,
         args: &[ast::Arg],
         span: Span,
@@ -354,15 +354,15 @@ impl Cx<'_, '_> {
         &mut self,
         id: FnId,
         name: &str,
-        cargs: &[Index],
+        cargs: &[Subscript],
         map: &mut Subst,
         first: bool,
     ) -> bool {
         let params = self.hir().func(id).cparams.clone();
         for c in cargs {
             let (n, e) = match c {
-                Index::Named(n, e) => (n, e),
-                Index::Expr(e) => {
+                Subscript::Named(n, e) => (n, e),
+                Subscript::Expr(e) => {
                     if first {
                         let mut d = Diagnostic::error(
                             codes::ARGUMENT_NAME,
@@ -378,7 +378,7 @@ impl Cx<'_, '_> {
                     }
                     return false;
                 }
-                Index::Slice(_, _, s) => {
+                Subscript::Slice(_, _, s) => {
                     if first {
                         self.error(
                             codes::INDEX,

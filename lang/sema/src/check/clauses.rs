@@ -7,7 +7,7 @@ use tk_syntax::{Diagnostic, Span, codes};
 use super::cx::Cx;
 use super::names::closest;
 use crate::contract;
-use crate::hir::{CVarId, FnId, HExpr, HKind, LocalId, Requirement, Scratch, Tune, TuneRow};
+use crate::hir::{CVarId, FnId, HExpr, HKind, HTuneRow, LocalId, Requirement, Scratch, Tune};
 use crate::types::{Elem, Ty};
 
 /// The options of `launch(..)`: the name, and whether it is a bool.
@@ -373,7 +373,7 @@ impl Cx<'_, '_> {
         self.p.func_mut(id).contract.tune = Some(tune);
     }
 
-    fn tune_row(&mut self, id: FnId, r: &ast::TuneRow) -> TuneRow {
+    fn tune_row(&mut self, id: FnId, r: &ast::TuneRow) -> HTuneRow {
         let mut entries = vec![];
         let mut names: Vec<(&str, Span)> = vec![];
         for a in &r.entries {

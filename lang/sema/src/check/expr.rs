@@ -79,7 +79,7 @@ impl Cx<'_, '_> {
         }
     }
 
-    fn type_value(&mut self, t: &ast::Type, span: Span) -> HExpr {
+    fn type_value(&mut self, t: &ast::TypeExpr, span: Span) -> HExpr {
         if !self.ty(t).is_err() {
             self.error(
                 codes::NOT_A_VALUE,
@@ -339,7 +339,7 @@ impl Cx<'_, '_> {
     }
 
     /// `x as T`
-    fn cast(&mut self, x: &ast::Expr, t: &ast::Type, span: Span) -> HExpr {
+    fn cast(&mut self, x: &ast::Expr, t: &ast::TypeExpr, span: Span) -> HExpr {
         let h = self.value(x);
         let to = self.ty(t);
         if h.ty.is_err() || to.is_err() {

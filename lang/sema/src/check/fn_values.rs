@@ -11,7 +11,7 @@ use crate::types::{Elem, Ty};
 
 /// A lambda with a name: it is checked where it is used, for the types that it is used with.
 pub(crate) struct Named {
-    params: Vec<(ast::Pat, Option<ast::Type>)>,
+    params: Vec<(ast::Pat, Option<ast::TypeExpr>)>,
     body: ast::Expr,
     /// The names before it.
     scopes: Vec<Scope>,
@@ -177,7 +177,7 @@ impl Cx<'_, '_> {
 
     pub fn lambda(
         &mut self,
-        params: &[(ast::Pat, Option<ast::Type>)],
+        params: &[(ast::Pat, Option<ast::TypeExpr>)],
         body: &ast::Expr,
         want: Option<&Ty>,
         span: Span,
@@ -200,7 +200,7 @@ impl Cx<'_, '_> {
 
     pub(super) fn lambda_with(
         &mut self,
-        params: &[(ast::Pat, Option<ast::Type>)],
+        params: &[(ast::Pat, Option<ast::TypeExpr>)],
         body: &ast::Expr,
         ps: &[Ty],
         span: Span,
@@ -279,7 +279,7 @@ impl Cx<'_, '_> {
     pub(super) fn name_lambda(
         &mut self,
         name: &ast::Name,
-        params: &[(ast::Pat, Option<ast::Type>)],
+        params: &[(ast::Pat, Option<ast::TypeExpr>)],
         body: &ast::Expr,
     ) {
         let (params, body) = (params.to_vec(), body.clone());

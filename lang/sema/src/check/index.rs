@@ -1,6 +1,6 @@
 //! Index expressions: tile indexing, sub-views, slices of buffers, elements of tuples.
 
-use tk_syntax::ast::{self, ExprKind, Index};
+use tk_syntax::ast::{self, ExprKind, Subscript};
 use tk_syntax::{Diagnostic, Span, codes};
 
 use super::cx::{Cx, Sym};
@@ -9,7 +9,7 @@ use crate::poly::{Atom, Poly};
 use crate::types::{DTerm, Elem, Shape, Ty};
 
 impl Cx<'_, '_> {
-    pub fn index(&mut self, base: &ast::Expr, items: &[Index], span: Span) -> HExpr {
+    pub fn index(&mut self, base: &ast::Expr, items: &[Subscript], span: Span) -> HExpr {
         let b = self.value(base);
         match b.ty.clone() {
             Ty::Tile { elem: Elem::Ptr { .. }, shape } if shape.is_scalar() => {
@@ -31,19 +31,19 @@ impl Cx<'_, '_> {
             }
             Ty::Buffer { elem, shape } => self.buffer_slice(b, elem, &shape, items, span),
             Ty::Tuple(ts) => match items {
-                [Index::Expr(i)] if self.is_table(&b) => self.table_entry(&b, base.span, i, span),
-                [Index::Expr(i)] => self.tuple_entry(&b, &ts, base.span, i, span),
+                [Subscript::Expr(i)] if self.is_table(&b) => self.table_entry(&b, base.span, i, span),
+                [Subscript::Expr(i)] => self.tuple_entry(&b, &ts, base.span, i, span),
                 _ => self.error(codes::INDEX, span, "a tuple is indexed by one number", ""),
             },
             Ty::List(t, _) => match items {
-                [Index::Expr(i)] => match self.const_int(i) {
+                [Subscript::Expr(i)] => match self.const_int(i) {
                     Some(at) => self.entry(b, at, &t, span),
                     None => HExpr::err(span),
                 },
                 _ => self.error(codes::INDEX, span, "a list of extents is indexed by one number", ""),
             },
             Ty::ShapeTy => match items {
-                [Index::Expr(i)] => self.shape_dim(b, i, span),
+                [Subscript::Expr(i)] => self.shape_dim(b, i, span),
                 _ => self.error(codes::INDEX, span, "a shape is indexed by one number", ""),
             },
             Ty::Fn(..) => self.error(
@@ -200,7 +200,7 @@ impl Cx<'_, '_> {
         self.mk(HKind::Field(Box::new(b), n), Ty::i32(), span, true)
     }
 
-    fn tile_index(&mut self, b: HExpr, elem: &Elem, shape: &Shape, items: &[Index], span: Span) -> HExpr {
+    fn tile_index(&mut self, b: HExpr, elem: &Elem, shape: &Shape, items: &[Subscript], span: Span) -> HExpr {
         let Shape::Dims(dims) = shape else {
             return self.error(
                 codes::INDEX,
@@ -217,7 +217,7 @@ impl Cx<'_, '_> {
                 continue;
             }
             let Some(dim) = dims.get(at).cloned() else {
-                if let Index::Expr(e) = item
+                if let Subscript::Expr(e) = item
                     && self.is_newaxis(e)
                 {
                     return self.value(e);
@@ -226,18 +226,18 @@ impl Cx<'_, '_> {
             };
             at += 1;
             match item {
-                Index::Slice(None, None, _) => {
+                Subscript::Slice(None, None, _) => {
                     out.push(HIndex::Whole);
                     new_dims.push(dim);
                 }
-                Index::Slice(a, z, s) => match self.static_slice(a.as_ref(), z.as_ref(), &dim, *s) {
+                Subscript::Slice(a, z, s) => match self.static_slice(a.as_ref(), z.as_ref(), &dim, *s) {
                     Some((lo, hi, len)) => {
                         out.push(HIndex::Slice(Box::new(lo), Box::new(hi)));
                         new_dims.push(len);
                     }
                     None => return HExpr::err(span),
                 },
-                Index::Expr(e) => {
+                Subscript::Expr(e) => {
                     let Some(i) = self.tile_position(e) else { return HExpr::err(span) };
                     if let (Some(n), Some(ext)) = (self.poly(&i).and_then(|p| p.as_int()), dim.as_int())
                         && (n < 0 || n >= ext)
@@ -251,7 +251,7 @@ impl Cx<'_, '_> {
                     }
                     out.push(HIndex::At(Box::new(i)));
                 }
-                Index::Named(n, _) => {
+                Subscript::Named(n, _) => {
                     return self.error(
                         codes::ARGUMENT_NAME,
                         n.span,
@@ -433,7 +433,14 @@ impl Cx<'_, '_> {
     }
 
     /// A part of a test's buffer: `b[1:3, :]` with compile-time ends, which may be empty.
-    fn buffer_slice(&mut self, b: HExpr, elem: Elem, dims: &[Poly], items: &[Index], span: Span) -> HExpr {
+    fn buffer_slice(
+        &mut self,
+        b: HExpr,
+        elem: Elem,
+        dims: &[Poly],
+        items: &[Subscript],
+        span: Span,
+    ) -> HExpr {
         if items.len() > dims.len() {
             let (r, n) = (dims.len(), items.len());
             return self.error(
@@ -446,11 +453,11 @@ impl Cx<'_, '_> {
         let (mut out, mut shape) = (vec![], vec![]);
         for (item, dim) in items.iter().zip(dims) {
             match item {
-                Index::Slice(None, None, _) => {
+                Subscript::Slice(None, None, _) => {
                     out.push(HSlice::Whole);
                     shape.push(dim.clone());
                 }
-                Index::Slice(a, z, s) => {
+                Subscript::Slice(a, z, s) => {
                     let Some((lo, hi, len)) = self.slice_ends(a.as_ref(), z.as_ref(), dim, *s) else {
                         return HExpr::err(span);
                     };
@@ -460,11 +467,11 @@ impl Cx<'_, '_> {
                     out.push(HSlice::Range(Some(Box::new(lo)), Some(Box::new(hi))));
                     shape.push(len);
                 }
-                Index::Expr(e) => match self.tile_position(e) {
+                Subscript::Expr(e) => match self.tile_position(e) {
                     Some(i) => out.push(HSlice::At(Box::new(i))),
                     None => return HExpr::err(span),
                 },
-                Index::Named(n, _) => {
+                Subscript::Named(n, _) => {
                     return self.error(
                         codes::ARGUMENT_NAME,
                         n.span,
@@ -489,7 +496,7 @@ impl Cx<'_, '_> {
         self.mk(HKind::SubView(Box::new(b), out), Ty::Buffer { elem, shape }, span, false)
     }
 
-    fn sub_view(&mut self, b: HExpr, v: (Elem, Poly, bool, bool), items: &[Index], span: Span) -> HExpr {
+    fn sub_view(&mut self, b: HExpr, v: (Elem, Poly, bool, bool), items: &[Subscript], span: Span) -> HExpr {
         let (elem, rank, mutable, wide) = v;
         let known = self.known_rank(&rank);
         if let Some(rank) = known.filter(|rank| items.len() > *rank as usize) {
@@ -507,8 +514,8 @@ impl Cx<'_, '_> {
         let mut removed = 0;
         for item in items {
             match item {
-                Index::Slice(None, None, _) => out.push(HSlice::Whole),
-                Index::Slice(a, z, _) => {
+                Subscript::Slice(None, None, _) => out.push(HSlice::Whole),
+                Subscript::Slice(a, z, _) => {
                     let end = |cx: &mut Self, e: Option<&ast::Expr>| match e {
                         None => Ok(None),
                         Some(e) => cx.position(e, wide).map(|h| Some(Box::new(h))).ok_or(()),
@@ -518,7 +525,7 @@ impl Cx<'_, '_> {
                     };
                     out.push(HSlice::Range(a, z));
                 }
-                Index::Expr(e) if matches!(e.kind, ExprKind::None) => {
+                Subscript::Expr(e) if matches!(e.kind, ExprKind::None) => {
                     let d = Diagnostic::error(
                         codes::VIEW_INDEX,
                         e.span,
@@ -528,12 +535,12 @@ impl Cx<'_, '_> {
                     .note("load first, then index the tile");
                     return self.fail(d);
                 }
-                Index::Expr(e) => {
+                Subscript::Expr(e) => {
                     let Some(h) = self.position(e, wide) else { return HExpr::err(span) };
                     out.push(HSlice::At(Box::new(h)));
                     removed += 1;
                 }
-                Index::Named(n, _) => {
+                Subscript::Named(n, _) => {
                     return self.error(
                         codes::ARGUMENT_NAME,
                         n.span,
@@ -548,8 +555,8 @@ impl Cx<'_, '_> {
             let inner: Vec<String> = items
                 .iter()
                 .filter_map(|i| match i {
-                    Index::Expr(e) => Some(self.text(e.span)),
-                    Index::Slice(..) | Index::Named(..) => None,
+                    Subscript::Expr(e) => Some(self.text(e.span)),
+                    Subscript::Slice(..) | Subscript::Named(..) => None,
                 })
                 .collect();
             let d = Diagnostic::error(
@@ -578,6 +585,6 @@ impl Cx<'_, '_> {
 }
 
 /// `None`, which adds a dimension.
-fn is_none(item: &Index) -> bool {
-    matches!(item, Index::Expr(e) if matches!(e.kind, ExprKind::None))
+fn is_none(item: &Subscript) -> bool {
+    matches!(item, Subscript::Expr(e) if matches!(e.kind, ExprKind::None))
 }

@@ -1,6 +1,6 @@
 //! Launches of kernels, which only `test` blocks contain: arguments are buffers and scalars.
 
-use tk_syntax::ast::{self, ExprKind, Index};
+use tk_syntax::ast::{self, ExprKind, Subscript};
 use tk_syntax::{Diagnostic, Span, codes};
 
 use super::Slot;
@@ -62,7 +62,7 @@ impl Cx<'_, '_> {
     }
 
     /// `softmax[BLOCK = 2048](x, y)` in a test.
-    pub fn launch(&mut self, id: FnId, cargs: &[Index], args: &[ast::Arg], span: Span) -> HExpr {
+    pub fn launch(&mut self, id: FnId, cargs: &[Subscript], args: &[ast::Arg], span: Span) -> HExpr {
         let name = self.hir().func(id).name.clone();
         if !self.in_test {
             self.check_rest(args);

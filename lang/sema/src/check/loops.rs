@@ -11,7 +11,7 @@ use crate::hir::{CKind, HBlock, HExpr, HKind, HPat, HStmtKind, StaticIter};
 use crate::types::{DTerm, Elem, Shape, Ty};
 
 impl Cx<'_, '_> {
-    pub fn loop_attrs(&mut self, attrs: &[ast::Attr]) {
+    pub fn loop_attrs(&mut self, attrs: &[ast::AstAttr]) {
         for a in attrs {
             let name = a.name.text.clone();
             let d = Diagnostic::error(
@@ -45,7 +45,7 @@ impl Cx<'_, '_> {
         pat: &ast::Pat,
         iter: &ast::Expr,
         body: &ast::Block,
-        attrs: &[ast::Attr],
+        attrs: &[ast::AstAttr],
     ) -> HStmtKind {
         self.loop_attrs(attrs);
         if let ExprKind::Array(items) = &iter.kind {

@@ -2,7 +2,7 @@
 
 use tk_ops::table::{Effects, Receiver};
 use tk_ops::{ControlOp, Op};
-use tk_syntax::ast::{self, ExprKind, Index, StmtKind};
+use tk_syntax::ast::{self, ExprKind, StmtKind, Subscript};
 use tk_syntax::{Diagnostic, codes};
 
 use super::{Def, Program, SigAst};
@@ -190,8 +190,8 @@ fn names(e: &ast::Expr, out: &mut Vec<Vec<String>>) {
             names(a, out);
             for i in items {
                 match i {
-                    Index::Expr(e) | Index::Named(_, e) => names(e, out),
-                    Index::Slice(a, b, _) => a.iter().chain(b).for_each(|e| names(e, out)),
+                    Subscript::Expr(e) | Subscript::Named(_, e) => names(e, out),
+                    Subscript::Slice(a, b, _) => a.iter().chain(b).for_each(|e| names(e, out)),
                 }
             }
         }

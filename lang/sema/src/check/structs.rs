@@ -1,6 +1,6 @@
 //! Struct values: fields by name, compile-time arguments from the fields.
 
-use tk_syntax::ast::{self, Index};
+use tk_syntax::ast::{self, Subscript};
 use tk_syntax::{Diagnostic, Span, codes};
 
 use super::cx::Cx;
@@ -25,7 +25,13 @@ impl Cx<'_, '_> {
     }
 
     /// `S(f = x)`
-    pub fn struct_value(&mut self, id: StructId, cargs: &[Index], args: &[ast::Arg], span: Span) -> HExpr {
+    pub fn struct_value(
+        &mut self,
+        id: StructId,
+        cargs: &[Subscript],
+        args: &[ast::Arg],
+        span: Span,
+    ) -> HExpr {
         let s = self.hir().strukt(id).clone();
         let mut map = Subst::new();
         if !cargs.is_empty() {

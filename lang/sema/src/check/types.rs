@@ -1,7 +1,7 @@
 //! Written types: syntax to [`Ty`], and bounds of compile-time parameters to [`CKind`].
 
 use tk_ops::{DType, DTypeSet};
-use tk_syntax::ast::{self, ExprKind, Index, TypeKind};
+use tk_syntax::ast::{self, ExprKind, Subscript, TypeKind};
 use tk_syntax::{Diagnostic, Span, codes};
 
 use super::Def;
@@ -15,7 +15,7 @@ pub(crate) const MAX_RANK: usize = 5;
 
 impl Cx<'_, '_> {
     /// The type that is written.
-    pub fn ty(&mut self, t: &ast::Type) -> Ty {
+    pub fn ty(&mut self, t: &ast::TypeExpr) -> Ty {
         match &t.kind {
             TypeKind::Err => Ty::Err,
             TypeKind::Tuple(ts) if ts.is_empty() => Ty::Unit,
@@ -73,7 +73,7 @@ impl Cx<'_, '_> {
         &mut self,
         path: &ast::Path,
         member: Option<&ast::Name>,
-        args: Option<&[Index]>,
+        args: Option<&[Subscript]>,
         span: Span,
     ) -> Ty {
         let [name] = path.segments.as_slice() else {
@@ -138,7 +138,7 @@ impl Cx<'_, '_> {
     fn const_as_type(
         &mut self,
         id: ConstId,
-        args: Option<&[Index]>,
+        args: Option<&[Subscript]>,
         (name, at): (&str, Span),
         span: Span,
     ) -> Ty {
@@ -152,7 +152,7 @@ impl Cx<'_, '_> {
         }
     }
 
-    fn no_args(&mut self, args: Option<&[Index]>, span: Span, ty: Ty) -> Ty {
+    fn no_args(&mut self, args: Option<&[Subscript]>, span: Span, ty: Ty) -> Ty {
         if args.is_some() {
             let shown = self.show(&ty);
             let d = Diagnostic::error(
@@ -263,7 +263,7 @@ impl Cx<'_, '_> {
     }
 
     /// The element type of a tile or pointer: a scalar or pointer type.
-    pub fn elem_type(&mut self, t: &ast::Type) -> Elem {
+    pub fn elem_type(&mut self, t: &ast::TypeExpr) -> Elem {
         match self.ty(t) {
             Ty::Tile { elem, shape } if shape.is_scalar() => elem,
             Ty::Err => Elem::Err,
@@ -281,9 +281,9 @@ impl Cx<'_, '_> {
     }
 
     /// An element type between brackets, where it was parsed as an expression.
-    fn elem_index(&mut self, ix: Option<&Index>, span: Span) -> Elem {
+    fn elem_index(&mut self, ix: Option<&Subscript>, span: Span) -> Elem {
         match ix {
-            Some(Index::Expr(e)) => match expr_as_type(e) {
+            Some(Subscript::Expr(e)) => match expr_as_type(e) {
                 Some(t) => self.elem_type(&t),
                 None => {
                     if !matches!(e.kind, ExprKind::Err) {
@@ -297,11 +297,11 @@ impl Cx<'_, '_> {
                     Elem::Err
                 }
             },
-            Some(Index::Slice(_, _, at)) => {
+            Some(Subscript::Slice(_, _, at)) => {
                 self.error(codes::TYPE_MISMATCH, *at, "expected an element type", "not an element type");
                 Elem::Err
             }
-            Some(Index::Named(n, _)) => {
+            Some(Subscript::Named(n, _)) => {
                 self.error(codes::ARGUMENT_NAME, n.span, "expected an element type", "not an element type");
                 Elem::Err
             }
@@ -312,7 +312,7 @@ impl Cx<'_, '_> {
         }
     }
 
-    fn tile_type(&mut self, args: Option<&[Index]>, span: Span) -> Ty {
+    fn tile_type(&mut self, args: Option<&[Subscript]>, span: Span) -> Ty {
         let args = args.unwrap_or(&[]);
         let elem = self.elem_index(args.first(), span);
         let dims: Vec<&ast::Expr> = args.iter().skip(1).filter_map(index_expr).collect();
@@ -356,7 +356,7 @@ impl Cx<'_, '_> {
         }
     }
 
-    fn view_type(&mut self, args: Option<&[Index]>, span: Span) -> Ty {
+    fn view_type(&mut self, args: Option<&[Subscript]>, span: Span) -> Ty {
         let args = args.unwrap_or(&[]);
         let elem = self.elem_index(args.first(), span);
         let Some(rank) = args.get(1).and_then(index_expr) else {
@@ -399,7 +399,7 @@ impl Cx<'_, '_> {
     }
 
     /// A struct with its compile-time arguments in order.
-    pub fn struct_type(&mut self, id: StructId, args: &[Index], span: Span) -> Ty {
+    pub fn struct_type(&mut self, id: StructId, args: &[Subscript], span: Span) -> Ty {
         let params = self.hir().strukt(id).cparams.clone();
         let name = self.hir().strukt(id).name.clone();
         if args.len() > params.len() {
@@ -418,8 +418,8 @@ impl Cx<'_, '_> {
         let mut out: Vec<Option<CTerm>> = vec![None; params.len()];
         for (i, a) in args.iter().enumerate() {
             let (slot, e) = match a {
-                Index::Expr(e) => (Some(i), e),
-                Index::Named(n, e) => {
+                Subscript::Expr(e) => (Some(i), e),
+                Subscript::Named(n, e) => {
                     let at = params.iter().position(|p| self.hir().cvar(*p).name == n.text);
                     if let Some(p) = at.and_then(|at| params.get(at)) {
                         self.saw_cvar(n, *p);
@@ -433,7 +433,7 @@ impl Cx<'_, '_> {
                     }
                     (at, e)
                 }
-                Index::Slice(_, _, s) => {
+                Subscript::Slice(_, _, s) => {
                     self.error(codes::INDEX, *s, "a struct type takes compile-time arguments", "");
                     return Ty::Err;
                 }
@@ -471,7 +471,7 @@ impl Cx<'_, '_> {
     }
 
     /// The range of a compile-time parameter.
-    pub fn bound(&mut self, bound: &[ast::Type], span: Span) -> CKind {
+    pub fn bound(&mut self, bound: &[ast::TypeExpr], span: Span) -> CKind {
         match bound {
             [] => {
                 self.error(
@@ -496,7 +496,7 @@ impl Cx<'_, '_> {
         }
     }
 
-    fn single_bound(&mut self, t: &ast::Type) -> CKind {
+    fn single_bound(&mut self, t: &ast::TypeExpr) -> CKind {
         if let TypeKind::Path { path, member: None, args: None } = &t.kind
             && let [n] = path.segments.as_slice()
         {
@@ -538,7 +538,7 @@ impl Cx<'_, '_> {
     }
 
     /// A member of `f16 | bf16`: a dtype or a class.
-    fn set_bound(&mut self, t: &ast::Type) -> Option<DTypeSet> {
+    fn set_bound(&mut self, t: &ast::TypeExpr) -> Option<DTypeSet> {
         if let TypeKind::Path { path, member: None, args: None } = &t.kind
             && let [n] = path.segments.as_slice()
         {
@@ -557,15 +557,15 @@ impl Cx<'_, '_> {
     }
 }
 
-fn index_expr(ix: &Index) -> Option<&ast::Expr> {
+fn index_expr(ix: &Subscript) -> Option<&ast::Expr> {
     match ix {
-        Index::Expr(e) => Some(e),
-        Index::Slice(..) | Index::Named(..) => None,
+        Subscript::Expr(e) => Some(e),
+        Subscript::Slice(..) | Subscript::Named(..) => None,
     }
 }
 
 /// The type that an expression spells: brackets hold values and types alike.
-pub(crate) fn expr_as_type(e: &ast::Expr) -> Option<ast::Type> {
+pub(crate) fn expr_as_type(e: &ast::Expr) -> Option<ast::TypeExpr> {
     let kind = match &e.kind {
         ExprKind::Path(p) => TypeKind::Path { path: p.clone(), member: None, args: None },
         ExprKind::Member(base, name) => match &base.kind {
@@ -579,5 +579,5 @@ pub(crate) fn expr_as_type(e: &ast::Expr) -> Option<ast::Type> {
         ExprKind::Type(t) => return Some((**t).clone()),
         _ => return None,
     };
-    Some(ast::Type { kind, span: e.span })
+    Some(ast::TypeExpr { kind, span: e.span })
 }

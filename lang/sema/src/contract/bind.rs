@@ -7,7 +7,7 @@ use tk_syntax::{Diagnostic, Span, codes};
 use tk_tile::Type;
 
 use super::{HostArg, Planner, refuse};
-use crate::eval::{CTy, CVal, Res, ViewFacts, bug};
+use crate::eval::{CTy, CVal, EvalResult, TensorArg, bug};
 use crate::hir::{CKind, CVarId, HExpr, LocalId};
 use crate::lower::flat_names;
 use crate::types::{DTerm, Elem, Ty};
@@ -59,7 +59,7 @@ impl<'h> Planner<'h> {
     }
 
     /// One argument for each part of a parameter; those that are left out at the end are absent.
-    pub(super) fn complete(&self, args: &[HostArg]) -> Res<Vec<HostArg>> {
+    pub(super) fn complete(&self, args: &[HostArg]) -> EvalResult<Vec<HostArg>> {
         let slots = self.slots();
         let mut out = args.to_vec();
         out.extend(slots.iter().skip(out.len()).take_while(|s| s.default.is_some()).map(|_| HostArg::Absent));
@@ -78,7 +78,11 @@ impl<'h> Planner<'h> {
 
     /// Evaluates the defaults of run-time parameters that are absent. A default may use compile-time parameters, and
     /// their defaults may use run-time ones: unless `all` is set, values not known yet stay absent.
-    pub(super) fn run_time_defaults(&mut self, mut args: Vec<HostArg>, all: bool) -> Res<Vec<HostArg>> {
+    pub(super) fn run_time_defaults(
+        &mut self,
+        mut args: Vec<HostArg>,
+        all: bool,
+    ) -> EvalResult<Vec<HostArg>> {
         for (slot, a) in self.slots().iter().zip(&mut args) {
             let Some(e) = slot.default.filter(|_| *a == HostArg::Absent && !slot.optional()) else {
                 continue;
@@ -97,7 +101,7 @@ impl<'h> Planner<'h> {
     }
 
     /// Notes which optional parameters are there.
-    pub(super) fn presence(&mut self, args: &[HostArg]) -> Res<()> {
+    pub(super) fn presence(&mut self, args: &[HostArg]) -> EvalResult<()> {
         for (slot, a) in self.slots().iter().zip(args) {
             if *a == HostArg::Absent && !slot.optional() && slot.default.is_none() {
                 let message =
@@ -119,7 +123,7 @@ impl<'h> Planner<'h> {
     }
 
     /// Binds element types that follow from the arguments; tensors first, since a number adapts.
-    pub(super) fn infer(&mut self, args: &[HostArg]) -> Res<()> {
+    pub(super) fn infer(&mut self, args: &[HostArg]) -> EvalResult<()> {
         let slots = self.slots();
         for (slot, a) in slots.iter().zip(args) {
             if let (HostArg::Tensor { dtype, .. }, Some(id)) = (a, elem_param(&slot.ty)) {
@@ -142,7 +146,7 @@ impl<'h> Planner<'h> {
         Ok(())
     }
 
-    fn bind_dtype(&mut self, id: CVarId, dtype: DType, slot: &Slot<'_>) -> Res<()> {
+    fn bind_dtype(&mut self, id: CVarId, dtype: DType, slot: &Slot<'_>) -> EvalResult<()> {
         let c = self.hir.cvar(id);
         let kernel = &self.f.name;
         let name = &slot.name;
@@ -184,7 +188,7 @@ impl<'h> Planner<'h> {
     }
 
     /// Makes the arguments known to the clauses.
-    pub(super) fn host_values(&mut self, args: Vec<HostArg>) -> Res<Vec<HostArg>> {
+    pub(super) fn host_values(&mut self, args: Vec<HostArg>) -> EvalResult<Vec<HostArg>> {
         let mut from = args.iter();
         for p in &self.f.params {
             let v = host_value(self.hir, &p.ty, &mut from);
@@ -195,7 +199,7 @@ impl<'h> Planner<'h> {
 
     /// Checks the ranks of tensors, before defaults and clauses ask for their extents. One that depends on a parameter
     /// without a value waits for [`Planner::check_params`].
-    pub(super) fn check_ranks(&self, args: &[HostArg]) -> Res<()> {
+    pub(super) fn check_ranks(&self, args: &[HostArg]) -> EvalResult<()> {
         for (slot, a) in self.slots().iter().zip(args) {
             let view = match &slot.ty {
                 Ty::Option(t) => t,
@@ -221,7 +225,7 @@ impl<'h> Planner<'h> {
     }
 
     /// Checks the arguments against the concrete types of their parameters.
-    pub(super) fn check_params(&self, args: &[HostArg]) -> Res<()> {
+    pub(super) fn check_params(&self, args: &[HostArg]) -> EvalResult<()> {
         for (slot, a) in self.slots().iter().zip(args) {
             let ty = match self.eval(|ev| ev.ty(&slot.ty, slot.span))? {
                 CTy::One(t) | CTy::Option(t) => t,
@@ -234,23 +238,24 @@ impl<'h> Planner<'h> {
         Ok(())
     }
 
-    fn check_arg(&self, slot: &Slot<'_>, ty: &Type, a: &HostArg) -> Res<()> {
+    fn check_arg(&self, slot: &Slot<'_>, ty: &Type, a: &HostArg) -> EvalResult<()> {
         let (name, kernel) = (&slot.name, &self.f.name);
         let wrong = |code, message: String| Err(refuse(code, slot.span, message));
         match (a, ty) {
             (HostArg::Absent, _) => Ok(()),
-            (HostArg::Scalar(_), Type::Tile { elem: tk_tile::Elem::Scalar(_), .. }) => Ok(()),
+            (HostArg::Scalar(_), Type::Tile { elem: tk_tile::ElemType::Scalar(_), .. }) => Ok(()),
             (HostArg::Scalar(s), _) => wrong(
                 codes::LAUNCH_DTYPE,
                 format!("`{name}` is the number {s}, but kernel `{kernel}` takes `{ty}`"),
             ),
-            (HostArg::Tensor { .. }, Type::Tile { elem: tk_tile::Elem::Scalar(_), .. }) => wrong(
+            (HostArg::Tensor { .. }, Type::Tile { elem: tk_tile::ElemType::Scalar(_), .. }) => wrong(
                 codes::LAUNCH_DTYPE,
                 format!("`{name}` is a tensor, but kernel `{kernel}` takes `{ty}`"),
             ),
-            (HostArg::Tensor { dtype, .. }, Type::Tile { elem: tk_tile::Elem::Ptr { pointee, .. }, .. }) => {
-                self.check_elem(slot, *dtype, pointee, ty)
-            }
+            (
+                HostArg::Tensor { dtype, .. },
+                Type::Tile { elem: tk_tile::ElemType::Ptr { pointee, .. }, .. },
+            ) => self.check_elem(slot, *dtype, pointee, ty),
             (HostArg::Tensor { dtype, shape, .. }, Type::View { elem, wide, .. }) => {
                 self.check_elem(slot, *dtype, elem, ty)?;
                 let large = shape.iter().find(|d| **d < 0 || !*wide && i32::try_from(**d).is_err());
@@ -267,11 +272,17 @@ impl<'h> Planner<'h> {
         }
     }
 
-    fn check_elem(&self, slot: &Slot<'_>, found: DType, wanted: &tk_tile::Elem, ty: &Type) -> Res<()> {
+    fn check_elem(
+        &self,
+        slot: &Slot<'_>,
+        found: DType,
+        wanted: &tk_tile::ElemType,
+        ty: &Type,
+    ) -> EvalResult<()> {
         // The host holds pointers as integers of 64 bits.
         let ok = match wanted {
-            tk_tile::Elem::Scalar(d) => *d == found,
-            tk_tile::Elem::Ptr { .. } => matches!(found, DType::I64 | DType::U64),
+            tk_tile::ElemType::Scalar(d) => *d == found,
+            tk_tile::ElemType::Ptr { .. } => matches!(found, DType::I64 | DType::U64),
         };
         if ok {
             return Ok(());
@@ -282,7 +293,7 @@ impl<'h> Planner<'h> {
     }
 
     /// Gives scalars the types of their parameters.
-    pub(super) fn convert(&mut self, mut args: Vec<HostArg>) -> Res<Vec<HostArg>> {
+    pub(super) fn convert(&mut self, mut args: Vec<HostArg>) -> EvalResult<Vec<HostArg>> {
         for (slot, a) in self.slots().iter().zip(&mut args) {
             let HostArg::Scalar(s) = a else { continue };
             let CTy::One(ty) = self.eval(|ev| ev.ty(&slot.ty, slot.span))? else { continue };
@@ -371,7 +382,7 @@ fn host_value<'a>(hir: &crate::hir::Hir, ty: &Ty, from: &mut impl Iterator<Item 
         Ty::Tile { .. } | Ty::View { .. } | Ty::Option(_) | Ty::Buffer { .. } => match from.next() {
             Some(HostArg::Scalar(s)) => CVal::of_scalar(*s),
             Some(HostArg::Tensor { shape, strides, .. }) => {
-                CVal::View(ViewFacts { shape: shape.clone(), strides: strides.clone() })
+                CVal::View(TensorArg { shape: shape.clone(), strides: strides.clone() })
             }
             Some(HostArg::Absent) | None => CVal::None,
         },

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tk_syntax::{Diagnostic, codes};
 
 use super::sets::{SetValue, set_text};
-use crate::eval::{Bindings, CVal, Evaluator, Res};
+use crate::eval::{Bindings, CVal, EvalResult, Evaluator};
 use crate::hir::{CVarId, HExport, Hir};
 use crate::target::Target;
 use crate::types::Ty;
@@ -16,7 +16,7 @@ const MAX_INSTANCES: usize = 1000;
 /// The values of the compile-time parameters of every instance for a target, in the order of the lists: the last one varies first.
 ///
 /// What has no value without a launch, or breaks a `require` over compile-time values, is a diagnostic.
-pub fn instances(hir: &Hir, export: &HExport, target: Target) -> Res<Vec<BTreeMap<CVarId, CVal>>> {
+pub fn instances(hir: &Hir, export: &HExport, target: Target) -> EvalResult<Vec<BTreeMap<CVarId, CVal>>> {
     let f = hir.func(export.kernel);
     let count = export.values.iter().try_fold(1usize, |n, (_, list)| n.checked_mul(list.len()));
     if count.is_none_or(|n| n > MAX_INSTANCES) {
@@ -48,7 +48,7 @@ pub fn as_sets(hir: &Hir, values: &BTreeMap<CVarId, CVal>) -> Vec<(String, SetVa
 }
 
 /// Adds defaults and checks requirements.
-fn complete(hir: &Hir, export: &HExport, mut bindings: Bindings) -> Res<BTreeMap<CVarId, CVal>> {
+fn complete(hir: &Hir, export: &HExport, mut bindings: Bindings) -> EvalResult<BTreeMap<CVarId, CVal>> {
     let f = hir.func(export.kernel);
     for id in &f.cparams {
         if bindings.cvars.contains_key(id) {

@@ -8,7 +8,7 @@ use crate::types::{DTerm, Elem, Ty};
 
 /// One argument of a kernel, or one of its compile-time parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Param {
+pub struct HostParam {
     /// Its name: `x`, `st.m`.
     pub name: String,
     /// Its type as written: `mut view[T, 2]`, `*f32`, `i32`.
@@ -49,12 +49,12 @@ pub fn kernel_named(hir: &Hir, name: &str) -> Option<FnId> {
 }
 
 /// The compile-time parameters of a kernel, then its arguments in order.
-pub fn parameters(hir: &Hir, kernel: FnId) -> Vec<Param> {
+pub fn parameters(hir: &Hir, kernel: FnId) -> Vec<HostParam> {
     let f = hir.func(kernel);
     let mut out = vec![];
     for id in &f.cparams {
         let c = hir.cvar(*id);
-        out.push(Param {
+        out.push(HostParam {
             name: c.name.clone(),
             ty: show::ckind(hir, &c.kind),
             tensor: false,
@@ -72,7 +72,7 @@ pub fn parameters(hir: &Hir, kernel: FnId) -> Vec<Param> {
             let (tensor, mutable) = tensor(&ty);
             let optional = matches!(ty, Ty::Option(_)) || p.default.is_some();
             let (table, ty) = (table(&ty), show::ty(hir, &ty));
-            out.push(Param { name, ty, tensor, mutable, optional, compile_time: false, table });
+            out.push(HostParam { name, ty, tensor, mutable, optional, compile_time: false, table });
         }
     }
     out

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use tk_ops::{DType, Scalar};
 use tk_syntax::{Code, Diagnostic, Span, codes};
 
-use crate::eval::{Bindings, CVal, Evaluator, HostValues, Res};
+use crate::eval::{Bindings, CVal, EvalResult, Evaluator, HostValues};
 use crate::hir::{CKind, FnId, HFn, Hir, Requirement};
 use crate::target::{CPU_SMEM, Target};
 
@@ -27,7 +27,7 @@ pub use closed::{
     Closed, ClosedArg, ClosedContract, ClosedOp, ClosedScratch, Decided, Part, Preferred, close, preferred,
 };
 pub use exports::{as_sets, instances};
-pub use host::{Param, Table, kernel_named, launch_name, parameters, rank_names};
+pub use host::{HostParam, Table, kernel_named, launch_name, parameters, rank_names};
 pub use reads::{ArgUse, argument_uses};
 pub(crate) use sets::set_text;
 pub use sets::{LambdaRef, SetValue, is_launch_option, parse_cargs};
@@ -75,7 +75,7 @@ pub struct ScratchPlan {
     /// The name of the pointer.
     pub name: String,
     /// The type of the pointee.
-    pub elem: tk_tile::Elem,
+    pub elem: tk_tile::ElemType,
     /// How many elements.
     pub count: u64,
     /// Whether it is zeroed before the launch.
@@ -207,7 +207,7 @@ struct Planner<'h> {
 }
 
 impl Planner<'_> {
-    fn eval<T>(&self, run: impl FnOnce(&mut Evaluator<'_>) -> Res<T>) -> Res<T> {
+    fn eval<T>(&self, run: impl FnOnce(&mut Evaluator<'_>) -> EvalResult<T>) -> EvalResult<T> {
         let out = run(&mut Evaluator::new(self.hir, &self.bindings).with_host(&self.host));
         out.map_err(|mut d| {
             let values: Vec<String> = self
@@ -224,7 +224,7 @@ impl Planner<'_> {
     }
 
     /// Evaluates the defaults of compile-time parameters that have no value yet, in order.
-    fn defaults(&mut self) -> Res<()> {
+    fn defaults(&mut self) -> EvalResult<()> {
         for id in &self.f.cparams {
             if self.bindings.cvars.contains_key(id) {
                 continue;
@@ -255,7 +255,7 @@ impl Planner<'_> {
         r.optionals.iter().all(|id| self.bindings.present.get(id) != Some(&false))
     }
 
-    fn requirements(&self) -> Res<()> {
+    fn requirements(&self) -> EvalResult<()> {
         for r in self.f.contract.require.iter().filter(|r| self.speaks(r)) {
             let (holds, parts) = self.eval(|ev| Ok((ev.condition(&r.cond)?, ev.parts(&r.cond, self.f))))?;
             if !holds {
@@ -273,7 +273,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    fn grid(&self) -> Res<[u32; 3]> {
+    fn grid(&self) -> EvalResult<[u32; 3]> {
         let mut out = [1u32; 3];
         let mut total: u64 = 1;
         for (axis, (e, slot)) in self.f.contract.grid.iter().zip(&mut out).enumerate() {
@@ -300,7 +300,7 @@ impl Planner<'_> {
         Ok(out)
     }
 
-    fn launch_clause(&self) -> Res<Vec<(String, i64)>> {
+    fn launch_clause(&self) -> EvalResult<Vec<(String, i64)>> {
         let mut out = vec![];
         for (name, e) in &self.f.contract.launch {
             let v = match self.eval(|ev| ev.expr(e))? {
@@ -330,7 +330,7 @@ impl Planner<'_> {
         Ok(out.into_iter().map(|(n, v, _)| (n, v)).collect())
     }
 
-    fn scratch(&self) -> Res<Vec<ScratchPlan>> {
+    fn scratch(&self) -> EvalResult<Vec<ScratchPlan>> {
         let mut out = vec![];
         for s in &self.f.contract.scratch {
             let Some(local) = self.f.locals.get(s.local.0 as usize) else { continue };
@@ -344,7 +344,8 @@ impl Planner<'_> {
             })?;
             let ty = self.eval(|ev| ev.ty(&local.ty, local.span))?;
             let crate::eval::CTy::One(tk_tile::Type::Tile {
-                elem: tk_tile::Elem::Ptr { pointee, .. }, ..
+                elem: tk_tile::ElemType::Ptr { pointee, .. },
+                ..
             }) = ty
             else {
                 return Err(refuse(codes::CLAUSE, local.span, format!("`{}` is no pointer", local.name)));

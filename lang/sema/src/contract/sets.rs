@@ -8,7 +8,7 @@ use tk_ops::{DType, DTypeSet, Scalar};
 use tk_syntax::codes;
 
 use super::{Planner, refuse};
-use crate::eval::{CTy, CVal, Evaluator, FnVal, Lambda, Res};
+use crate::eval::{CTy, CVal, EvalResult, Evaluator, FnVal, Lambda};
 use crate::hir::{CKind, CVarId, FnId, FnKind, HExpr, HFn, HKind, Hir};
 use crate::types::{DTerm, Elem, Shape, Ty};
 use crate::visit::{each_expr, each_in_block};
@@ -156,7 +156,7 @@ pub fn parse_cargs(text: &str) -> Vec<(String, SetValue)> {
 
 impl Planner<'_> {
     /// Binds what is given by name.
-    pub(super) fn apply_sets(&mut self, sets: &[&(String, SetValue)]) -> Res<()> {
+    pub(super) fn apply_sets(&mut self, sets: &[&(String, SetValue)]) -> EvalResult<()> {
         for (name, value) in sets {
             let id = self.f.cparams.iter().find(|c| self.hir.cvar(**c).name == *name);
             match id {
@@ -171,7 +171,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    fn set_launch(&mut self, name: &str, value: &SetValue) -> Res<()> {
+    fn set_launch(&mut self, name: &str, value: &SetValue) -> EvalResult<()> {
         let v = match value {
             SetValue::Int(i) => i64::try_from(*i).ok(),
             SetValue::Bool(b) => Some(i64::from(*b)),
@@ -206,7 +206,7 @@ impl Planner<'_> {
         d
     }
 
-    fn set_value(&self, id: CVarId, value: &SetValue) -> Res<CVal> {
+    fn set_value(&self, id: CVarId, value: &SetValue) -> EvalResult<CVal> {
         let c = self.hir.cvar(id);
         let out = match (&c.kind, value) {
             (CKind::Int(d), SetValue::Int(i))
@@ -244,7 +244,7 @@ impl Planner<'_> {
     }
 
     /// A function by name: of the kernel's file first, then of any file, then a builtin.
-    fn function(&self, id: CVarId, wanted: &[Ty], ret: &Ty, name: &str) -> Res<CVal> {
+    fn function(&self, id: CVarId, wanted: &[Ty], ret: &Ty, name: &str) -> EvalResult<CVal> {
         if let Some(given) = self.hir.given.iter().find(|g| g.param == id && g.text == name) {
             return self.eval(|ev| ev.expr(&given.value));
         }

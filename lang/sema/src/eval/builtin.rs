@@ -8,12 +8,12 @@ use tk_ops::table::Row;
 use tk_ops::{DType, ElementwiseOp, Op, Scalar};
 use tk_syntax::{Diagnostic, Severity, Span, codes};
 
-use super::{CVal, Evaluator, Res, bug, fail};
+use super::{CVal, EvalResult, Evaluator, bug, fail};
 use crate::hir::{HArg, HExpr};
 use crate::types::Ty;
 
 impl Evaluator<'_> {
-    pub(super) fn builtin(&mut self, row: &Row, args: &[HArg], e: &HExpr) -> Res<CVal> {
+    pub(super) fn builtin(&mut self, row: &Row, args: &[HArg], e: &HExpr) -> EvalResult<CVal> {
         if row.name == "static_assert" {
             return self.static_assert(args, e.span);
         }
@@ -45,12 +45,12 @@ impl Evaluator<'_> {
     }
 
     /// A value as a scalar of the element type of its expression.
-    pub(super) fn scalar(&mut self, v: &CVal, ty: &Ty, span: Span) -> Res<Scalar> {
+    pub(super) fn scalar(&mut self, v: &CVal, ty: &Ty, span: Span) -> EvalResult<Scalar> {
         let dtype = self.scalar_type(ty, span)?;
         v.to_scalar(dtype).map_or_else(|| Err(bug("evaluation", span, format!("{v} as {dtype}"))), Ok)
     }
 
-    pub(super) fn cast(&mut self, x: &HExpr, e: &HExpr) -> Res<CVal> {
+    pub(super) fn cast(&mut self, x: &HExpr, e: &HExpr) -> EvalResult<CVal> {
         let v = self.expr(x)?;
         if !is_number(&e.ty) {
             // `mut view` to `view`, and what has no element type.
@@ -62,10 +62,10 @@ impl Evaluator<'_> {
     }
 
     /// A value of a constant in the type that its use gave it.
-    pub(super) fn retyped(&mut self, v: CVal, ty: &Ty, span: Span) -> Res<CVal> {
+    pub(super) fn retyped(&mut self, v: CVal, ty: &Ty, span: Span) -> EvalResult<CVal> {
         if let (CVal::Tuple(items), Ty::Tuple(types)) = (&v, ty) {
             let parts = items.iter().zip(types).map(|(v, t)| self.retyped(v.clone(), t, span));
-            return parts.collect::<Res<_>>().map(CVal::Tuple);
+            return parts.collect::<EvalResult<_>>().map(CVal::Tuple);
         }
         if !matches!(v, CVal::Int(_) | CVal::Float(_)) || !is_number(ty) {
             return Ok(v);
@@ -80,7 +80,7 @@ impl Evaluator<'_> {
         Ok(CVal::of_scalar(s))
     }
 
-    fn static_assert(&mut self, args: &[HArg], span: Span) -> Res<CVal> {
+    fn static_assert(&mut self, args: &[HArg], span: Span) -> EvalResult<CVal> {
         let mut exprs = args.iter().flat_map(exprs);
         let Some(cond) = exprs.next() else {
             return Err(bug("evaluation", span, "`static_assert` without a condition"));
@@ -95,7 +95,7 @@ impl Evaluator<'_> {
         Err(Box::new(Diagnostic::error(codes::STATIC_ASSERT, cond.span, message, "this is false")))
     }
 
-    fn static_print(&mut self, args: &[HArg], span: Span) -> Res<CVal> {
+    fn static_print(&mut self, args: &[HArg], span: Span) -> EvalResult<CVal> {
         let mut words = vec![];
         for e in args.iter().flat_map(exprs) {
             words.push(match self.expr(e)? {
@@ -134,7 +134,7 @@ fn same(a: &CVal, b: &CVal) -> bool {
 }
 
 /// An elementwise operation on single values.
-pub(crate) fn scalar_op(op: ElementwiseOp, args: &[Scalar], out: DType, span: Span) -> Res<CVal> {
+pub(crate) fn scalar_op(op: ElementwiseOp, args: &[Scalar], out: DType, span: Span) -> EvalResult<CVal> {
     check_domain(op, args, out, span)?;
     let operands: Vec<Operand<'_>> = args.iter().map(|s| Operand::Splat(*s)).collect();
     match elementwise(op, &operands, out, 1, false) {
@@ -143,7 +143,7 @@ pub(crate) fn scalar_op(op: ElementwiseOp, args: &[Scalar], out: DType, span: Sp
     }
 }
 
-fn check_domain(op: ElementwiseOp, args: &[Scalar], out: DType, span: Span) -> Res<()> {
+fn check_domain(op: ElementwiseOp, args: &[Scalar], out: DType, span: Span) -> EvalResult<()> {
     use ElementwiseOp::*;
     let ints: Vec<i128> = args.iter().filter_map(|s| s.as_int()).collect();
     if ints.len() != args.len() {

@@ -21,12 +21,12 @@ use crate::types::{Elem, Ty};
 
 pub use terms::CTy;
 pub(crate) use value::show_float;
-pub use value::{Bindings, CVal, FnVal, HostValues, Lambda, ViewFacts, key_of};
+pub use value::{Bindings, CVal, FnVal, HostValues, Lambda, TensorArg, key_of};
 
 use stmt::Flow;
 
 /// The result of an evaluation step.
-pub type Res<T> = Result<T, Box<Diagnostic>>;
+pub type EvalResult<T> = Result<T, Box<Diagnostic>>;
 
 /// Loop iterations, statements and calls of one evaluation. Filling a table of 2^16 entries takes half of it, and
 /// a debug build needs about a second for all of it.
@@ -62,7 +62,7 @@ pub struct Evaluator<'a> {
 }
 
 /// A diagnostic about an evaluation.
-pub(crate) fn fail<T>(span: Span, message: impl Into<String>) -> Res<T> {
+pub(crate) fn fail<T>(span: Span, message: impl Into<String>) -> EvalResult<T> {
     Err(Box::new(Diagnostic::error(codes::CONST_EVAL, span, message, "")))
 }
 
@@ -112,7 +112,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// The value of an expression.
-    pub fn expr(&mut self, e: &HExpr) -> Res<CVal> {
+    pub fn expr(&mut self, e: &HExpr) -> EvalResult<CVal> {
         match self.flow(e)? {
             Flow::Next(v) => Ok(v),
             Flow::Break | Flow::Continue | Flow::Return(_) => {
@@ -122,7 +122,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// The value of an expression that is a condition.
-    pub fn condition(&mut self, e: &HExpr) -> Res<bool> {
+    pub fn condition(&mut self, e: &HExpr) -> EvalResult<bool> {
         match self.expr(e)? {
             CVal::Bool(b) => Ok(b),
             other => Err(bug("evaluation", e.span, format!("a condition has the value {other}"))),
@@ -130,7 +130,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// The value of an expression that is an integer.
-    pub fn int(&mut self, e: &HExpr) -> Res<i128> {
+    pub fn int(&mut self, e: &HExpr) -> EvalResult<i128> {
         match self.expr(e)? {
             CVal::Int(i) => Ok(i),
             other => Err(bug("evaluation", e.span, format!("an integer has the value {other}"))),
@@ -138,7 +138,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// The value of a compile-time variable.
-    pub fn cvar(&self, id: CVarId, span: Span) -> Res<CVal> {
+    pub fn cvar(&self, id: CVarId, span: Span) -> EvalResult<CVal> {
         match self.cvars.get(&id).or_else(|| self.bindings.cvars.get(&id)) {
             Some(v) => Ok(v.clone()),
             None => {
@@ -148,7 +148,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    fn step(&mut self, span: Span) -> Res<()> {
+    fn step(&mut self, span: Span) -> EvalResult<()> {
         self.steps += 1;
         if self.steps > self.limit {
             return fail(span, format!("compile-time evaluation takes more than {} steps", self.limit));
@@ -157,7 +157,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Evaluates an expression that may also leave a loop or function.
-    fn flow(&mut self, e: &HExpr) -> Res<Flow> {
+    fn flow(&mut self, e: &HExpr) -> EvalResult<Flow> {
         if self.depth >= MAX_DEPTH {
             return fail(e.span, "compile-time evaluation nests too deeply");
         }
@@ -186,7 +186,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Evaluates an expression that has no control flow of its own.
-    fn plain(&mut self, e: &HExpr) -> Res<CVal> {
+    fn plain(&mut self, e: &HExpr) -> EvalResult<CVal> {
         let span = e.span;
         match &e.kind {
             HKind::Int(_) | HKind::Float(_) => self.literal(e),
@@ -211,7 +211,7 @@ impl<'a> Evaluator<'a> {
             HKind::Device(fact) => self.device_fact(*fact, span),
             HKind::Table(list) => self.expr(list),
             HKind::Tuple(items) | HKind::Struct(items) => {
-                Ok(CVal::Tuple(items.iter().map(|i| self.expr(i)).collect::<Res<_>>()?))
+                Ok(CVal::Tuple(items.iter().map(|i| self.expr(i)).collect::<EvalResult<_>>()?))
             }
             HKind::Field(base, i) => self.element(base, i128::from(*i), span),
             HKind::Index(base, at) => {
@@ -240,7 +240,7 @@ impl<'a> Evaluator<'a> {
             }
             HKind::Call { callee, cargs, args } => {
                 let cvars = self.cargs(cargs, span)?;
-                let args = args.iter().map(|a| self.expr(a)).collect::<Res<_>>()?;
+                let args = args.iter().map(|a| self.expr(a)).collect::<EvalResult<_>>()?;
                 self.call(*callee, cvars, args, span)
             }
             HKind::CallValue { callee, args } => self.call_value(callee, args, e),
@@ -265,13 +265,13 @@ impl<'a> Evaluator<'a> {
     }
 
     /// `v.shape` or `v.strides` as a whole.
-    fn extents_of(&mut self, view: &HExpr, strides: bool, span: Span) -> Res<CVal> {
+    fn extents_of(&mut self, view: &HExpr, strides: bool, span: Span) -> EvalResult<CVal> {
         let CVal::View(v) = self.expr(view)? else { return self.runtime(span) };
         let list = if strides { v.strides } else { v.shape };
         Ok(CVal::Tuple(list.into_iter().map(|n| CVal::Int(n.into())).collect()))
     }
 
-    fn entry(&mut self, list: &HExpr, at: &HExpr, span: Span) -> Res<CVal> {
+    fn entry(&mut self, list: &HExpr, at: &HExpr, span: Span) -> EvalResult<CVal> {
         let at = self.int(at)?;
         let CVal::Tuple(items) = self.expr(list)? else { return self.runtime(span) };
         match usize::try_from(at).ok().and_then(|i| items.get(i)) {
@@ -280,7 +280,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    fn device_fact(&self, fact: DeviceFact, span: Span) -> Res<CVal> {
+    fn device_fact(&self, fact: DeviceFact, span: Span) -> EvalResult<CVal> {
         match (self.host, fact) {
             (Some(h), DeviceFact::Sms) => Ok(CVal::Int(h.sms.into())),
             (Some(h), DeviceFact::Smem) => Ok(CVal::Int(h.smem.into())),
@@ -294,12 +294,12 @@ impl<'a> Evaluator<'a> {
         all
     }
 
-    fn runtime<T>(&self, span: Span) -> Res<T> {
+    fn runtime<T>(&self, span: Span) -> EvalResult<T> {
         let when = if self.host.is_some() { "in a clause" } else { "at compile time" };
         fail(span, format!("this value is not known {when}"))
     }
 
-    fn local(&self, id: LocalId, span: Span) -> Res<CVal> {
+    fn local(&self, id: LocalId, span: Span) -> EvalResult<CVal> {
         let inside = self.locals.get(&id).or_else(|| self.host.and_then(|h| h.locals.get(&id)));
         match inside.cloned().or_else(|| self.known.and_then(|known| known(id))) {
             Some(v) => Ok(v),
@@ -307,7 +307,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    fn literal(&mut self, e: &HExpr) -> Res<CVal> {
+    fn literal(&mut self, e: &HExpr) -> EvalResult<CVal> {
         let dtype = self.scalar_type(&e.ty, e.span)?;
         let value = match &e.kind {
             HKind::Int(i) => CVal::Int(*i),
@@ -320,7 +320,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    fn shape_value(&mut self, items: &[HExpr]) -> Res<CVal> {
+    fn shape_value(&mut self, items: &[HExpr]) -> EvalResult<CVal> {
         let mut dims = vec![];
         for item in items {
             let i = self.int(item)?;
@@ -330,7 +330,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// The element type of a scalar expression.
-    pub(crate) fn scalar_type(&mut self, ty: &Ty, span: Span) -> Res<DType> {
+    pub(crate) fn scalar_type(&mut self, ty: &Ty, span: Span) -> EvalResult<DType> {
         match ty {
             Ty::Tile { elem: Elem::D(d), .. } => self.dterm(*d, span),
             other => Err(bug(
@@ -342,7 +342,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Element `i` of a tuple, struct or list of extents.
-    fn element(&mut self, base: &HExpr, i: i128, span: Span) -> Res<CVal> {
+    fn element(&mut self, base: &HExpr, i: i128, span: Span) -> EvalResult<CVal> {
         let missing = |n: usize| fail(span, format!("there is no element {i}: there are {n}"));
         let at = usize::try_from(i).unwrap_or(usize::MAX);
         match self.expr(base)? {
@@ -362,7 +362,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    pub(crate) fn extent(&mut self, base: &HExpr, axis: u32, span: Span) -> Res<CVal> {
+    pub(crate) fn extent(&mut self, base: &HExpr, axis: u32, span: Span) -> EvalResult<CVal> {
         match &base.ty {
             Ty::Tile { shape, .. } => {
                 let dims = self.shape(shape, span)?;
@@ -386,7 +386,7 @@ impl<'a> Evaluator<'a> {
         cvars: BTreeMap<CVarId, CVal>,
         args: Vec<CVal>,
         span: Span,
-    ) -> Res<CVal> {
+    ) -> EvalResult<CVal> {
         let hir = self.hir;
         let f = hir.func(id);
         if f.broken {
@@ -403,7 +403,7 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    fn check_requirements(&mut self, f: &crate::hir::HFn, span: Span) -> Res<()> {
+    fn check_requirements(&mut self, f: &crate::hir::HFn, span: Span) -> EvalResult<()> {
         for r in &f.contract.require {
             if !self.condition(&r.cond)? {
                 let message = format!("`{}` requires `{}`", f.name, r.text);
@@ -415,7 +415,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Calls a function value.
-    pub(crate) fn apply(&mut self, f: &FnVal, args: Vec<CVal>, span: Span) -> Res<CVal> {
+    pub(crate) fn apply(&mut self, f: &FnVal, args: Vec<CVal>, span: Span) -> EvalResult<CVal> {
         match f {
             FnVal::Fn { id, cvars, .. } => self.call(*id, cvars.clone(), args, span),
             FnVal::Lambda(l) => {
@@ -432,7 +432,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    fn call_value(&mut self, callee: &HExpr, args: &[HExpr], e: &HExpr) -> Res<CVal> {
+    fn call_value(&mut self, callee: &HExpr, args: &[HExpr], e: &HExpr) -> EvalResult<CVal> {
         let CVal::Fn(f) = self.expr(callee)? else {
             return Err(bug("evaluation", e.span, "what is called is no function"));
         };
@@ -440,7 +440,7 @@ impl<'a> Evaluator<'a> {
             let args: Vec<HArg> = args.iter().cloned().map(HArg::Expr).collect();
             return self.builtin(row, &args, e);
         }
-        let args = args.iter().map(|a| self.expr(a)).collect::<Res<_>>()?;
+        let args = args.iter().map(|a| self.expr(a)).collect::<EvalResult<_>>()?;
         self.apply(&f, args, e.span)
     }
 
@@ -450,8 +450,8 @@ impl<'a> Evaluator<'a> {
         bindings: &Bindings,
         locals: BTreeMap<LocalId, CVal>,
         span: Span,
-        run: impl FnOnce(&mut Evaluator<'_>) -> Res<T>,
-    ) -> Res<T> {
+        run: impl FnOnce(&mut Evaluator<'_>) -> EvalResult<T>,
+    ) -> EvalResult<T> {
         self.step(span)?;
         let mut inner = Evaluator::new(self.hir, bindings).with_limit(self.limit);
         inner.locals = locals;
@@ -463,7 +463,7 @@ impl<'a> Evaluator<'a> {
     }
 }
 
-fn pick(list: &[i64], axis: u32, span: Span) -> Res<CVal> {
+fn pick(list: &[i64], axis: u32, span: Span) -> EvalResult<CVal> {
     match list.get(axis as usize) {
         Some(v) => Ok(CVal::Int((*v).into())),
         None => fail(span, format!("axis {axis} is out of range: the rank is {}", list.len())),

@@ -2,7 +2,7 @@
 
 use tk_syntax::Span;
 
-use super::{CVal, Evaluator, Res, bug, fail};
+use super::{CVal, EvalResult, Evaluator, bug, fail};
 use crate::hir::{HBlock, HExpr, HPat, HStmt, HStmtKind, LocalId, StaticIter};
 
 /// The way in which code ended.
@@ -15,7 +15,7 @@ pub(super) enum Flow {
 }
 
 impl Evaluator<'_> {
-    pub(super) fn block(&mut self, b: &HBlock) -> Res<Flow> {
+    pub(super) fn block(&mut self, b: &HBlock) -> EvalResult<Flow> {
         for s in &b.stmts {
             match self.stmt(s)? {
                 Flow::Next(_) => {}
@@ -28,7 +28,7 @@ impl Evaluator<'_> {
         }
     }
 
-    fn stmt(&mut self, s: &HStmt) -> Res<Flow> {
+    fn stmt(&mut self, s: &HStmt) -> EvalResult<Flow> {
         self.step(s.span)?;
         let next = Ok(Flow::Next(CVal::Unit));
         match &s.kind {
@@ -81,7 +81,7 @@ impl Evaluator<'_> {
         }
     }
 
-    fn run_for(&mut self, var: LocalId, range: (&HExpr, &HExpr, &HExpr), body: &HBlock) -> Res<Flow> {
+    fn run_for(&mut self, var: LocalId, range: (&HExpr, &HExpr, &HExpr), body: &HBlock) -> EvalResult<Flow> {
         let (mut i, hi, step) = (self.int(range.0)?, self.int(range.1)?, self.int(range.2)?);
         if step == 0 {
             return fail(range.2.span, "the step of this range is 0");
@@ -100,7 +100,7 @@ impl Evaluator<'_> {
     }
 
     /// The values of a compile-time loop, in order.
-    pub(crate) fn static_values(&mut self, iter: &StaticIter) -> Res<Vec<CVal>> {
+    pub(crate) fn static_values(&mut self, iter: &StaticIter) -> EvalResult<Vec<CVal>> {
         match iter {
             StaticIter::List(items) => items.iter().map(|e| self.expr(e)).collect(),
             StaticIter::Range(lo, hi, step) => {
@@ -119,7 +119,7 @@ impl Evaluator<'_> {
         }
     }
 
-    pub(super) fn bind(&mut self, pat: &HPat, value: CVal, span: Span) -> Res<()> {
+    pub(super) fn bind(&mut self, pat: &HPat, value: CVal, span: Span) -> EvalResult<()> {
         match (pat, value) {
             (HPat::Ignore, _) => Ok(()),
             (HPat::Local(id), v) => {
@@ -136,7 +136,7 @@ impl Evaluator<'_> {
         }
     }
 
-    fn assign(&mut self, local: LocalId, path: &[u32], value: CVal, span: Span) -> Res<()> {
+    fn assign(&mut self, local: LocalId, path: &[u32], value: CVal, span: Span) -> EvalResult<()> {
         if path.is_empty() {
             self.locals.insert(local, value);
             return Ok(());

@@ -8,7 +8,7 @@ use tk_ops::DType;
 use tk_syntax::{Diagnostic, Span, codes};
 use tk_tile::Type;
 
-use super::{CVal, Evaluator, FnVal, Res, bug, dtype_fact, fail};
+use super::{CVal, EvalResult, Evaluator, FnVal, bug, dtype_fact, fail};
 use crate::hir::CVarId;
 use crate::poly::{Atom, Poly, PolyFn, eval_fn};
 use crate::types::{CTerm, DTerm, Elem, Shape, Ty};
@@ -40,7 +40,7 @@ pub enum CTy {
 
 impl Evaluator<'_> {
     /// An element type.
-    pub fn dterm(&mut self, d: DTerm, span: Span) -> Res<DType> {
+    pub fn dterm(&mut self, d: DTerm, span: Span) -> EvalResult<DType> {
         let of = |v: CVal| match v {
             CVal::DType(d) => Ok(d),
             other => Err(bug("evaluation", span, format!("an element type has the value {other}"))),
@@ -54,7 +54,7 @@ impl Evaluator<'_> {
     }
 
     /// An integer.
-    pub fn poly(&mut self, p: &Poly, span: Span) -> Res<i128> {
+    pub fn poly(&mut self, p: &Poly, span: Span) -> EvalResult<i128> {
         let overflow = || fail(span, "this extent overflows");
         let mut sum: i128 = 0;
         for (mono, coeff) in p.terms() {
@@ -68,7 +68,7 @@ impl Evaluator<'_> {
         Ok(sum)
     }
 
-    fn atom(&mut self, atom: &Atom, span: Span) -> Res<i128> {
+    fn atom(&mut self, atom: &Atom, span: Span) -> EvalResult<i128> {
         let dims = |v: CVal| match v {
             CVal::Shape(s) => Ok(s),
             other => Err(bug("evaluation", span, format!("extents have the value {other}"))),
@@ -104,7 +104,7 @@ impl Evaluator<'_> {
                 self.poly(&args[taken], span)
             }
             Atom::Fn(f, args) => {
-                let vals = args.iter().map(|p| self.poly(p, span)).collect::<Res<Vec<_>>>()?;
+                let vals = args.iter().map(|p| self.poly(p, span)).collect::<EvalResult<Vec<_>>>()?;
                 apply(*f, &vals, span)
             }
             Atom::Opaque(i) => {
@@ -118,7 +118,7 @@ impl Evaluator<'_> {
     }
 
     /// Extents.
-    pub fn shape(&mut self, s: &Shape, span: Span) -> Res<Vec<i64>> {
+    pub fn shape(&mut self, s: &Shape, span: Span) -> EvalResult<Vec<i64>> {
         match s {
             Shape::Param(id) => match self.cvar(*id, span)? {
                 CVal::Shape(s) => Ok(s),
@@ -135,7 +135,7 @@ impl Evaluator<'_> {
     }
 
     /// A compile-time argument.
-    pub fn cterm(&mut self, c: &CTerm, span: Span) -> Res<CVal> {
+    pub fn cterm(&mut self, c: &CTerm, span: Span) -> EvalResult<CVal> {
         match c {
             CTerm::Int(p) => Ok(CVal::Int(self.poly(p, span)?)),
             CTerm::DType(d) => Ok(CVal::DType(self.dterm(*d, span)?)),
@@ -146,23 +146,23 @@ impl Evaluator<'_> {
     }
 
     /// The compile-time arguments of a call.
-    pub fn cargs(&mut self, cargs: &[(CVarId, CTerm)], span: Span) -> Res<BTreeMap<CVarId, CVal>> {
+    pub fn cargs(&mut self, cargs: &[(CVarId, CTerm)], span: Span) -> EvalResult<BTreeMap<CVarId, CVal>> {
         cargs.iter().map(|(id, c)| Ok((*id, self.cterm(c, span)?))).collect()
     }
 
     /// The elements of a tile or view.
-    pub fn elem(&mut self, e: &Elem, span: Span) -> Res<tk_tile::Elem> {
+    pub fn elem(&mut self, e: &Elem, span: Span) -> EvalResult<tk_tile::ElemType> {
         Ok(match e {
-            Elem::D(d) => tk_tile::Elem::Scalar(self.dterm(*d, span)?),
+            Elem::D(d) => tk_tile::ElemType::Scalar(self.dterm(*d, span)?),
             Elem::Ptr { pointee, mutable } => {
-                tk_tile::Elem::Ptr { pointee: Box::new(self.elem(pointee, span)?), mutable: *mutable }
+                tk_tile::ElemType::Ptr { pointee: Box::new(self.elem(pointee, span)?), mutable: *mutable }
             }
             Elem::Err => return Err(bug("evaluation", span, "a type was left open")),
         })
     }
 
     /// A type.
-    pub fn ty(&mut self, ty: &Ty, span: Span) -> Res<CTy> {
+    pub fn ty(&mut self, ty: &Ty, span: Span) -> EvalResult<CTy> {
         match ty {
             Ty::Unit => Ok(CTy::Unit),
             Ty::Never => Ok(CTy::Never),
@@ -185,7 +185,7 @@ impl Evaluator<'_> {
                 other => Err(bug("evaluation", span, format!("an optional of {other:?}"))),
             },
             Ty::Tuple(items) => {
-                Ok(CTy::Tuple(items.iter().map(|t| self.ty(t, span)).collect::<Res<Vec<_>>>()?))
+                Ok(CTy::Tuple(items.iter().map(|t| self.ty(t, span)).collect::<EvalResult<Vec<_>>>()?))
             }
             Ty::List(item, count) => {
                 let (item, count) = (self.ty(item, span)?, self.poly(count, span)?);
@@ -201,7 +201,7 @@ impl Evaluator<'_> {
                 let bindings = self.bindings.inner(cvars);
                 self.nested(&bindings, BTreeMap::new(), span, |inner| {
                     let fields = strukt.fields.iter().map(|(_, t, _)| inner.ty(t, span));
-                    Ok(CTy::Tuple(fields.collect::<Res<Vec<_>>>()?))
+                    Ok(CTy::Tuple(fields.collect::<EvalResult<Vec<_>>>()?))
                 })
             }
             Ty::Fn(..) | Ty::DType | Ty::ShapeTy | Ty::Str => Ok(CTy::Static),
@@ -210,7 +210,7 @@ impl Evaluator<'_> {
     }
 
     /// The rank of a view of this type.
-    fn rank(&mut self, rank: &crate::poly::Poly, ty: &Ty, span: Span) -> Res<u32> {
+    fn rank(&mut self, rank: &crate::poly::Poly, ty: &Ty, span: Span) -> EvalResult<u32> {
         let n = self.poly(rank, span)?;
         match u32::try_from(n).ok().filter(|n| (1..=MAX_RANK as u32).contains(n)) {
             Some(n) => Ok(n),
@@ -223,7 +223,12 @@ impl Evaluator<'_> {
     }
 
     /// Extents of a tile, checked against the limits of the language; `what` is the type that they come from.
-    pub(crate) fn extents(&mut self, dims: &[i64], what: Option<(&Ty, &Shape)>, span: Span) -> Res<Vec<u32>> {
+    pub(crate) fn extents(
+        &mut self,
+        dims: &[i64],
+        what: Option<(&Ty, &Shape)>,
+        span: Span,
+    ) -> EvalResult<Vec<u32>> {
         let shown = what.map_or(String::new(), |(t, _)| format!(" of `{}`", crate::show::ty(self.hir, t)));
         if dims.len() > MAX_RANK {
             let n = dims.len();
@@ -267,7 +272,7 @@ impl Evaluator<'_> {
     }
 
     /// The function that a compile-time argument stands for.
-    pub(crate) fn function(&mut self, e: &crate::hir::HExpr) -> Res<FnVal> {
+    pub(crate) fn function(&mut self, e: &crate::hir::HExpr) -> EvalResult<FnVal> {
         match self.expr(e)? {
             CVal::Fn(f) => Ok(f),
             other => Err(bug("evaluation", e.span, format!("a function has the value {other}"))),
@@ -276,7 +281,7 @@ impl Evaluator<'_> {
 }
 
 /// An integer function of a polynomial, with a sentence where it has no value.
-fn apply(f: PolyFn, v: &[i128], span: Span) -> Res<i128> {
+fn apply(f: PolyFn, v: &[i128], span: Span) -> EvalResult<i128> {
     if let (PolyFn::Div | PolyFn::Rem | PolyFn::CeilDiv, [_, 0]) = (f, v) {
         return fail(span, "division by zero");
     }

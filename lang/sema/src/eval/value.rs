@@ -33,7 +33,7 @@ pub enum CVal {
     /// A function.
     Fn(FnVal),
     /// The extents and strides of a tensor argument of a launch.
-    View(ViewFacts),
+    View(TensorArg),
     /// No value.
     Unit,
     /// An absent optional.
@@ -43,7 +43,7 @@ pub enum CVal {
 /// A tensor argument of a launch: extents and strides in elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
-pub struct ViewFacts {
+pub struct TensorArg {
     pub shape: Vec<i64>,
     pub strides: Vec<i64>,
 }

@@ -7,8 +7,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use tk_syntax::ast::{
-    Arg, Block, Clause, Expr, ExprKind, File, Fn, Index, Item, ItemKind, Name, Pat, PatKind, Stmt, StmtKind,
-    Struct, Type, TypeKind, Use,
+    Arg, Block, Clause, Expr, ExprKind, File, Fn, Item, ItemKind, Name, Pat, PatKind, Stmt, StmtKind, Struct,
+    Subscript, TypeExpr, TypeKind, Use,
 };
 use tk_syntax::{Span, codes};
 
@@ -307,11 +307,11 @@ impl<'a> Walk<'a> {
         args.iter().for_each(|a| self.expr(&a.value));
     }
 
-    fn items(&mut self, items: &'a [Index]) {
+    fn items(&mut self, items: &'a [Subscript]) {
         for i in items {
             match i {
-                Index::Expr(e) | Index::Named(_, e) => self.expr(e),
-                Index::Slice(a, b, _) => a.iter().chain(b).for_each(|e| self.expr(e)),
+                Subscript::Expr(e) | Subscript::Named(_, e) => self.expr(e),
+                Subscript::Slice(a, b, _) => a.iter().chain(b).for_each(|e| self.expr(e)),
             }
         }
     }
@@ -372,7 +372,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn ty(&mut self, t: &'a Type) {
+    fn ty(&mut self, t: &'a TypeExpr) {
         match &t.kind {
             TypeKind::Path { path, args, .. } => {
                 path.segments.first().into_iter().for_each(|n| self.read(n));

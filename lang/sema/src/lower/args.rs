@@ -6,7 +6,7 @@ use tk_tile::ValueId;
 
 use super::value::Val;
 use super::{Lower, bug};
-use crate::eval::{CVal, FnVal, Res};
+use crate::eval::{CVal, EvalResult, FnVal};
 use crate::hir::{HArg, HExpr};
 
 /// One argument.
@@ -52,12 +52,12 @@ impl Args {
     }
 
     /// The value of a required parameter.
-    pub fn val(&self, name: &str) -> Res<Val> {
+    pub fn val(&self, name: &str) -> EvalResult<Val> {
         self.opt(name).ok_or_else(|| self.missing(name))
     }
 
     /// The values of a list.
-    pub fn list(&self, name: &str) -> Res<Vec<Val>> {
+    pub fn list(&self, name: &str) -> EvalResult<Vec<Val>> {
         match self.get(name) {
             Arg::List(items) => Ok(items.clone()),
             Arg::Val(Val::Tuple(items)) => Ok(items.clone()),
@@ -80,7 +80,7 @@ impl Args {
     }
 
     /// A required compile-time integer.
-    pub fn need_int(&self, name: &str) -> Res<i64> {
+    pub fn need_int(&self, name: &str) -> EvalResult<i64> {
         self.int(name).ok_or_else(|| self.missing(name))
     }
 
@@ -90,7 +90,7 @@ impl Args {
     }
 
     /// A compile-time list of integers.
-    pub fn ints(&self, name: &str) -> Res<Vec<i64>> {
+    pub fn ints(&self, name: &str) -> EvalResult<Vec<i64>> {
         match self.known(name) {
             Some(CVal::Shape(s)) => Ok(s.clone()),
             Some(_) | None => Err(self.missing(name)),
@@ -114,7 +114,7 @@ impl Args {
     }
 
     /// A function.
-    pub fn function(&self, name: &str) -> Res<FnVal> {
+    pub fn function(&self, name: &str) -> EvalResult<FnVal> {
         match self.known(name) {
             Some(CVal::Fn(f)) => Ok(f.clone()),
             Some(_) | None => Err(self.missing(name)),
@@ -126,7 +126,7 @@ impl Args {
     }
 
     /// The axis as a position below `rank`; `None` when it is not given.
-    pub fn axis(&self, name: &str, rank: usize) -> Res<Option<usize>> {
+    pub fn axis(&self, name: &str, rank: usize) -> EvalResult<Option<usize>> {
         match self.int(name) {
             Some(a) => self.axis_at(a, rank).map(Some),
             None => Ok(None),
@@ -135,7 +135,7 @@ impl Args {
 
     /// An axis as a position below `rank`. The checker has counted negative numbers from the end; a negative value of
     /// a compile-time parameter would contradict the types that it found.
-    pub fn axis_at(&self, axis: i64, rank: usize) -> Res<usize> {
+    pub fn axis_at(&self, axis: i64, rank: usize) -> EvalResult<usize> {
         let n = rank as i64;
         if axis < 0 {
             let message = format!(
@@ -158,7 +158,7 @@ impl Args {
 
 impl Lower<'_, '_> {
     /// Lowers the arguments of a builtin, in order.
-    pub(super) fn args(&mut self, row: &'static Row, args: &[HArg], span: Span) -> Res<Args> {
+    pub(super) fn args(&mut self, row: &'static Row, args: &[HArg], span: Span) -> EvalResult<Args> {
         let mut out = vec![];
         for (i, a) in args.iter().enumerate() {
             let kind = row.params.get(i).map(|p| p.kind);
@@ -167,7 +167,7 @@ impl Lower<'_, '_> {
         Ok(Args { row, span, args: out })
     }
 
-    fn arg(&mut self, kind: Option<ParamKind>, a: &HArg, span: Span) -> Res<Arg> {
+    fn arg(&mut self, kind: Option<ParamKind>, a: &HArg, span: Span) -> EvalResult<Arg> {
         let known = kind.is_some_and(|k| match k {
             ParamKind::Shape
             | ParamKind::Axis
@@ -195,11 +195,11 @@ impl Lower<'_, '_> {
             HArg::Expr(e) if known => Arg::Known(self.eval(|ev| ev.expr(e))?),
             HArg::List(items) if known => Arg::Known(CVal::Shape(self.known_ints(items)?)),
             HArg::Expr(e) => Arg::Val(self.expr(e)?),
-            HArg::List(items) => Arg::List(items.iter().map(|e| self.expr(e)).collect::<Res<_>>()?),
+            HArg::List(items) => Arg::List(items.iter().map(|e| self.expr(e)).collect::<EvalResult<_>>()?),
         })
     }
 
-    fn known_ints(&mut self, items: &[HExpr]) -> Res<Vec<i64>> {
+    fn known_ints(&mut self, items: &[HExpr]) -> EvalResult<Vec<i64>> {
         let mut out = vec![];
         for e in items {
             let i = self.eval(|ev| ev.int(e))?;
@@ -209,13 +209,13 @@ impl Lower<'_, '_> {
     }
 
     /// The single value of a required parameter.
-    pub(super) fn operand(&mut self, a: &Args, name: &str) -> Res<ValueId> {
+    pub(super) fn operand(&mut self, a: &Args, name: &str) -> EvalResult<ValueId> {
         let v = a.val(name)?;
         self.one(&v, a.span)
     }
 
     /// The single value of a parameter that may be left out.
-    pub(super) fn opt_operand(&mut self, a: &Args, name: &str) -> Res<Option<ValueId>> {
+    pub(super) fn opt_operand(&mut self, a: &Args, name: &str) -> EvalResult<Option<ValueId>> {
         match a.opt(name) {
             Some(v) => self.one(&v, a.span).map(Some),
             None => Ok(None),
@@ -223,7 +223,7 @@ impl Lower<'_, '_> {
     }
 
     /// The single values of a list.
-    pub(super) fn operands(&mut self, a: &Args, name: &str) -> Res<Vec<ValueId>> {
+    pub(super) fn operands(&mut self, a: &Args, name: &str) -> EvalResult<Vec<ValueId>> {
         let items = a.list(name)?;
         items.iter().map(|v| self.one(v, a.span)).collect()
     }

@@ -6,10 +6,10 @@ use tk_tile::{Attrs, Type, ValueId};
 use super::args::Args;
 use super::value::Val;
 use super::{Lower, bug};
-use crate::eval::{CTy, Res};
+use crate::eval::{CTy, EvalResult};
 
 impl Lower<'_, '_> {
-    pub(super) fn bitcast(&mut self, a: &Args, want: &CTy) -> Res<Val> {
+    pub(super) fn bitcast(&mut self, a: &Args, want: &CTy) -> EvalResult<Val> {
         let x = self.operand(a, "x")?;
         let CTy::One(to) = want else { return Err(bug(a.span, format!("`bitcast` gives {want:?}"))) };
         let (Some(from), Some(d)) = (self.b.type_of(x).dtype(), to.dtype()) else {
@@ -25,7 +25,7 @@ impl Lower<'_, '_> {
     }
 
     /// A float as another float, rounded as `rounding` says. The neighbours of a value differ by one in their codes.
-    pub(super) fn rounded(&mut self, a: &Args, want: &CTy) -> Res<Val> {
+    pub(super) fn rounded(&mut self, a: &Args, want: &CTy) -> EvalResult<Val> {
         use ElementwiseOp::{Abs, Add, And, Gt, Lt, Mul, Select, Sub};
         let x = self.operand(a, "x")?;
         let CTy::One(to) = want else { return Err(bug(a.span, format!("`cast` gives {want:?}"))) };

@@ -4,16 +4,16 @@
 use tk_ops::table::{Accuracy, ParamKind, Row};
 use tk_ops::{ControlOp, CreateOp, DType, ElementwiseOp, Op, RandomOp, Scalar};
 use tk_syntax::{Diagnostic, Span, codes};
-use tk_tile::{Attr, Attrs, Elem, Type, TypeId, ValueId, infer};
+use tk_tile::{Attr, Attrs, ElemType, Type, TypeId, ValueId, infer};
 
 use super::args::{Arg, Args};
 use super::value::Val;
 use super::{Lower, bug};
-use crate::eval::{CTy, CVal, Res};
+use crate::eval::{CTy, CVal, EvalResult};
 use crate::hir::{HArg, HExpr};
 
 impl Lower<'_, '_> {
-    pub(super) fn builtin(&mut self, row: &'static Row, args: &[HArg], e: &HExpr) -> Res<Val> {
+    pub(super) fn builtin(&mut self, row: &'static Row, args: &[HArg], e: &HExpr) -> EvalResult<Val> {
         if matches!(row.name, "static_assert" | "static_print") {
             self.eval(|ev| ev.expr(e))?;
             return Ok(Val::Unit);
@@ -45,7 +45,12 @@ impl Lower<'_, '_> {
     }
 
     /// A builtin as a function value, on values.
-    pub(super) fn builtin_values(&mut self, row: &'static Row, values: Vec<Val>, span: Span) -> Res<Val> {
+    pub(super) fn builtin_values(
+        &mut self,
+        row: &'static Row,
+        values: Vec<Val>,
+        span: Span,
+    ) -> EvalResult<Val> {
         let Op::Elementwise(op) = row.op else {
             return Err(bug(span, format!("`{}` works on no single elements", row.name)));
         };
@@ -60,7 +65,7 @@ impl Lower<'_, '_> {
         if asked && !exact { Attrs::new().with("fast", Attr::Bool(true)) } else { Attrs::new() }
     }
 
-    fn elementwise(&mut self, op: ElementwiseOp, a: &Args, want: Option<&CTy>) -> Res<Val> {
+    fn elementwise(&mut self, op: ElementwiseOp, a: &Args, want: Option<&CTy>) -> EvalResult<Val> {
         let names = a.row.params.iter().filter(|p| {
             matches!(p.kind, ParamKind::Value | ParamKind::Mask | ParamKind::Int | ParamKind::Pointer)
         });
@@ -78,7 +83,7 @@ impl Lower<'_, '_> {
             Some(_) | None => self.common_shape(&xs, a.span)?,
         };
         let xs: Vec<ValueId> =
-            xs.into_iter().map(|x| self.broadcast(x, &shape, a.span)).collect::<Res<_>>()?;
+            xs.into_iter().map(|x| self.broadcast(x, &shape, a.span)).collect::<EvalResult<_>>()?;
         let types: Vec<&Type> = xs.iter().map(|x| self.b.type_of(*x)).collect();
         let ty = match (infer::elementwise(op, &types), want) {
             (Some(t), _) => t,
@@ -89,7 +94,7 @@ impl Lower<'_, '_> {
         Ok(Val::One(self.b.one(Op::Elementwise(op), &xs, attrs, ty)))
     }
 
-    fn pointer_add(&mut self, p: ValueId, offset: ValueId, minus: bool, span: Span) -> Res<ValueId> {
+    fn pointer_add(&mut self, p: ValueId, offset: ValueId, minus: bool, span: Span) -> EvalResult<ValueId> {
         let shape = self.common_shape(&[p, offset], span)?;
         let p = self.broadcast(p, &shape, span)?;
         let mut offset = self.broadcast(offset, &shape, span)?;
@@ -107,7 +112,7 @@ impl Lower<'_, '_> {
     }
 
     /// The shape to which values broadcast.
-    pub(super) fn common_shape(&self, xs: &[ValueId], span: Span) -> Res<Vec<u32>> {
+    pub(super) fn common_shape(&self, xs: &[ValueId], span: Span) -> EvalResult<Vec<u32>> {
         let mut out: Vec<u32> = vec![];
         for x in xs {
             let shape = self.b.type_of(*x).shape().unwrap_or(&[]);
@@ -126,7 +131,7 @@ impl Lower<'_, '_> {
     }
 
     /// A value with this shape. The checker compared the shapes, so a misfit is a compiler bug.
-    pub(super) fn broadcast(&mut self, x: ValueId, shape: &[u32], span: Span) -> Res<ValueId> {
+    pub(super) fn broadcast(&mut self, x: ValueId, shape: &[u32], span: Span) -> EvalResult<ValueId> {
         let from = self.b.type_of(x).shape().unwrap_or(&[]);
         let fits = from.len() == shape.len() && from.iter().zip(shape).all(|(a, b)| a == b || *a == 1);
         if !(from.is_empty() || fits) {
@@ -135,7 +140,7 @@ impl Lower<'_, '_> {
         Ok(self.b.broadcast(x, shape))
     }
 
-    fn create(&mut self, row: &'static Row, args: &[HArg], want: &CTy, span: Span) -> Res<Val> {
+    fn create(&mut self, row: &'static Row, args: &[HArg], want: &CTy, span: Span) -> EvalResult<Val> {
         let CTy::One(ty) = want else { return Err(bug(span, format!("`{}` makes {want:?}", row.name))) };
         let shape = ty.shape().unwrap_or(&[]);
         if row.op == Op::Create(CreateOp::Arange) {
@@ -147,11 +152,11 @@ impl Lower<'_, '_> {
         let value = row.param("value").and_then(|i| args.get(i));
         let Some(HArg::Expr(e)) = value else {
             return match ty.elem() {
-                Elem::Scalar(d) => {
+                ElemType::Scalar(d) => {
                     self.at(span);
                     Ok(Val::One(self.b.constant(Scalar::zero(*d), shape)))
                 }
-                Elem::Ptr { .. } => Err(bug(span, "a tile of pointers has no zero")),
+                ElemType::Ptr { .. } => Err(bug(span, "a tile of pointers has no zero")),
             };
         };
         if let Some(v) = self.welcome(e)? {
@@ -161,14 +166,20 @@ impl Lower<'_, '_> {
         let x = self.value(e)?;
         self.at(span);
         let x = match ty.elem() {
-            Elem::Scalar(d) => self.b.cast(x, *d),
-            Elem::Ptr { .. } => x,
+            ElemType::Scalar(d) => self.b.cast(x, *d),
+            ElemType::Ptr { .. } => x,
         };
         self.broadcast(x, shape, span).map(Val::One)
     }
 
     /// A lookup table as a tile.
-    pub(super) fn table(&mut self, items: &[CVal], d: DType, shape: &[u32], span: Span) -> Res<ValueId> {
+    pub(super) fn table(
+        &mut self,
+        items: &[CVal],
+        d: DType,
+        shape: &[u32],
+        span: Span,
+    ) -> EvalResult<ValueId> {
         let mut flat = vec![];
         flatten_table(items, &mut flat);
         let scalars: Option<Vec<Scalar>> = flat.iter().map(|v| v.to_scalar(d)).collect();
@@ -182,7 +193,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    fn random(&mut self, op: RandomOp, a: &Args, want: &CTy) -> Res<Val> {
+    fn random(&mut self, op: RandomOp, a: &Args, want: &CTy) -> EvalResult<Val> {
         let seed = self.operand(a, "seed")?;
         let seed = self.b.cast(seed, DType::U64);
         let offset = self.operand(a, "offset")?;
@@ -193,7 +204,7 @@ impl Lower<'_, '_> {
         self.unflatten(want, &mut results.into_iter(), a.span)
     }
 
-    fn control(&mut self, op: ControlOp, a: &Args, want: &CTy) -> Res<Val> {
+    fn control(&mut self, op: ControlOp, a: &Args, want: &CTy) -> EvalResult<Val> {
         let op_ = Op::Control(op);
         match op {
             ControlOp::ProgramId | ControlOp::NumPrograms => {
@@ -264,7 +275,7 @@ impl Lower<'_, '_> {
     }
 
     /// Each value has the shape of the results.
-    fn inline_asm(&mut self, a: &Args, want: &CTy) -> Res<Val> {
+    fn inline_asm(&mut self, a: &Args, want: &CTy) -> EvalResult<Val> {
         let parts = match want {
             CTy::Tuple(parts) => parts.as_slice(),
             one => std::slice::from_ref(one),
@@ -282,7 +293,7 @@ impl Lower<'_, '_> {
         let shape = first.shape().unwrap_or(&[]).to_vec();
         let xs = self.operands(a, "values")?;
         let xs: Vec<ValueId> =
-            xs.into_iter().map(|x| self.broadcast(x, &shape, a.span)).collect::<Res<_>>()?;
+            xs.into_iter().map(|x| self.broadcast(x, &shape, a.span)).collect::<EvalResult<_>>()?;
         let text = |name: &str| Attr::Str(a.text(name).unwrap_or_default().to_string());
         let mut attrs = Attrs::new().with("code", text("text")).with("constraints", text("constraints"));
         if pack > 1 {
@@ -298,7 +309,7 @@ impl Lower<'_, '_> {
     }
 
     /// The message is the text with `{}` in place of values.
-    fn print(&mut self, a: &Args) -> Res<Val> {
+    fn print(&mut self, a: &Args) -> EvalResult<Val> {
         let mut operands = vec![];
         let mut words = vec![];
         for v in a.list("values")? {
@@ -313,12 +324,12 @@ impl Lower<'_, '_> {
     }
 
     /// The text for a value in the message of a `print`; a value that is known at run time only becomes an operand.
-    fn printed(&mut self, v: &Val, operands: &mut Vec<ValueId>, span: Span) -> Res<String> {
+    fn printed(&mut self, v: &Val, operands: &mut Vec<ValueId>, span: Span) -> EvalResult<String> {
         Ok(match v {
             Val::Static(v) => escaped(&v.to_string()),
             Val::Tuple(parts) => {
                 let parts = parts.iter().map(|p| self.printed(p, operands, span));
-                format!("({})", parts.collect::<Res<Vec<_>>>()?.join(", "))
+                format!("({})", parts.collect::<EvalResult<Vec<_>>>()?.join(", "))
             }
             Val::Opt(None) => "none".to_string(),
             Val::Unit => "()".to_string(),
@@ -330,7 +341,7 @@ impl Lower<'_, '_> {
     }
 
     /// A scalar function for each element; on scalars, a call.
-    fn map(&mut self, a: &Args, want: &CTy) -> Res<Val> {
+    fn map(&mut self, a: &Args, want: &CTy) -> EvalResult<Val> {
         let f = a.function("f")?;
         let xs = match a.get("x") {
             Arg::Default => vec![],
@@ -341,7 +352,7 @@ impl Lower<'_, '_> {
             return self.apply(&f, xs.into_iter().map(Val::One).collect(), a.span);
         }
         let xs: Vec<ValueId> =
-            xs.into_iter().map(|x| self.broadcast(x, &shape, a.span)).collect::<Res<_>>()?;
+            xs.into_iter().map(|x| self.broadcast(x, &shape, a.span)).collect::<EvalResult<_>>()?;
         let scalars: Vec<TypeId> = xs.iter().map(|x| self.element_type(*x)).collect();
         let args = self.enter(a.span, &scalars)?;
         let v = self.apply(&f, args.into_iter().map(Val::One).collect(), a.span)?;

@@ -10,7 +10,7 @@ use super::flow::{K, Mode};
 use super::queue::Parts;
 use super::value::{Env, Val};
 use super::{Frame, Lower, bug};
-use crate::eval::{CTy, CVal, Evaluator, FnVal, Lambda, Res};
+use crate::eval::{CTy, CVal, EvalResult, Evaluator, FnVal, Lambda};
 use crate::hir::{CVarId, FnId, FnKind, HFn, Hir};
 use crate::types::Ty;
 
@@ -19,7 +19,7 @@ const MAX_INLINING: usize = 32;
 
 impl Lower<'_, '_> {
     /// Adds the parameters of a function and puts them into the environment.
-    pub(super) fn parameters(&mut self, f: &HFn, parts: &Parts) -> Res<()> {
+    pub(super) fn parameters(&mut self, f: &HFn, parts: &Parts) -> EvalResult<()> {
         // Where each parameter begins that is there.
         let mut starts = BTreeMap::new();
         for p in &f.params {
@@ -66,7 +66,7 @@ impl Lower<'_, '_> {
 
     /// Requirements over compile-time values hold or are reported. Those of a kernel over run-time values are the
     /// launcher's.
-    pub(super) fn check_requirements(&mut self, f: &HFn) -> Res<()> {
+    pub(super) fn check_requirements(&mut self, f: &HFn) -> EvalResult<()> {
         for r in &f.contract.require {
             if !r.compile_time {
                 if f.kind == FnKind::Kernel {
@@ -105,7 +105,7 @@ impl Lower<'_, '_> {
         cvars: BTreeMap<CVarId, CVal>,
         args: Vec<Val>,
         span: Span,
-    ) -> Res<Val> {
+    ) -> EvalResult<Val> {
         let hir: &Hir = self.q.hir;
         let f = hir.func(id);
         if f.broken {
@@ -152,7 +152,7 @@ impl Lower<'_, '_> {
     }
 
     /// Calls a function value.
-    pub(super) fn apply(&mut self, f: &FnVal, args: Vec<Val>, span: Span) -> Res<Val> {
+    pub(super) fn apply(&mut self, f: &FnVal, args: Vec<Val>, span: Span) -> EvalResult<Val> {
         match f {
             FnVal::Fn { id, cvars, .. } => self.call(*id, cvars.clone(), args, span),
             FnVal::Builtin(row) => self.builtin_values(row, args, span),
@@ -167,7 +167,7 @@ impl Lower<'_, '_> {
     }
 
     /// Puts the body of a lambda here, with an environment of its own.
-    fn inline(&mut self, l: &Lambda, args: Vec<Val>, span: Span) -> Res<Val> {
+    fn inline(&mut self, l: &Lambda, args: Vec<Val>, span: Span) -> EvalResult<Val> {
         if self.inlining >= MAX_INLINING {
             let message = format!("more than {MAX_INLINING} function values call each other here");
             return Err(Box::new(Diagnostic::error(codes::LOWERING_LIMIT, span, message, "")));

@@ -7,7 +7,7 @@ use tk_tile::{Attrs, Type, ValueId, infer};
 use super::flow::{K, Mode};
 use super::value::Val;
 use super::{Lower, bug};
-use crate::eval::{CTy, CVal, Res};
+use crate::eval::{CTy, CVal, EvalResult};
 use crate::hir::{HExpr, HKind, LocalId};
 use crate::types::Ty;
 
@@ -16,7 +16,7 @@ const WELCOME: u64 = 1000;
 
 impl Lower<'_, '_> {
     /// Lowers an expression.
-    pub(super) fn expr(&mut self, e: &HExpr) -> Res<Val> {
+    pub(super) fn expr(&mut self, e: &HExpr) -> EvalResult<Val> {
         if let Some(v) = self.folded(e)? {
             return Ok(v);
         }
@@ -27,7 +27,7 @@ impl Lower<'_, '_> {
             HKind::Unit => Val::Unit,
             HKind::Local(id) => self.local(*id, span)?,
             HKind::Tuple(items) | HKind::Struct(items) => {
-                Val::Tuple(items.iter().map(|i| self.expr(i)).collect::<Res<_>>()?)
+                Val::Tuple(items.iter().map(|i| self.expr(i)).collect::<EvalResult<_>>()?)
             }
             HKind::Field(base, i) => self.field(base, *i, e)?,
             HKind::Builtin(row, args) => self.builtin(row, args, e)?,
@@ -54,12 +54,12 @@ impl Lower<'_, '_> {
             HKind::Entry(list, at) => self.entry(list, at, span)?,
             HKind::Call { callee, cargs, args } => {
                 let cvars = self.eval(|ev| ev.cargs(cargs, span))?;
-                let args = args.iter().map(|a| self.expr(a)).collect::<Res<Vec<_>>>()?;
+                let args = args.iter().map(|a| self.expr(a)).collect::<EvalResult<Vec<_>>>()?;
                 self.call(*callee, cvars, args, span)?
             }
             HKind::CallValue { callee, args } => {
                 let f = self.eval(|ev| ev.function(callee))?;
-                let args = args.iter().map(|a| self.expr(a)).collect::<Res<Vec<_>>>()?;
+                let args = args.iter().map(|a| self.expr(a)).collect::<EvalResult<Vec<_>>>()?;
                 self.apply(&f, args, span)?
             }
             HKind::Launch { kernel, cargs, args } => self.launch(*kernel, cargs, args, span)?,
@@ -92,7 +92,7 @@ impl Lower<'_, '_> {
     }
 
     /// The value of a single number or compile-time value that is known although its kind does not show it.
-    fn folded(&mut self, e: &HExpr) -> Res<Option<Val>> {
+    fn folded(&mut self, e: &HExpr) -> EvalResult<Option<Val>> {
         let single = match &e.ty {
             Ty::Tile { elem: crate::types::Elem::D(_), shape } => shape.is_scalar(),
             Ty::Fn(..) | Ty::DType | Ty::ShapeTy | Ty::Str => true,
@@ -112,7 +112,7 @@ impl Lower<'_, '_> {
     }
 
     /// A compile-time value as constants of the type of its expression.
-    fn known(&mut self, v: &CVal, e: &HExpr) -> Res<Val> {
+    fn known(&mut self, v: &CVal, e: &HExpr) -> EvalResult<Val> {
         let ty = self.ty(&e.ty, e.span)?;
         self.at(e.span);
         self.constant(v, &ty, e.span)
@@ -120,7 +120,7 @@ impl Lower<'_, '_> {
 
     /// The compile-time value of an expression that was not requested: what overflows, or takes too long, does so at
     /// run time.
-    pub(super) fn welcome(&mut self, e: &HExpr) -> Res<Option<CVal>> {
+    pub(super) fn welcome(&mut self, e: &HExpr) -> EvalResult<Option<CVal>> {
         if !e.konst {
             return Ok(None);
         }
@@ -131,13 +131,13 @@ impl Lower<'_, '_> {
     }
 
     /// Lowers an expression that is one tile or view.
-    pub(super) fn value(&mut self, e: &HExpr) -> Res<ValueId> {
+    pub(super) fn value(&mut self, e: &HExpr) -> EvalResult<ValueId> {
         let v = self.expr(e)?;
         self.one(&v, e.span)
     }
 
     /// Lowers an expression that is a single number or bool.
-    pub(super) fn scalar(&mut self, e: &HExpr) -> Res<ValueId> {
+    pub(super) fn scalar(&mut self, e: &HExpr) -> EvalResult<ValueId> {
         let v = self.value(e)?;
         let ty = self.b.type_of(v);
         if ty.shape() != Some(&[]) {
@@ -146,7 +146,7 @@ impl Lower<'_, '_> {
         Ok(v)
     }
 
-    fn local(&mut self, id: LocalId, span: Span) -> Res<Val> {
+    fn local(&mut self, id: LocalId, span: Span) -> EvalResult<Val> {
         match self.frame.env.get(&id) {
             Some(Val::Unset | Val::Never) => Err(bug(span, "a variable is read before it is assigned")),
             Some(v) => Ok(v.clone()),
@@ -155,7 +155,7 @@ impl Lower<'_, '_> {
     }
 
     /// An entry of a list at a position that is known here.
-    fn entry(&mut self, list: &HExpr, at: &HExpr, span: Span) -> Res<Val> {
+    fn entry(&mut self, list: &HExpr, at: &HExpr, span: Span) -> EvalResult<Val> {
         let at = self.eval(|ev| ev.int(at))?;
         match self.expr(list)? {
             Val::Tuple(items) => match usize::try_from(at).ok().and_then(|i| items.get(i)) {
@@ -166,7 +166,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    fn field(&mut self, base: &HExpr, i: u32, e: &HExpr) -> Res<Val> {
+    fn field(&mut self, base: &HExpr, i: u32, e: &HExpr) -> EvalResult<Val> {
         match self.expr(base)? {
             Val::Tuple(items) => match items.into_iter().nth(i as usize) {
                 Some(v) => Ok(v),
@@ -183,7 +183,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    fn short_circuit(&mut self, or: bool, lhs: &HExpr, rhs: &HExpr, span: Span) -> Res<Val> {
+    fn short_circuit(&mut self, or: bool, lhs: &HExpr, rhs: &HExpr, span: Span) -> EvalResult<Val> {
         if let Some(CVal::Bool(first)) = self.welcome(lhs)? {
             return if first == or { Ok(Val::One(self.const_bool(or))) } else { self.expr(rhs) };
         }
@@ -201,7 +201,7 @@ impl Lower<'_, '_> {
     }
 
     /// A conversion to the element type of `ty`; pointers and views only lose the right to be stored through.
-    fn cast(&mut self, v: Val, ty: &Ty, span: Span) -> Res<Val> {
+    fn cast(&mut self, v: Val, ty: &Ty, span: Span) -> EvalResult<Val> {
         let to = match self.ty(ty, span)? {
             CTy::One(t) => t,
             CTy::Option(_) | CTy::Absent | CTy::Unit | CTy::Never | CTy::Static => return Ok(v),
@@ -209,7 +209,7 @@ impl Lower<'_, '_> {
                 return match (v, ty) {
                     (Val::Tuple(vals), Ty::Tuple(tys)) if vals.len() == tys.len() => {
                         let items = vals.into_iter().zip(tys).map(|(v, t)| self.cast(v, t, span));
-                        Ok(Val::Tuple(items.collect::<Res<_>>()?))
+                        Ok(Val::Tuple(items.collect::<EvalResult<_>>()?))
                     }
                     (v, _) => Ok(v),
                 };

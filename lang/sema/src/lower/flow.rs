@@ -20,7 +20,7 @@ use tk_tile::{Attrs, BlockId, Inst, ValueId};
 
 use super::value::{Env, Merged, Slots, Val};
 use super::{Lower, bug};
-use crate::eval::{CVal, Res};
+use crate::eval::{CVal, EvalResult};
 use crate::hir::{CVarId, HBlock, HExpr, HKind, HPat, HStmt, HStmtKind, LocalId};
 
 /// Pseudo variable: whether the function has returned. Pseudo variables live in the environment, so that they are
@@ -113,18 +113,18 @@ pub(super) enum Exit {
 
 impl Lower<'_, '_> {
     /// Lowers a block and the code after it.
-    pub(super) fn block_k(&mut self, b: &HBlock, k: &K<'_>, mode: Mode) -> Res<Val> {
+    pub(super) fn block_k(&mut self, b: &HBlock, k: &K<'_>, mode: Mode) -> EvalResult<Val> {
         self.stmts(&b.stmts, b.tail.as_deref(), k, mode)
     }
 
-    fn arm_k(&mut self, b: Option<&HBlock>, k: &K<'_>, mode: Mode) -> Res<Val> {
+    fn arm_k(&mut self, b: Option<&HBlock>, k: &K<'_>, mode: Mode) -> EvalResult<Val> {
         match b {
             Some(b) => self.block_k(b, k, mode),
             None => self.go(Val::Unit, k, mode),
         }
     }
 
-    fn stmts(&mut self, stmts: &[HStmt], tail: Option<&HExpr>, k: &K<'_>, mode: Mode) -> Res<Val> {
+    fn stmts(&mut self, stmts: &[HStmt], tail: Option<&HExpr>, k: &K<'_>, mode: Mode) -> EvalResult<Val> {
         let mut rest = stmts;
         while let Some((s, after)) = rest.split_first() {
             rest = after;
@@ -187,7 +187,7 @@ impl Lower<'_, '_> {
     }
 
     /// Hands a value to a continuation.
-    pub(super) fn go(&mut self, v: Val, k: &K<'_>, mode: Mode) -> Res<Val> {
+    pub(super) fn go(&mut self, v: Val, k: &K<'_>, mode: Mode) -> EvalResult<Val> {
         match k {
             K::End if mode == Mode::Loop => Ok(Val::Unit),
             K::End => Ok(v),
@@ -201,7 +201,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    fn consume(&mut self, to: Use<'_>, v: Val, span: Span) -> Res<()> {
+    fn consume(&mut self, to: Use<'_>, v: Val, span: Span) -> EvalResult<()> {
         match to {
             Use::Let(pat) => self.bind(pat, v, span),
             Use::Assign(local, path) => self.assign(local, path, v, span),
@@ -210,7 +210,7 @@ impl Lower<'_, '_> {
     }
 
     /// Lowers an expression and the code after it.
-    pub(super) fn expr_k(&mut self, e: &HExpr, k: &K<'_>, mode: Mode) -> Res<Val> {
+    pub(super) fn expr_k(&mut self, e: &HExpr, k: &K<'_>, mode: Mode) -> EvalResult<Val> {
         match &e.kind {
             HKind::If { cond, then, els } => self.if_k(cond, then, els.as_deref(), (k, mode), e.span),
             HKind::IfLet { opt, bind, then, els } => match self.expr(opt)? {
@@ -239,7 +239,7 @@ impl Lower<'_, '_> {
         els: Option<&HBlock>,
         (k, mode): (&K<'_>, Mode),
         span: Span,
-    ) -> Res<Val> {
+    ) -> EvalResult<Val> {
         if cond.konst {
             let taken = if self.eval(|ev| ev.condition(cond))? { Some(then) } else { els };
             return self.arm_k(taken, k, mode);
@@ -268,7 +268,7 @@ impl Lower<'_, '_> {
     }
 
     /// Goes on after code that may have left, guarded by the flags.
-    fn resume(&mut self, v: Val, k: &K<'_>, mode: Mode, span: Span) -> Res<Val> {
+    fn resume(&mut self, v: Val, k: &K<'_>, mode: Mode, span: Span) -> EvalResult<Val> {
         match self.exit() {
             Exit::No => self.go(v, k, mode),
             Exit::Yes => Ok(self.exited(mode)),
@@ -312,7 +312,7 @@ impl Lower<'_, '_> {
         self.exited(mode)
     }
 
-    fn set_flag(&mut self, flag: LocalId, span: Span) -> Res<Val> {
+    fn set_flag(&mut self, flag: LocalId, span: Span) -> EvalResult<Val> {
         if self.frame.loops.is_empty() {
             return Err(bug(span, "a loop exit outside of a loop"));
         }
@@ -362,7 +362,7 @@ impl Lower<'_, '_> {
     }
 
     /// Code in the middle of an expression cannot leave: the surrounding expression would be half evaluated.
-    pub(super) fn no_exit(&self, span: Span) -> Res<()> {
+    pub(super) fn no_exit(&self, span: Span) -> EvalResult<()> {
         match self.exit() {
             Exit::No => Ok(()),
             Exit::Yes | Exit::If(_) => Err(bug(span, "this leaves from the middle of an expression")),
@@ -387,11 +387,11 @@ impl Lower<'_, '_> {
     pub(super) fn branch(
         &mut self,
         c: ValueId,
-        then: impl FnOnce(&mut Self) -> Res<Val>,
-        els: impl FnOnce(&mut Self) -> Res<Val>,
+        then: impl FnOnce(&mut Self) -> EvalResult<Val>,
+        els: impl FnOnce(&mut Self) -> EvalResult<Val>,
         mode: Mode,
         span: Span,
-    ) -> Res<Val> {
+    ) -> EvalResult<Val> {
         // The code after a place in a compile-time loop gives its variable other values.
         let (outer, cvars) = (self.frame.env.clone(), self.frame.bindings.cvars.clone());
         self.enter(span, &[])?;
@@ -432,7 +432,7 @@ impl Lower<'_, '_> {
         slots: &mut Slots,
         mode: Mode,
         span: Span,
-    ) -> Res<Vec<(LocalId, Merged)>> {
+    ) -> EvalResult<Vec<(LocalId, Merged)>> {
         let flags = || left.keys().chain(right.keys()).filter(|id| is_flag(**id)).copied();
         let ids: std::collections::BTreeSet<LocalId> = match (mode, self.frame.loops.last()) {
             (Mode::Fn, _) => Default::default(),
@@ -472,7 +472,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    pub(super) fn bind(&mut self, pat: &HPat, v: Val, span: Span) -> Res<()> {
+    pub(super) fn bind(&mut self, pat: &HPat, v: Val, span: Span) -> EvalResult<()> {
         match (pat, v) {
             (HPat::Ignore, _) => Ok(()),
             (HPat::Local(id), v) => {
@@ -488,7 +488,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    fn assign(&mut self, local: LocalId, path: &[u32], value: Val, span: Span) -> Res<()> {
+    fn assign(&mut self, local: LocalId, path: &[u32], value: Val, span: Span) -> EvalResult<()> {
         let mut place = self.frame.env.entry(local).or_insert(Val::Unset);
         for i in path {
             let part = match place {

@@ -7,11 +7,11 @@ use super::Lower;
 use super::args::Args;
 use super::bug;
 use super::value::Val;
-use crate::eval::{CTy, FnVal, Res};
+use crate::eval::{CTy, EvalResult, FnVal};
 use tk_syntax::{Diagnostic, Span, codes};
 
 impl Lower<'_, '_> {
-    pub(super) fn reduce(&mut self, op: ReduceOp, a: &Args, want: &CTy) -> Res<Val> {
+    pub(super) fn reduce(&mut self, op: ReduceOp, a: &Args, want: &CTy) -> EvalResult<Val> {
         let x = a.val("x")?;
         let mut xs = vec![];
         x.flatten(&mut xs);
@@ -61,7 +61,7 @@ impl Lower<'_, '_> {
     }
 
     /// `max` or `min` with `return_indices`: the element, and the position that `argmax` or `argmin` gives.
-    pub(super) fn with_position(&mut self, op: ReduceOp, a: &Args, want: &CTy) -> Res<Val> {
+    pub(super) fn with_position(&mut self, op: ReduceOp, a: &Args, want: &CTy) -> EvalResult<Val> {
         let position = match op {
             ReduceOp::Max => ReduceOp::ArgMax,
             ReduceOp::Min => ReduceOp::ArgMin,
@@ -81,7 +81,7 @@ impl Lower<'_, '_> {
     }
 
     /// `softmax(x, axis)` in the type in which sums of `x` are kept.
-    pub(super) fn softmax(&mut self, a: &Args, want: &CTy) -> Res<Val> {
+    pub(super) fn softmax(&mut self, a: &Args, want: &CTy) -> EvalResult<Val> {
         let x = self.operand(a, "x")?;
         let ty = self.b.type_of(x).clone();
         let shape = ty.shape().unwrap_or_default().to_vec();
@@ -118,7 +118,7 @@ impl Lower<'_, '_> {
     }
 
     /// The block `combine(a.., b..)` of a user function over values of the structure of `x`.
-    fn combine(&mut self, f: &FnVal, x: &Val, xs: &[ValueId], span: Span) -> Res<tk_tile::BlockId> {
+    fn combine(&mut self, f: &FnVal, x: &Val, xs: &[ValueId], span: Span) -> EvalResult<tk_tile::BlockId> {
         let one: Vec<TypeId> = xs.iter().map(|x| self.element_type(*x)).collect();
         let both: Vec<TypeId> = one.iter().chain(&one).copied().collect();
         let mut args = self.enter(span, &both)?.into_iter();
@@ -134,7 +134,7 @@ impl Lower<'_, '_> {
         Ok(self.leave())
     }
 
-    pub(super) fn scan(&mut self, op: ScanOp, a: &Args, want: &CTy) -> Res<Val> {
+    pub(super) fn scan(&mut self, op: ScanOp, a: &Args, want: &CTy) -> EvalResult<Val> {
         match op {
             ScanOp::CumSum | ScanOp::CumProd | ScanOp::Custom => self.running(op, a),
             ScanOp::Sort => self.sort(a, want),
@@ -154,8 +154,10 @@ impl Lower<'_, '_> {
                     xs.push(m);
                 }
                 let shape = self.common_shape(&xs, a.span)?;
-                let xs =
-                    xs.into_iter().map(|x| self.broadcast(x, &shape, a.span)).collect::<Res<Vec<_>>>()?;
+                let xs = xs
+                    .into_iter()
+                    .map(|x| self.broadcast(x, &shape, a.span))
+                    .collect::<EvalResult<Vec<_>>>()?;
                 let attrs = Attrs::new().with("bins", Attr::Int(a.need_int("bins")?));
                 self.several(op, &xs, attrs, want, a.span)
             }
@@ -179,7 +181,14 @@ impl Lower<'_, '_> {
         }
     }
 
-    fn several(&mut self, op: ScanOp, xs: &[ValueId], attrs: Attrs, want: &CTy, span: Span) -> Res<Val> {
+    fn several(
+        &mut self,
+        op: ScanOp,
+        xs: &[ValueId],
+        attrs: Attrs,
+        want: &CTy,
+        span: Span,
+    ) -> EvalResult<Val> {
         let mut types = vec![];
         Self::flat_types(want, &mut types);
         let types: Vec<TypeId> = types.into_iter().map(|t| self.b.ty(t)).collect();
@@ -187,13 +196,13 @@ impl Lower<'_, '_> {
         self.unflatten(want, &mut results.into_iter(), span)
     }
 
-    fn running(&mut self, op: ScanOp, a: &Args) -> Res<Val> {
+    fn running(&mut self, op: ScanOp, a: &Args) -> EvalResult<Val> {
         let x = a.val("x")?;
         let mut xs = vec![];
         x.flatten(&mut xs);
         let shape = self.common_shape(&xs, a.span)?;
         let xs: Vec<ValueId> =
-            xs.into_iter().map(|x| self.broadcast(x, &shape, a.span)).collect::<Res<_>>()?;
+            xs.into_iter().map(|x| self.broadcast(x, &shape, a.span)).collect::<EvalResult<_>>()?;
         let Some(first) = xs.first().map(|x| self.b.type_of(*x).clone()) else {
             return Err(bug(a.span, "a scan of nothing"));
         };
@@ -213,7 +222,7 @@ impl Lower<'_, '_> {
     }
 
     /// The last axis unless another is given; with values, a pair.
-    fn sort(&mut self, a: &Args, want: &CTy) -> Res<Val> {
+    fn sort(&mut self, a: &Args, want: &CTy) -> EvalResult<Val> {
         let mut xs = vec![self.operand(a, "keys")?];
         xs.extend(self.opt_operand(a, "values")?);
         let shape = self.common_shape(&xs, a.span)?;

@@ -22,7 +22,7 @@ use super::size::Unrolled;
 use super::value::Val;
 use super::{LoopCx, Lower, bug};
 use crate::contract::below_least;
-use crate::eval::{CVal, Res};
+use crate::eval::{CVal, EvalResult};
 use crate::hir::{HBlock, HExpr, HStmt, HStmtKind, LocalId};
 
 /// Iterations that all compile-time loops of a program may have together. The largest kernel seen unrolls 256; more
@@ -46,7 +46,7 @@ struct Leaves {
 }
 
 impl Lower<'_, '_> {
-    pub(super) fn loop_stmt(&mut self, s: &HStmt) -> Res<()> {
+    pub(super) fn loop_stmt(&mut self, s: &HStmt) -> EvalResult<()> {
         match &s.kind {
             HStmtKind::For { var, lo, hi, step, options, body } => {
                 let (l, h, st) = (self.scalar(lo)?, self.scalar(hi)?, self.scalar(step)?);
@@ -73,7 +73,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    fn loop_options(&mut self, options: &[(&'static str, HExpr)]) -> Res<Attrs> {
+    fn loop_options(&mut self, options: &[(&'static str, HExpr)]) -> EvalResult<Attrs> {
         let mut attrs = Attrs::new();
         for (name, e) in options {
             match self.eval(|ev| ev.expr(e))? {
@@ -90,7 +90,7 @@ impl Lower<'_, '_> {
     }
 
     /// The values that a loop carries if its code assigns these variables.
-    fn carried(&mut self, assigned: &BTreeSet<LocalId>, span: Span) -> Res<Carried> {
+    fn carried(&mut self, assigned: &BTreeSet<LocalId>, span: Span) -> EvalResult<Carried> {
         let mut out = Carried { vars: vec![], init: vec![], types: vec![] };
         for id in assigned {
             let Some(v) = self.frame.env.get(id).cloned() else { continue };
@@ -134,7 +134,7 @@ impl Lower<'_, '_> {
     }
 
     /// The values of carried variables at the end of an iteration.
-    fn carried_now(&mut self, carried: &Carried, span: Span) -> Res<Vec<ValueId>> {
+    fn carried_now(&mut self, carried: &Carried, span: Span) -> EvalResult<Vec<ValueId>> {
         let mut out = vec![];
         for (id, before) in &carried.vars {
             let now = self.frame.env.get(id).cloned().unwrap_or(Val::Unset);
@@ -158,7 +158,14 @@ impl Lower<'_, '_> {
         self.frame.loops.push(LoopCx { live });
     }
 
-    fn counted(&mut self, var: LocalId, r: &Range, attrs: Attrs, body: &HBlock, span: Span) -> Res<()> {
+    fn counted(
+        &mut self,
+        var: LocalId,
+        r: &Range,
+        attrs: Attrs,
+        body: &HBlock,
+        span: Span,
+    ) -> EvalResult<()> {
         let mut assigned = BTreeSet::new();
         self.assigned(body, &mut assigned);
         let carried = self.carried(&assigned, span)?;
@@ -186,7 +193,14 @@ impl Lower<'_, '_> {
         Ok(())
     }
 
-    fn for_as_while(&mut self, var: LocalId, r: &Range, body: &HBlock, exits: Exits, span: Span) -> Res<()> {
+    fn for_as_while(
+        &mut self,
+        var: LocalId,
+        r: &Range,
+        body: &HBlock,
+        exits: Exits,
+        span: Span,
+    ) -> EvalResult<()> {
         let mut assigned = BTreeSet::new();
         self.assigned(body, &mut assigned);
         let carried = self.carried(&assigned, span)?;
@@ -235,7 +249,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    fn while_loop(&mut self, cond: &HExpr, body: &HBlock, span: Span) -> Res<()> {
+    fn while_loop(&mut self, cond: &HExpr, body: &HBlock, span: Span) -> EvalResult<()> {
         if cond.konst && !self.eval(|ev| ev.condition(cond))? {
             return Ok(());
         }
@@ -273,10 +287,10 @@ impl Lower<'_, '_> {
     fn looped(
         &mut self,
         state: &State<'_>,
-        head: impl FnOnce(&mut Self, Option<ValueId>, Option<ValueId>) -> Res<ValueId>,
+        head: impl FnOnce(&mut Self, Option<ValueId>, Option<ValueId>) -> EvalResult<ValueId>,
         body: &HBlock,
         span: Span,
-    ) -> Res<()> {
+    ) -> EvalResult<()> {
         let (init, types) = self.initial(state)?;
         let outer = self.frame.env.clone();
 
@@ -322,7 +336,7 @@ impl Lower<'_, '_> {
     }
 
     /// The state of a loop before its first iteration.
-    fn initial(&mut self, state: &State<'_>) -> Res<(Vec<ValueId>, Vec<TypeId>)> {
+    fn initial(&mut self, state: &State<'_>) -> EvalResult<(Vec<ValueId>, Vec<TypeId>)> {
         let (mut init, mut types) = (vec![], vec![]);
         if let Some((_, r)) = state.var {
             init.push(r.lo);
@@ -358,7 +372,7 @@ impl Lower<'_, '_> {
     }
 
     /// The state after an iteration.
-    fn next_state(&mut self, state: &State<'_>, now: &Opened, span: Span) -> Res<Vec<ValueId>> {
+    fn next_state(&mut self, state: &State<'_>, now: &Opened, span: Span) -> EvalResult<Vec<ValueId>> {
         self.at(span);
         let mut out = vec![];
         let mut wrapped = None;
@@ -406,7 +420,7 @@ impl Lower<'_, '_> {
 
     /// Lowers the remaining iterations of a compile-time loop, then the code after it. An iteration that may return
     /// has the next ones as its continuation.
-    pub(super) fn unroll(&mut self, u: &Unroll<'_>, next: &K<'_>, mode: Mode) -> Res<Val> {
+    pub(super) fn unroll(&mut self, u: &Unroll<'_>, next: &K<'_>, mode: Mode) -> EvalResult<Val> {
         let first = self.b.func.insts.len();
         let value = self.iterations(u, next, mode)?;
         let insts = first..self.b.func.insts.len();
@@ -416,7 +430,7 @@ impl Lower<'_, '_> {
     }
 
     /// The same without a record of the loop: where the rest of its iterations follows one that may return.
-    pub(super) fn iterations(&mut self, u: &Unroll<'_>, next: &K<'_>, mode: Mode) -> Res<Val> {
+    pub(super) fn iterations(&mut self, u: &Unroll<'_>, next: &K<'_>, mode: Mode) -> EvalResult<Val> {
         let mut rest = u.values;
         while let Some((v, after)) = rest.split_first() {
             rest = after;

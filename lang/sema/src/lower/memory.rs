@@ -2,16 +2,16 @@
 
 use tk_ops::{AtomicOp, DType, MemoryOp, Op, Scalar};
 use tk_syntax::Span;
-use tk_tile::{Attr, Attrs, Elem, Type, ValueId};
+use tk_tile::{Attr, Attrs, ElemType, Type, ValueId};
 
 use super::args::Args;
 use super::value::Val;
 use super::{Lower, bug};
-use crate::eval::{CTy, Res};
+use crate::eval::{CTy, EvalResult};
 use crate::hir::{HExpr, HSlice};
 
 impl Lower<'_, '_> {
-    pub(super) fn memory(&mut self, op: MemoryOp, a: &Args, want: &CTy) -> Res<Val> {
+    pub(super) fn memory(&mut self, op: MemoryOp, a: &Args, want: &CTy) -> EvalResult<Val> {
         match op {
             MemoryOp::Load | MemoryOp::Store | MemoryOp::Prefetch => self.pointer_access(op, a),
             MemoryOp::View => self.make_view(a, want),
@@ -42,14 +42,14 @@ impl Lower<'_, '_> {
         attrs
     }
 
-    fn pointee(&self, p: ValueId, span: Span) -> Res<Elem> {
+    fn pointee(&self, p: ValueId, span: Span) -> EvalResult<ElemType> {
         match self.b.type_of(p).elem() {
-            Elem::Ptr { pointee, .. } => Ok((**pointee).clone()),
-            Elem::Scalar(d) => Err(bug(span, format!("`{d}` is no pointer"))),
+            ElemType::Ptr { pointee, .. } => Ok((**pointee).clone()),
+            ElemType::Scalar(d) => Err(bug(span, format!("`{d}` is no pointer"))),
         }
     }
 
-    fn pointer_access(&mut self, op: MemoryOp, a: &Args) -> Res<Val> {
+    fn pointer_access(&mut self, op: MemoryOp, a: &Args) -> EvalResult<Val> {
         let p = self.operand(a, "ptr")?;
         let value = self.opt_operand(a, "value")?;
         let mask = self.opt_operand(a, "mask")?;
@@ -76,7 +76,7 @@ impl Lower<'_, '_> {
         Ok(Val::Unit)
     }
 
-    fn make_view(&mut self, a: &Args, want: &CTy) -> Res<Val> {
+    fn make_view(&mut self, a: &Args, want: &CTy) -> EvalResult<Val> {
         let CTy::One(ty @ Type::View { wide, .. }) = want else {
             return Err(bug(a.span, format!("a view has the type {want:?}")));
         };
@@ -90,7 +90,7 @@ impl Lower<'_, '_> {
         Ok(Val::One(self.b.one(Op::Memory(MemoryOp::View), &operands, Attrs::new(), ty.clone())))
     }
 
-    fn box_access(&mut self, op: MemoryOp, a: &Args, want: &CTy) -> Res<Val> {
+    fn box_access(&mut self, op: MemoryOp, a: &Args, want: &CTy) -> EvalResult<Val> {
         let mut operands = vec![self.operand(a, "v")?];
         operands.extend(self.operands(a, "at")?);
         let attrs = Self::hints(a);
@@ -112,14 +112,14 @@ impl Lower<'_, '_> {
         at: &[ValueId],
         more: &[Option<ValueId>],
         span: Span,
-    ) -> Res<(Vec<ValueId>, Vec<u32>)> {
+    ) -> EvalResult<(Vec<ValueId>, Vec<u32>)> {
         let given: Vec<ValueId> = at.iter().copied().chain(more.iter().flatten().copied()).collect();
         let shape = self.common_shape(&given, span)?;
-        let at = at.iter().map(|x| self.broadcast(*x, &shape, span)).collect::<Res<_>>()?;
+        let at = at.iter().map(|x| self.broadcast(*x, &shape, span)).collect::<EvalResult<_>>()?;
         Ok((at, shape))
     }
 
-    fn element_access(&mut self, op: MemoryOp, a: &Args) -> Res<Val> {
+    fn element_access(&mut self, op: MemoryOp, a: &Args) -> EvalResult<Val> {
         let v = self.operand(a, "v")?;
         let elem = self.b.type_of(v).elem().clone();
         let at = self.operands(a, "at")?;
@@ -141,14 +141,16 @@ impl Lower<'_, '_> {
         }
         operands.push(match (other, &elem) {
             (Some(o), _) => self.broadcast(o, &shape, a.span)?,
-            (None, Elem::Scalar(d)) => self.b.constant(Scalar::zero(*d), &shape),
-            (None, Elem::Ptr { .. }) => self.b.undef(Type::Tile { elem: elem.clone(), shape: shape.clone() }),
+            (None, ElemType::Scalar(d)) => self.b.constant(Scalar::zero(*d), &shape),
+            (None, ElemType::Ptr { .. }) => {
+                self.b.undef(Type::Tile { elem: elem.clone(), shape: shape.clone() })
+            }
         });
         let ty = Type::Tile { elem, shape };
         Ok(Val::One(self.b.one(Op::Memory(op), &operands, Self::hints(a), ty)))
     }
 
-    pub(super) fn atomic(&mut self, op: AtomicOp, a: &Args, want: &CTy) -> Res<Val> {
+    pub(super) fn atomic(&mut self, op: AtomicOp, a: &Args, want: &CTy) -> EvalResult<Val> {
         let (mut operands, at) = match self.opt_operand(a, "v")? {
             Some(v) => (vec![v], self.operands(a, "at")?),
             None => (vec![], vec![self.operand(a, "ptr")?]),
@@ -181,21 +183,21 @@ impl Lower<'_, '_> {
         }
     }
 
-    fn rank(&self, v: ValueId, span: Span) -> Res<usize> {
+    fn rank(&self, v: ValueId, span: Span) -> EvalResult<usize> {
         match self.b.type_of(v) {
             Type::View { rank, .. } => Ok(*rank as usize),
             Type::Tile { .. } => Err(bug(span, "a tile stands for a view")),
         }
     }
 
-    fn permuted(&mut self, v: ValueId, order: Vec<i64>) -> Res<Val> {
+    fn permuted(&mut self, v: ValueId, order: Vec<i64>) -> EvalResult<Val> {
         let ty = self.b.type_of(v).clone();
         let attrs = Attrs::new().with("perm", Attr::Ints(order));
         Ok(Val::One(self.b.one(Op::Memory(MemoryOp::ViewPermute), &[v], attrs, ty)))
     }
 
     /// `v.T`
-    pub(super) fn view_transposed(&mut self, x: &HExpr, span: Span) -> Res<Val> {
+    pub(super) fn view_transposed(&mut self, x: &HExpr, span: Span) -> EvalResult<Val> {
         let v = self.value(x)?;
         let rank = self.rank(v, span)? as i64;
         self.at(span);
@@ -203,7 +205,7 @@ impl Lower<'_, '_> {
     }
 
     /// `v.ptr`
-    pub(super) fn view_ptr(&mut self, x: &HExpr, e: &HExpr) -> Res<Val> {
+    pub(super) fn view_ptr(&mut self, x: &HExpr, e: &HExpr) -> EvalResult<Val> {
         let v = self.value(x)?;
         let want = self.ty(&e.ty, e.span)?;
         let ty = self.wanted(&want, e)?.clone();
@@ -212,7 +214,7 @@ impl Lower<'_, '_> {
     }
 
     /// `v.shape[axis]`; the extents of tiles and buffers are known.
-    pub(super) fn view_extent(&mut self, x: &HExpr, axis: u32, e: &HExpr) -> Res<Val> {
+    pub(super) fn view_extent(&mut self, x: &HExpr, axis: u32, e: &HExpr) -> EvalResult<Val> {
         use crate::types::Ty;
         let want = self.ty(&e.ty, e.span)?;
         if matches!(x.ty, Ty::Tile { .. } | Ty::Buffer { .. }) {
@@ -228,14 +230,14 @@ impl Lower<'_, '_> {
     }
 
     /// `v.strides[axis]`
-    pub(super) fn view_stride(&mut self, x: &HExpr, axis: u32, span: Span) -> Res<Val> {
+    pub(super) fn view_stride(&mut self, x: &HExpr, axis: u32, span: Span) -> EvalResult<Val> {
         let v = self.value(x)?;
         self.at(span);
         Ok(Val::One(self.view_fact(MemoryOp::ViewStride, v, axis, DType::I64)))
     }
 
     /// `v.shape` or `v.strides` as a whole.
-    pub(super) fn view_extents(&mut self, x: &HExpr, strides: bool, span: Span) -> Res<Val> {
+    pub(super) fn view_extents(&mut self, x: &HExpr, strides: bool, span: Span) -> EvalResult<Val> {
         let v = self.value(x)?;
         let (rank, wide) = match self.b.type_of(v) {
             Type::View { rank, wide, .. } => (*rank, *wide),
@@ -255,7 +257,7 @@ impl Lower<'_, '_> {
     }
 
     /// `v[i, a:b, :]`
-    pub(super) fn sub_view(&mut self, x: &HExpr, at: &[HSlice], e: &HExpr) -> Res<Val> {
+    pub(super) fn sub_view(&mut self, x: &HExpr, at: &[HSlice], e: &HExpr) -> EvalResult<Val> {
         let v = self.value(x)?;
         let want = self.ty(&e.ty, e.span)?;
         let mut ty = self.wanted(&want, e)?.clone();

@@ -39,7 +39,7 @@ use tk_ops::Scalar;
 use tk_syntax::{Diagnostic, Span, codes};
 use tk_tile::{Builder, Func, FuncKind, Loc, Types, ValueId};
 
-use crate::eval::{Bindings, CTy, Evaluator, Res};
+use crate::eval::{Bindings, CTy, EvalResult, Evaluator};
 use crate::hir::{FnId, FnKind, LocalId};
 use crate::types::Ty;
 use flow::{K, Mode};
@@ -91,7 +91,7 @@ pub(crate) struct Lower<'a, 'h> {
 
 /// Lowers one instance of the queue. Functions that it calls are added to the queue. Gives the type of the result
 /// too, in which absent optional views are marked.
-pub(crate) fn lower(q: &mut Queue<'_>, types: &mut Types, index: usize) -> Res<(Func, CTy)> {
+pub(crate) fn lower(q: &mut Queue<'_>, types: &mut Types, index: usize) -> EvalResult<(Func, CTy)> {
     let hir = q.hir;
     let Some(instance) = q.instances.get(index).cloned() else {
         return Err(bug(Span::default(), format!("there is no instance {index}")));
@@ -125,7 +125,7 @@ pub(crate) fn lower(q: &mut Queue<'_>, types: &mut Types, index: usize) -> Res<(
 }
 
 impl Lower<'_, '_> {
-    fn function(&mut self, f: &crate::hir::HFn, parts: &queue::Parts) -> Res<CTy> {
+    fn function(&mut self, f: &crate::hir::HFn, parts: &queue::Parts) -> EvalResult<CTy> {
         self.at(f.span);
         self.check_requirements(f)?;
         self.parameters(f, parts)?;
@@ -159,12 +159,16 @@ impl Lower<'_, '_> {
     }
 
     /// Evaluates something at compile time, under the bindings and known variables of this place.
-    fn eval<T>(&mut self, f: impl FnOnce(&mut Evaluator<'_>) -> Res<T>) -> Res<T> {
+    fn eval<T>(&mut self, f: impl FnOnce(&mut Evaluator<'_>) -> EvalResult<T>) -> EvalResult<T> {
         self.eval_up_to(None, f)
     }
 
     /// The same with a limit of steps.
-    fn eval_up_to<T>(&mut self, limit: Option<u64>, f: impl FnOnce(&mut Evaluator<'_>) -> Res<T>) -> Res<T> {
+    fn eval_up_to<T>(
+        &mut self,
+        limit: Option<u64>,
+        f: impl FnOnce(&mut Evaluator<'_>) -> EvalResult<T>,
+    ) -> EvalResult<T> {
         let known = |id| self.frame.env.get(&id).and_then(Val::known);
         let mut ev = Evaluator::new(self.q.hir, &self.frame.bindings).with_known(&known);
         if let Some(limit) = limit {
@@ -179,12 +183,12 @@ impl Lower<'_, '_> {
     }
 
     /// A type under the bindings of this place.
-    fn ty(&mut self, ty: &Ty, span: Span) -> Res<CTy> {
+    fn ty(&mut self, ty: &Ty, span: Span) -> EvalResult<CTy> {
         self.eval(|ev| ev.ty(ty, span))
     }
 
     /// The type of a tile or view.
-    fn tile_ty(&mut self, ty: &Ty, span: Span) -> Res<tk_tile::Type> {
+    fn tile_ty(&mut self, ty: &Ty, span: Span) -> EvalResult<tk_tile::Type> {
         match self.ty(ty, span)? {
             CTy::One(t) | CTy::Option(t) => Ok(t),
             other => Err(bug(span, format!("a tile has the type {other:?}"))),
@@ -196,7 +200,7 @@ impl Lower<'_, '_> {
     }
 
     /// Enters an inner block; every entrance has its [`Lower::leave`].
-    fn enter(&mut self, span: Span, args: &[tk_tile::TypeId]) -> Res<Vec<ValueId>> {
+    fn enter(&mut self, span: Span, args: &[tk_tile::TypeId]) -> EvalResult<Vec<ValueId>> {
         // The verifier refuses deeper nesting, and the walks after it rely on that.
         if self.nesting + 2 >= tk_tile::verify::MAX_NESTING {
             let message = "loops, conditions and functions of elements nest too deeply here";

@@ -7,7 +7,7 @@ use tk_tile::{Attr, Attrs, ValueId, infer};
 use super::args::Args;
 use super::value::Val;
 use super::{Lower, bug};
-use crate::eval::{CTy, Res};
+use crate::eval::{CTy, EvalResult};
 
 /// The number of bf16 whose sum an operand is, if it is one.
 fn parts(precision: &str) -> Option<usize> {
@@ -19,7 +19,7 @@ fn parts(precision: &str) -> Option<usize> {
 }
 
 impl Lower<'_, '_> {
-    pub(super) fn dot(&mut self, op: DotOp, a: &Args, want: &CTy) -> Res<Val> {
+    pub(super) fn dot(&mut self, op: DotOp, a: &Args, want: &CTy) -> EvalResult<Val> {
         let CTy::One(ty) = want else { return Err(bug(a.span, format!("`{}` gives {want:?}", a.row.name))) };
         let (x, y) = (self.operand(a, "a")?, self.operand(a, "b")?);
         let acc = match (self.opt_operand(a, "acc")?, ty.dtype()) {
@@ -60,7 +60,7 @@ impl Lower<'_, '_> {
         operands: [ValueId; 3],
         span: Span,
         product: impl Fn(&mut Self, [ValueId; 3]) -> ValueId,
-    ) -> Res<ValueId> {
+    ) -> EvalResult<ValueId> {
         let mut products = vec![];
         for i in 0..count {
             let matrices = operands.map(|x| self.matrix(x, i));
@@ -109,7 +109,7 @@ impl Lower<'_, '_> {
     }
 
     /// Scales are `e8m0` tiles `[M, K / B]` and `[K / B, N]`.
-    fn scales(&self, operands: [ValueId; 4], span: Span) -> Res<()> {
+    fn scales(&self, operands: [ValueId; 4], span: Span) -> EvalResult<()> {
         let [a, b, s, t] = operands.map(|v| self.b.type_of(v));
         let wrong = |code, message| Err(Box::new(Diagnostic::error(code, span, message, "")));
         if let Some(other) = [s, t].into_iter().find(|ty| ty.dtype() != Some(DType::E8M0)) {

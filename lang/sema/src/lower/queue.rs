@@ -6,7 +6,7 @@ use tk_syntax::{Diagnostic, Span, codes};
 use tk_tile::{Func, Types};
 
 use super::size::Unrolled;
-use crate::eval::{Bindings, CTy, Res, key_of};
+use crate::eval::{Bindings, CTy, EvalResult, key_of};
 use crate::hir::{FnId, Hir, LocalId};
 
 /// The most functions that one program may become. The largest kernel seen becomes a dozen; a program that needs
@@ -47,7 +47,7 @@ pub(crate) struct Queue<'h> {
     known: BTreeMap<String, usize>,
     names: BTreeSet<String>,
     /// Instances that were lowered before their turn, with the types of their results.
-    ahead: BTreeMap<usize, (Option<Func>, Res<CTy>)>,
+    ahead: BTreeMap<usize, (Option<Func>, EvalResult<CTy>)>,
     /// The number of them being lowered.
     depth: usize,
 }
@@ -74,7 +74,7 @@ impl<'h> Queue<'h> {
         bindings: Bindings,
         parts: Parts,
         from: Option<(usize, Span)>,
-    ) -> Res<usize> {
+    ) -> EvalResult<usize> {
         let absent: Vec<String> =
             bindings.present.iter().filter(|(_, p)| !**p).map(|(l, _)| l.0.to_string()).collect();
         let key = format!("{}{}{}{parts:?}", id.0, key_of(&bindings.cvars), absent.join(","));
@@ -95,7 +95,7 @@ impl<'h> Queue<'h> {
 
     /// The type of what an instance returns, with its absent optional views: only its body says which those are, so
     /// it is lowered now.
-    pub fn result(&mut self, types: &mut Types, index: usize, span: Span) -> Res<CTy> {
+    pub fn result(&mut self, types: &mut Types, index: usize, span: Span) -> EvalResult<CTy> {
         if let Some((_, ret)) = self.ahead.get(&index) {
             return ret.clone();
         }
@@ -116,7 +116,7 @@ impl<'h> Queue<'h> {
     }
 
     /// Lowers an instance in its turn. Where that was tried before, the callers have reported what went wrong.
-    pub fn lower(&mut self, types: &mut Types, index: usize) -> Res<Option<Func>> {
+    pub fn lower(&mut self, types: &mut Types, index: usize) -> EvalResult<Option<Func>> {
         match self.ahead.remove(&index) {
             Some((func, _)) => Ok(func),
             None => super::lower(self, types, index).map(|(func, _)| Some(func)),

@@ -7,11 +7,11 @@ use tk_tile::{Attr, Attrs, Type, ValueId, infer};
 use super::args::Args;
 use super::value::Val;
 use super::{Lower, bug};
-use crate::eval::{CTy, Res};
+use crate::eval::{CTy, EvalResult};
 use crate::hir::{HExpr, HIndex};
 
 impl Lower<'_, '_> {
-    pub(super) fn shape_op(&mut self, op: ShapeOp, a: &Args, want: &CTy) -> Res<Val> {
+    pub(super) fn shape_op(&mut self, op: ShapeOp, a: &Args, want: &CTy) -> EvalResult<Val> {
         let op_ = Op::Shape(op);
         if op == ShapeOp::Split {
             let x = self.operand(a, "x")?;
@@ -58,8 +58,10 @@ impl Lower<'_, '_> {
             ShapeOp::Join | ShapeOp::Interleave => {
                 let xs = [self.operand(a, "a")?, self.operand(a, "b")?];
                 let common = self.common_shape(&xs, a.span)?;
-                let xs =
-                    xs.into_iter().map(|x| self.broadcast(x, &common, a.span)).collect::<Res<Vec<_>>>()?;
+                let xs = xs
+                    .into_iter()
+                    .map(|x| self.broadcast(x, &common, a.span))
+                    .collect::<EvalResult<Vec<_>>>()?;
                 Ok(Val::One(self.b.one(op_, &xs, Attrs::new(), ty.clone())))
             }
             ShapeOp::Slice | ShapeOp::Split => Err(bug(a.span, "a slice is no builtin")),
@@ -67,7 +69,7 @@ impl Lower<'_, '_> {
     }
 
     /// A written order of axes, checked.
-    pub(super) fn order(&mut self, a: &Args, rank: usize) -> Res<Vec<i64>> {
+    pub(super) fn order(&mut self, a: &Args, rank: usize) -> EvalResult<Vec<i64>> {
         let order = a.ints("order")?;
         if !infer::is_permutation(&order, rank) {
             let message = format!("{order:?} is no order of the {rank} axes 0 to {}", rank.saturating_sub(1));
@@ -77,7 +79,7 @@ impl Lower<'_, '_> {
     }
 
     /// `x[:, None, 2, a:b]`: a slice, then a reshape.
-    pub(super) fn index(&mut self, x: ValueId, at: &[HIndex], span: Span) -> Res<ValueId> {
+    pub(super) fn index(&mut self, x: ValueId, at: &[HIndex], span: Span) -> EvalResult<ValueId> {
         let from = self.b.type_of(x).shape().unwrap_or(&[]).to_vec();
         let mut dims = from.iter().copied();
         let (mut starts, mut extents, mut out) = (vec![], vec![], vec![]);
@@ -127,7 +129,7 @@ impl Lower<'_, '_> {
     }
 
     /// The tile type that an expression wants.
-    pub(super) fn wanted<'t>(&self, want: &'t CTy, e: &HExpr) -> Res<&'t Type> {
+    pub(super) fn wanted<'t>(&self, want: &'t CTy, e: &HExpr) -> EvalResult<&'t Type> {
         match want {
             CTy::One(t) => Ok(t),
             other => Err(bug(e.span, format!("a tile has the type {other:?}"))),

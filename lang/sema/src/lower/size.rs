@@ -32,7 +32,7 @@ pub(crate) fn check(
     span: Span,
     unrolled: &[Unrolled],
     name: impl Fn(usize) -> Option<String>,
-) -> crate::eval::Res<()> {
+) -> crate::eval::EvalResult<()> {
     let Some(kernel) = funcs.first().filter(|f| f.kind == FuncKind::Kernel) else { return Ok(()) };
     let numbers: BTreeMap<&str, usize> = funcs.iter().enumerate().map(|(i, f)| (&*f.name, i)).collect();
     let mut sizes = Sizes { funcs, numbers, known: vec![None; funcs.len()] };

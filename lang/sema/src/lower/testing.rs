@@ -9,12 +9,12 @@ use super::flow::{K, Mode};
 use super::value::Val;
 use super::{Frame, Lower, bug};
 use crate::contract::{launch_name, set_text};
-use crate::eval::{CTy, CVal, Res};
+use crate::eval::{CTy, CVal, EvalResult};
 use crate::hir::{CVarId, FnId, HBlock, HExpr};
 use crate::types::CTerm;
 
 impl Lower<'_, '_> {
-    pub(super) fn host(&mut self, op: HostOp, a: &Args, want: &CTy) -> Res<Val> {
+    pub(super) fn host(&mut self, op: HostOp, a: &Args, want: &CTy) -> EvalResult<Val> {
         // Functions that make inputs are reached by tests only; the checker has looked.
         if !self.test && !op.makes_inputs() {
             return Err(bug(a.span, format!("`{}` stands outside of a test", a.row.name)));
@@ -23,7 +23,8 @@ impl Lower<'_, '_> {
         if op == HostOp::AssertClose {
             let xs = [self.operand(a, "a")?, self.operand(a, "b")?];
             let shape = self.common_shape(&xs, a.span)?;
-            let xs = xs.into_iter().map(|x| self.broadcast(x, &shape, a.span)).collect::<Res<Vec<_>>>()?;
+            let xs =
+                xs.into_iter().map(|x| self.broadcast(x, &shape, a.span)).collect::<EvalResult<Vec<_>>>()?;
             let mut attrs = Attrs::new();
             for name in ["rtol", "atol"] {
                 attrs.set(name, Attr::Scalar(Scalar::float(DType::F64, tolerance(a, name))));
@@ -69,7 +70,7 @@ impl Lower<'_, '_> {
         cargs: &[(CVarId, CTerm)],
         args: &[HExpr],
         span: Span,
-    ) -> Res<Val> {
+    ) -> EvalResult<Val> {
         if !self.test {
             return Err(bug(span, "a launch stands outside of a test"));
         }
@@ -105,7 +106,7 @@ impl Lower<'_, '_> {
 
     /// `assert_error "E...." { .. }`. A diagnostic of specialization is met here already; one of a launch when the
     /// test runs.
-    pub(super) fn expect_error(&mut self, code: &str, body: Option<&HBlock>, span: Span) -> Res<()> {
+    pub(super) fn expect_error(&mut self, code: &str, body: Option<&HBlock>, span: Span) -> EvalResult<()> {
         let Some(body) = body else { return Ok(()) };
         if let Some(errors) = self.rehearse(body, span) {
             let other = errors.into_iter().find(|d| d.code.0 != code);

@@ -10,7 +10,7 @@ use tk_syntax::{Diagnostic, Span, codes};
 use tk_tile::{Type, TypeId, ValueId, infer};
 
 use super::{Lower, bug};
-use crate::eval::{CTy, CVal, Res};
+use crate::eval::{CTy, CVal, EvalResult};
 use crate::hir::LocalId;
 
 /// The variables of a function and what they hold.
@@ -131,7 +131,7 @@ impl Val {
 
 impl Lower<'_, '_> {
     /// The single SSA value of a tile or view.
-    pub(super) fn one(&mut self, v: &Val, span: Span) -> Res<ValueId> {
+    pub(super) fn one(&mut self, v: &Val, span: Span) -> EvalResult<ValueId> {
         match v {
             Val::One(v) | Val::Opt(Some(v)) => Ok(*v),
             // A scalar that only the compiler knew has been made a constant where its type was at hand.
@@ -145,16 +145,16 @@ impl Lower<'_, '_> {
         ty: &CTy,
         from: &mut impl Iterator<Item = ValueId>,
         span: Span,
-    ) -> Res<Val> {
+    ) -> EvalResult<Val> {
         let mut next = || from.next().ok_or_else(|| bug(span, "too few values for a type"));
         match ty {
             CTy::Unit | CTy::Never => Ok(Val::Unit),
             CTy::One(_) => Ok(Val::One(next()?)),
             CTy::Option(_) => Ok(Val::Opt(Some(next()?))),
             CTy::Absent => Ok(Val::Opt(None)),
-            CTy::Tuple(items) => {
-                Ok(Val::Tuple(items.iter().map(|t| self.unflatten(t, from, span)).collect::<Res<_>>()?))
-            }
+            CTy::Tuple(items) => Ok(Val::Tuple(
+                items.iter().map(|t| self.unflatten(t, from, span)).collect::<EvalResult<_>>()?,
+            )),
             CTy::Static => {
                 let message = "a value that only exists at compile time cannot be passed on at run time";
                 Err(Box::new(Diagnostic::error(codes::NOT_CONST, span, message, "")))
@@ -188,7 +188,7 @@ impl Lower<'_, '_> {
     }
 
     /// Merges what a place holds on two paths; constants that are needed for it go into the open block.
-    pub(super) fn merge(&mut self, a: &Val, b: &Val, slots: &mut Slots, span: Span) -> Res<Merged> {
+    pub(super) fn merge(&mut self, a: &Val, b: &Val, slots: &mut Slots, span: Span) -> EvalResult<Merged> {
         if a == b {
             return Ok(Merged::Keep(a.clone()));
         }
@@ -197,7 +197,7 @@ impl Lower<'_, '_> {
             (Val::Opt(Some(x)), Val::Opt(Some(y))) => self.slot(*x, *y, slots, span).map(Merged::Opt),
             (Val::Tuple(x), Val::Tuple(y)) if x.len() == y.len() => {
                 let items = x.iter().zip(y).map(|(p, q)| self.merge(p, q, slots, span));
-                Ok(Merged::Tuple(items.collect::<Res<_>>()?))
+                Ok(Merged::Tuple(items.collect::<EvalResult<_>>()?))
             }
             // Where control does not come from, any value does.
             (Val::Never | Val::Unset, v) => {
@@ -246,7 +246,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    fn slot(&mut self, x: ValueId, y: ValueId, slots: &mut Slots, span: Span) -> Res<usize> {
+    fn slot(&mut self, x: ValueId, y: ValueId, slots: &mut Slots, span: Span) -> EvalResult<usize> {
         let (a, b) = (self.b.type_of(x).clone(), self.b.type_of(y).clone());
         let ty = if infer::serves(&a, &b) {
             b
@@ -263,27 +263,27 @@ impl Lower<'_, '_> {
     }
 
     /// A compile-time value as constants of a concrete type.
-    pub(super) fn constant(&mut self, v: &CVal, ty: &CTy, span: Span) -> Res<Val> {
+    pub(super) fn constant(&mut self, v: &CVal, ty: &CTy, span: Span) -> EvalResult<Val> {
         match (ty, v) {
             (CTy::Unit | CTy::Never, _) => Ok(Val::Unit),
             (
-                CTy::One(Type::Tile { elem: tk_tile::Elem::Scalar(d), shape }),
+                CTy::One(Type::Tile { elem: tk_tile::ElemType::Scalar(d), shape }),
                 CVal::Int(_) | CVal::Float(_) | CVal::Bool(_),
             ) => match v.to_scalar(*d) {
                 Some(s) => Ok(Val::One(self.b.constant(s, shape))),
                 None => Err(bug(span, format!("{v} as `{d}`"))),
             },
-            (CTy::One(Type::Tile { elem: tk_tile::Elem::Scalar(d), shape }), CVal::Tuple(items)) => {
+            (CTy::One(Type::Tile { elem: tk_tile::ElemType::Scalar(d), shape }), CVal::Tuple(items)) => {
                 self.table(items, *d, shape, span).map(Val::One)
             }
             (CTy::Tuple(tys), CVal::Tuple(vals)) if tys.len() == vals.len() => {
                 let items = tys.iter().zip(vals).map(|(t, v)| self.constant(v, t, span));
-                Ok(Val::Tuple(items.collect::<Res<_>>()?))
+                Ok(Val::Tuple(items.collect::<EvalResult<_>>()?))
             }
             (CTy::Tuple(tys), CVal::Shape(dims)) if tys.len() == dims.len() => {
                 let items =
                     tys.iter().zip(dims).map(|(t, d)| self.constant(&CVal::Int((*d).into()), t, span));
-                Ok(Val::Tuple(items.collect::<Res<_>>()?))
+                Ok(Val::Tuple(items.collect::<EvalResult<_>>()?))
             }
             (CTy::Option(_) | CTy::Absent, CVal::None) => Ok(Val::Opt(None)),
             (CTy::Static, v) => Ok(Val::Static(v.clone())),

@@ -18,11 +18,11 @@ use tk_ops::table::Effects;
 use crate::attr::Attrs;
 use crate::effects::effects;
 use crate::ir::{BlockId, Func, InstId, Module, TypeId, ValueId};
-use crate::passes::Pass;
+use crate::passes::ModulePass;
 use crate::rewrite::Renames;
 
 /// The pass.
-pub const PASS: Pass = Pass { name: "cse", run };
+pub const PASS: ModulePass = ModulePass { name: "cse", run };
 
 /// The key of a computation: equal for instructions that compute the same values.
 #[derive(Clone, PartialEq, Eq, Hash)]

@@ -21,11 +21,11 @@ use tk_ops::{ControlOp, HostOp, Op};
 use crate::effects::{effects, is_terminator};
 use crate::flow::{Flow, flow};
 use crate::ir::{BlockId, Def, Func, Id, InstId, Module, ValueId};
-use crate::passes::Pass;
+use crate::passes::ModulePass;
 use crate::walk;
 
 /// The pass.
-pub const PASS: Pass = Pass { name: "dce", run };
+pub const PASS: ModulePass = ModulePass { name: "dce", run };
 
 fn run(module: &mut Module) {
     let ids: Vec<_> = module.funcs.iter().map(|(id, _)| id).collect();

@@ -31,11 +31,11 @@ use crate::attr::{Attr, Attrs};
 use crate::flow::{Flow, flow};
 use crate::infer;
 use crate::ir::{BlockId, Func, Inst, InstId, Module, Type, Types, ValueId};
-use crate::passes::Pass;
+use crate::passes::ModulePass;
 use crate::rewrite::{Renames, constant, definition, operand_of};
 
 /// The pass.
-pub const PASS: Pass = Pass { name: "fold", run };
+pub const PASS: ModulePass = ModulePass { name: "fold", run };
 
 /// The longest dimension that a reduction of constants is computed over: enough for any list that a program spells
 /// out, and quick enough not to be seen in compile time.

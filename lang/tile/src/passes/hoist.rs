@@ -27,13 +27,13 @@ use tk_ops::{ControlOp, CreateOp, ElementwiseOp, MemoryOp, Op, ScanOp, ShapeOp};
 
 use crate::effects::{effects, is_terminator};
 use crate::flow::{Flow, flow};
-use crate::ir::{BlockId, Elem, Func, Id, InstId, Module, Type, TypeId, Types, ValueId};
-use crate::passes::Pass;
+use crate::ir::{BlockId, ElemType, Func, Id, InstId, Module, Type, TypeId, Types, ValueId};
+use crate::passes::ModulePass;
 use crate::rewrite::constant;
 use crate::walk;
 
 /// The pass.
-pub const PASS: Pass = Pass { name: "hoist", run };
+pub const PASS: ModulePass = ModulePass { name: "hoist", run };
 
 /// The largest tile that moves: 16 registers in each thread of four warps, beside the 128 that an accumulator of
 /// 128 x 128 f32 takes of their 255. Programs of fewer warps would want less.
@@ -228,8 +228,8 @@ impl Hoist<'_> {
             Type::View { .. } => true,
             ty @ Type::Tile { elem, shape } => {
                 let bits = match elem {
-                    Elem::Scalar(d) => d.bits() as usize,
-                    Elem::Ptr { .. } => 64,
+                    ElemType::Scalar(d) => d.bits() as usize,
+                    ElemType::Ptr { .. } => 64,
                 };
                 shape.is_empty() || ty.count().saturating_mul(bits) <= MAX_BYTES * 8
             }

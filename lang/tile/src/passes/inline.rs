@@ -24,13 +24,13 @@ use tk_ops::{ControlOp, Op};
 
 use crate::callgraph::CallGraph;
 use crate::ir::{Arena, BlockId, Func, FuncId, FuncKind, Id, InstId, Module, ValueId};
-use crate::passes::Pass;
+use crate::passes::ModulePass;
 use crate::rewrite::{Renames, yielded};
 use crate::verify::MAX_NESTING;
 use crate::walk;
 
 /// The pass.
-pub const PASS: Pass = Pass { name: "inline", run };
+pub const PASS: ModulePass = ModulePass { name: "inline", run };
 
 /// The most instructions that a function may grow to. The largest kernels have a few thousand; a back end that could
 /// compile this many in reasonable time would make it too small.

@@ -13,7 +13,7 @@ use crate::ir::Module;
 
 /// A change of the IR that keeps its meaning.
 #[derive(Clone, Copy, Debug)]
-pub struct Pass {
+pub struct ModulePass {
     /// Its name: of its file, of its folder in `tests/ir`, in error messages.
     pub name: &'static str,
     /// Changes a verified module into one that verifies.

@@ -29,11 +29,11 @@ use crate::attr::Attrs;
 use crate::flow::{Flow, flow};
 use crate::infer;
 use crate::ir::{BlockId, Func, Inst, InstId, Loc, Module, TypeId, Types, ValueId};
-use crate::passes::Pass;
+use crate::passes::ModulePass;
 use crate::rewrite::{Renames, constant, yielded};
 
 /// The pass.
-pub const PASS: Pass = Pass { name: "vectorize_map", run };
+pub const PASS: ModulePass = ModulePass { name: "vectorize_map", run };
 
 fn run(module: &mut Module) {
     let ids: Vec<_> = module.funcs.iter().map(|(id, _)| id).collect();

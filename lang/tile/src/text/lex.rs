@@ -5,9 +5,9 @@
 
 /// A token with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Token<'a> {
+pub struct IrToken<'a> {
     /// The kind of token.
-    pub kind: Kind<'a>,
+    pub kind: IrTokenKind<'a>,
     /// Its line, from 1.
     pub line: u32,
     /// Its column, from 1.
@@ -16,7 +16,7 @@ pub struct Token<'a> {
 
 /// The kinds of token.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind<'a> {
+pub enum IrTokenKind<'a> {
     /// A name, a keyword, a word like `inf`.
     Word(&'a str),
     /// `12`, `-3`, `1.5e-7`, `-inf`
@@ -47,35 +47,35 @@ impl<'a> Lexer<'a> {
         Lexer { rest: text, line: 1, column: 1 }
     }
 
-    /// The next token; [`Kind::End`] at the end, again and again.
-    pub fn token(&mut self) -> Token<'a> {
+    /// The next token; [`IrTokenKind::End`] at the end, again and again.
+    pub fn token(&mut self) -> IrToken<'a> {
         self.skip_blank();
         let (line, column) = (self.line, self.column);
         let kind = self.kind();
-        Token { kind, line, column }
+        IrToken { kind, line, column }
     }
 
-    fn kind(&mut self) -> Kind<'a> {
+    fn kind(&mut self) -> IrTokenKind<'a> {
         let mut chars = self.rest.chars();
-        let Some(first) = chars.next() else { return Kind::End };
+        let Some(first) = chars.next() else { return IrTokenKind::End };
         match (first, chars.next()) {
             ('-', Some('>')) => {
                 self.take(2);
-                Kind::Arrow
+                IrTokenKind::Arrow
             }
             ('@' | '(' | ')' | '{' | '}' | '[' | ']' | ',' | ':' | '=' | '*', _) => {
                 self.take(1);
-                Kind::Mark(first)
+                IrTokenKind::Mark(first)
             }
             ('"', _) => self.string(),
-            ('-' | '0'..='9', _) => Kind::Number(self.number()),
+            ('-' | '0'..='9', _) => IrTokenKind::Number(self.number()),
             ('a'..='z' | 'A'..='Z' | '_', _) => {
                 let len = self.rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-                Kind::Word(self.take(len.unwrap_or(self.rest.len())))
+                IrTokenKind::Word(self.take(len.unwrap_or(self.rest.len())))
             }
             _ => {
                 self.take(first.len_utf8());
-                Kind::Bad("unexpected character")
+                IrTokenKind::Bad("unexpected character")
             }
         }
     }
@@ -117,7 +117,7 @@ impl<'a> Lexer<'a> {
         self.take(len)
     }
 
-    fn string(&mut self) -> Kind<'a> {
+    fn string(&mut self) -> IrTokenKind<'a> {
         self.take(1);
         let mut out = String::new();
         loop {
@@ -125,14 +125,14 @@ impl<'a> Lexer<'a> {
             out.push_str(self.take(plain));
             if self.rest.starts_with('"') {
                 self.take(1);
-                return Kind::Str(out);
+                return IrTokenKind::Str(out);
             }
             if !self.rest.starts_with('\\') {
-                return Kind::Bad("unterminated string");
+                return IrTokenKind::Bad("unterminated string");
             }
             match self.escape() {
                 Some(c) => out.push(c),
-                None => return Kind::Bad("unknown escape sequence in this string"),
+                None => return IrTokenKind::Bad("unknown escape sequence in this string"),
             }
         }
     }

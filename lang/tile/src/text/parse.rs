@@ -10,9 +10,9 @@ use tk_ops::scalar::Scalar;
 use tk_ops::{DType, Op};
 
 use crate::attr::{Attr, Attrs, NAMES};
-use crate::ir::{BlockId, Elem, Func, FuncId, FuncKind, Id, Inst, Loc, Module, Type, TypeId, ValueId};
+use crate::ir::{BlockId, ElemType, Func, FuncId, FuncKind, Id, Inst, Loc, Module, Type, TypeId, ValueId};
 use crate::target_op::Dialect;
-use crate::text::lex::{Kind, Lexer, Token};
+use crate::text::lex::{IrToken, IrTokenKind, Lexer};
 use crate::verify::MAX_NESTING;
 
 /// Why a text is not IR.
@@ -60,7 +60,7 @@ pub fn parse_marked(text: &str, dialect: &dyn Dialect) -> Parsed<(Module, Marks)
 struct Parser<'a> {
     lexer: Lexer<'a>,
     /// The current token.
-    token: Token<'a>,
+    token: IrToken<'a>,
     /// The line of the token before it.
     line: u32,
     ops: BTreeMap<&'static str, Op>,
@@ -90,7 +90,7 @@ impl<'a> Parser<'a> {
     }
 
     fn funcs(&mut self) -> Parsed<()> {
-        while self.token.kind != Kind::End {
+        while self.token.kind != IrTokenKind::End {
             let func = self.func()?;
             self.module.funcs.push(func);
         }
@@ -98,14 +98,15 @@ impl<'a> Parser<'a> {
     }
 
     fn fail<T>(&self, message: impl Into<String>) -> Parsed<T> {
-        let Token { line, column, .. } = self.token;
+        let IrToken { line, column, .. } = self.token;
         // A bad token explains itself better than the code that met it.
-        let message = if let Kind::Bad(why) = self.token.kind { why.to_string() } else { message.into() };
+        let message =
+            if let IrTokenKind::Bad(why) = self.token.kind { why.to_string() } else { message.into() };
         Err(ParseError { line, column, message })
     }
 
     /// Takes the current token.
-    fn take(&mut self) -> Kind<'a> {
+    fn take(&mut self) -> IrTokenKind<'a> {
         let next = self.lexer.token();
         let token = std::mem::replace(&mut self.token, next);
         self.line = token.line;
@@ -113,7 +114,7 @@ impl<'a> Parser<'a> {
     }
 
     fn at(&self, mark: char) -> bool {
-        self.token.kind == Kind::Mark(mark)
+        self.token.kind == IrTokenKind::Mark(mark)
     }
 
     fn eat(&mut self, mark: char) -> bool {
@@ -129,7 +130,7 @@ impl<'a> Parser<'a> {
     }
 
     fn word(&self) -> Option<&'a str> {
-        if let Kind::Word(w) = self.token.kind { Some(w) } else { None }
+        if let IrTokenKind::Word(w) = self.token.kind { Some(w) } else { None }
     }
 
     fn eat_word(&mut self, word: &str) -> bool {
@@ -142,7 +143,7 @@ impl<'a> Parser<'a> {
 
     /// A number that fits `T`.
     fn number<T: std::str::FromStr>(&mut self) -> Parsed<T> {
-        let value = if let Kind::Number(n) = self.token.kind { n.parse().ok() } else { None };
+        let value = if let IrTokenKind::Number(n) = self.token.kind { n.parse().ok() } else { None };
         match value {
             Some(v) => {
                 self.take();
@@ -181,9 +182,13 @@ impl<'a> Parser<'a> {
         self.take();
         self.expect('@')?;
         let name = match &self.token.kind {
-            Kind::Word(w) => w.to_string(),
-            Kind::Str(s) => s.clone(),
-            Kind::Number(_) | Kind::Mark(_) | Kind::Arrow | Kind::Bad(_) | Kind::End => {
+            IrTokenKind::Word(w) => w.to_string(),
+            IrTokenKind::Str(s) => s.clone(),
+            IrTokenKind::Number(_)
+            | IrTokenKind::Mark(_)
+            | IrTokenKind::Arrow
+            | IrTokenKind::Bad(_)
+            | IrTokenKind::End => {
                 return self.fail("expected the name of a function");
             }
         };
@@ -192,7 +197,7 @@ impl<'a> Parser<'a> {
         let body = scope.func.body;
         self.expect('(')?;
         self.list(')', |p| p.param(&mut scope, body))?;
-        if self.token.kind == Kind::Arrow {
+        if self.token.kind == IrTokenKind::Arrow {
             self.take();
             scope.func.results = self.some(Self::ty)?;
         }
@@ -228,7 +233,7 @@ impl<'a> Parser<'a> {
     /// `v0 "name": type`
     fn param(&mut self, scope: &mut Scope, body: BlockId) -> Parsed<()> {
         let number = self.new_name(scope)?;
-        let name = if let Kind::Str(s) = &self.token.kind { Some(s.clone()) } else { None };
+        let name = if let IrTokenKind::Str(s) = &self.token.kind { Some(s.clone()) } else { None };
         if name.is_some() {
             self.take();
         }
@@ -285,7 +290,7 @@ impl<'a> Parser<'a> {
             results = self.some(|p| p.new_name(scope))?;
             self.expect('=')?;
         }
-        let Token { line, column, .. } = self.token;
+        let IrToken { line, column, .. } = self.token;
         let word = self.word().unwrap_or("");
         let own = self.ops.get(word).copied();
         let dialect = self.dialect.filter(|d| own.is_none() && d.has(word));
@@ -395,26 +400,28 @@ impl<'a> Parser<'a> {
 
     fn attr(&mut self) -> Parsed<Attr> {
         match &self.token.kind {
-            Kind::Str(s) => {
+            IrTokenKind::Str(s) => {
                 let s = s.clone();
                 self.take();
                 Ok(Attr::Str(s))
             }
-            Kind::Mark('[') => {
+            IrTokenKind::Mark('[') => {
                 self.take();
                 Ok(Attr::Ints(self.list(']', Self::number)?))
             }
-            Kind::Word(w) | Kind::Number(w) => {
+            IrTokenKind::Word(w) | IrTokenKind::Number(w) => {
                 let w = *w;
                 self.plain_attr(w)
             }
-            Kind::Mark(_) | Kind::Arrow | Kind::Bad(_) | Kind::End => self.fail("expected a value"),
+            IrTokenKind::Mark(_) | IrTokenKind::Arrow | IrTokenKind::Bad(_) | IrTokenKind::End => {
+                self.fail("expected a value")
+            }
         }
     }
 
     /// `4`, `true`, or with a type `4 : i32`, `true : bool`, `-inf : f32`.
     fn plain_attr(&mut self, text: &str) -> Parsed<Attr> {
-        let Token { line, column, .. } = self.token;
+        let IrToken { line, column, .. } = self.token;
         self.take();
         let fail = |message| Err(ParseError { line, column, message });
         if self.eat(':') {
@@ -501,7 +508,7 @@ impl<'a> Parser<'a> {
     }
 
     /// `f32`, `*f32`, `*mut *f32`
-    fn elem(&mut self) -> Parsed<Elem> {
+    fn elem(&mut self) -> Parsed<ElemType> {
         let mut stars = vec![];
         while self.eat('*') {
             stars.push(self.eat_word("mut"));
@@ -509,9 +516,9 @@ impl<'a> Parser<'a> {
                 return self.fail("too many pointers to pointers");
             }
         }
-        let mut elem = Elem::Scalar(self.dtype()?);
+        let mut elem = ElemType::Scalar(self.dtype()?);
         while let Some(mutable) = stars.pop() {
-            elem = Elem::Ptr { pointee: Box::new(elem), mutable };
+            elem = ElemType::Ptr { pointee: Box::new(elem), mutable };
         }
         Ok(elem)
     }

@@ -9,7 +9,7 @@ use tk_ops::{ControlOp, DType, DTypeSet, HostOp, Op};
 
 use crate::flow::{Flow, flow};
 use crate::infer;
-use crate::ir::{BlockId, Elem, Func, FuncKind, Inst, Module, Type, ValueId};
+use crate::ir::{BlockId, ElemType, Func, FuncKind, Inst, Module, Type, ValueId};
 use crate::verify::Invariant::{V08, V09, V10, V11, V12, V13};
 use crate::verify::ops::{Cx, Tile, is_dtype, same_shape, serves, tile, within};
 use crate::verify::{Check, ensure, fault};
@@ -232,7 +232,7 @@ pub(super) fn host(cx: Cx<'_>, op: HostOp) -> Check {
         HostOp::Pointers => {
             cx.counts(cx.inst.operands.len(), 1)?;
             let result = cx.result(0)?;
-            let Type::View { elem: Elem::Ptr { pointee, .. }, rank: 1, .. } = result else {
+            let Type::View { elem: ElemType::Ptr { pointee, .. }, rank: 1, .. } = result else {
                 return fault(V11, format!("expected a view of pointers with rank 1, found `{result}`"));
             };
             (0..cx.inst.operands.len()).try_for_each(|i| {

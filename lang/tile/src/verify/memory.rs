@@ -5,7 +5,7 @@
 use tk_ops::{AtomicOp, DType, DTypeSet, MemoryOp};
 
 use crate::infer;
-use crate::ir::{Elem, Type};
+use crate::ir::{ElemType, Type};
 use crate::verify::Invariant::{V08, V09, V10, V11, V16};
 use crate::verify::ops::{Cx, Tile, is_dtype, same_shape, serves, within};
 use crate::verify::{Check, Fault, ensure, fault};
@@ -13,7 +13,7 @@ use crate::verify::{Check, Fault, ensure, fault};
 /// A view type taken apart.
 #[derive(Clone, Copy)]
 struct View<'a> {
-    elem: &'a Elem,
+    elem: &'a ElemType,
     rank: usize,
     mutable: bool,
     wide: bool,
@@ -36,10 +36,10 @@ fn view(ty: &Type) -> Result<View<'_>, Fault> {
 }
 
 /// A tile of pointers taken apart: what they point to, and whether it may be written.
-fn pointers(t: Tile<'_>) -> Result<(&Elem, bool), Fault> {
+fn pointers(t: Tile<'_>) -> Result<(&ElemType, bool), Fault> {
     match t.elem {
-        Elem::Ptr { pointee, mutable } => Ok((pointee, *mutable)),
-        Elem::Scalar(d) => fault(V11, format!("expected a pointer, found `{d}`")),
+        ElemType::Ptr { pointee, mutable } => Ok((pointee, *mutable)),
+        ElemType::Scalar(d) => fault(V11, format!("expected a pointer, found `{d}`")),
     }
 }
 
@@ -198,7 +198,7 @@ fn read_box(cx: Cx<'_>, inside: bool) -> Check {
     cx.counts_in(v.rank + 1, most, 1)?;
     let result = cx.result_tile(0)?;
     at_box(cx, v, result.shape)?;
-    let elem = if inside { &Elem::Scalar(DType::Bool) } else { v.elem };
+    let elem = if inside { &ElemType::Scalar(DType::Bool) } else { v.elem };
     serves(Tile { elem, shape: result.shape }, result)?;
     match cx.inst.operands.get(v.rank + 1) {
         Some(_) => serves(cx.operand_tile(v.rank + 1)?, result),

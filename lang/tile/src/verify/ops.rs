@@ -10,7 +10,7 @@ use tk_ops::{
 use crate::attr::Attr;
 use crate::flow::flow;
 use crate::infer;
-use crate::ir::{Elem, Func, FuncKind, Inst, Module, Type, ValueId};
+use crate::ir::{ElemType, Func, FuncKind, Inst, Module, Type, ValueId};
 use crate::verify::Invariant::{V08, V09, V10, V11, V15};
 use crate::verify::control::Signatures;
 use crate::verify::{Check, Fault, attrs, control, ensure, fault, memory};
@@ -26,7 +26,7 @@ pub(super) struct Cx<'a> {
 /// A tile type taken apart.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) struct Tile<'a> {
-    pub elem: &'a Elem,
+    pub elem: &'a ElemType,
     pub shape: &'a [u32],
 }
 
@@ -34,8 +34,8 @@ impl Tile<'_> {
     /// The element type; V11 for pointers.
     pub fn dtype(&self) -> Result<DType, Fault> {
         match self.elem {
-            Elem::Scalar(d) => Ok(*d),
-            Elem::Ptr { .. } => fault(V11, "expected a number, found a pointer"),
+            ElemType::Scalar(d) => Ok(*d),
+            ElemType::Ptr { .. } => fault(V11, "expected a number, found a pointer"),
         }
     }
 }
@@ -209,13 +209,13 @@ fn elementwise(cx: Cx<'_>, op: ElementwiseOp) -> Check {
 /// Between numbers, not to bool; pointers become other pointers but do not become `mut`.
 fn cast(from: Tile<'_>, to: Tile<'_>) -> Check {
     match (from.elem, to.elem) {
-        (Elem::Scalar(_), Elem::Scalar(d)) => {
+        (ElemType::Scalar(_), ElemType::Scalar(d)) => {
             ensure(*d != DType::Bool || from.elem == to.elem, V11, || "cannot cast to `bool`".into())
         }
-        (Elem::Ptr { mutable: m, .. }, Elem::Ptr { mutable: n, .. }) => {
+        (ElemType::Ptr { mutable: m, .. }, ElemType::Ptr { mutable: n, .. }) => {
             ensure(*m || !*n, V11, || "a cast cannot make a pointer `mut`".into())
         }
-        (Elem::Scalar(_), Elem::Ptr { .. }) | (Elem::Ptr { .. }, Elem::Scalar(_)) => {
+        (ElemType::Scalar(_), ElemType::Ptr { .. }) | (ElemType::Ptr { .. }, ElemType::Scalar(_)) => {
             fault(V11, "cannot cast between a number and a pointer")
         }
     }
@@ -233,7 +233,7 @@ fn create(cx: Cx<'_>, op: CreateOp) -> Check {
         CreateOp::Table => {
             cx.counts(0, 1)?;
             let result = cx.result_tile(0)?;
-            let Elem::Scalar(d) = result.elem else { return fault(V11, "a table cannot hold pointers") };
+            let ElemType::Scalar(d) = result.elem else { return fault(V11, "a table cannot hold pointers") };
             let values = cx.inst.attrs.ints("values").unwrap_or_default();
             let count: u64 = result.shape.iter().map(|n| u64::from(*n)).product();
             ensure(values.len() as u64 == count, V10, || {

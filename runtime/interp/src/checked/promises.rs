@@ -1,7 +1,7 @@
 //! Checks the promises of a program: `assume`, `multiple_of`, `max_contiguous`, and indices in bounds.
 
 use tk_ops::ControlOp;
-use tk_tile::{Elem, Type};
+use tk_tile::{ElemType, Type};
 
 use super::{INDEX, PROMISE};
 use crate::exec::pointee_size;
@@ -71,8 +71,8 @@ pub(crate) fn run_of(op: ControlOp, x: &Value, ty: &Type, n: i64, space: &Space)
 /// The unit of a promise about this type.
 fn unit(ty: &Type) -> &'static str {
     match ty.elem() {
-        Elem::Ptr { .. } => " elements",
-        Elem::Scalar(_) => "",
+        ElemType::Ptr { .. } => " elements",
+        ElemType::Scalar(_) => "",
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tk_ops::buf::Buf;
 use tk_ops::eval;
 use tk_ops::{AtomicOp, DType, Scalar};
-use tk_tile::{Elem, Type};
+use tk_tile::{ElemType, Type};
 
 use super::Args;
 use super::elementwise::wrong;
@@ -128,7 +128,7 @@ pub(super) fn run(op: AtomicOp, args: &mut Args<'_, '_>, space: &Space) -> Resul
         let Some(p) = place else { continue };
         let memory = space
             .locate_run(&p, dtype.bytes(), 0, 1, meaning.access)
-            .map_err(|d| d.fault(&format!("`{}`", op.name()), &Elem::Scalar(dtype), target.advice()))?;
+            .map_err(|d| d.fault(&format!("`{}`", op.name()), &ElemType::Scalar(dtype), target.advice()))?;
         // SAFETY: the place was located for one element of this size.
         let old = unsafe { read(memory, dtype) };
         before.set(i, old);
@@ -151,13 +151,13 @@ pub(super) fn run(op: AtomicOp, args: &mut Args<'_, '_>, space: &Space) -> Resul
 /// The element type, the number of lanes, and the operand after pointer or positions.
 fn layout(ty: &Type, args: &Args<'_, '_>) -> Result<(DType, usize, usize), Fault> {
     let (elem, n, next) = match ty {
-        Type::Tile { elem: Elem::Ptr { pointee, .. }, .. } => (&**pointee, ty.count(), 1),
+        Type::Tile { elem: ElemType::Ptr { pointee, .. }, .. } => (&**pointee, ty.count(), 1),
         Type::View { elem, rank, .. } => (elem, args.operand(1)?.ty.count(), 1 + *rank as usize),
         Type::Tile { elem, .. } => (elem, ty.count(), 1),
     };
     match elem {
-        Elem::Scalar(d) => Ok((*d, n, next)),
-        Elem::Ptr { .. } => Err(Fault::internal("an atomic acts on numbers")),
+        ElemType::Scalar(d) => Ok((*d, n, next)),
+        ElemType::Ptr { .. } => Err(Fault::internal("an atomic acts on numbers")),
     }
 }
 

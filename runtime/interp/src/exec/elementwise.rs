@@ -120,16 +120,16 @@ fn pointers(op: ElementwiseOp, values: &[Value], args: &Args<'_, '_>) -> Result<
 /// Bytes of what the pointers of a type point to.
 pub(crate) fn pointee_size(ty: &tk_tile::Type) -> usize {
     match ty.elem() {
-        tk_tile::Elem::Ptr { pointee, .. } => elem_size(pointee),
-        tk_tile::Elem::Scalar(_) => 1,
+        tk_tile::ElemType::Ptr { pointee, .. } => elem_size(pointee),
+        tk_tile::ElemType::Scalar(_) => 1,
     }
 }
 
 /// Bytes of an element in memory.
-pub(crate) fn elem_size(elem: &tk_tile::Elem) -> usize {
+pub(crate) fn elem_size(elem: &tk_tile::ElemType) -> usize {
     match elem {
-        tk_tile::Elem::Scalar(d) => size_of(Some(*d)),
-        tk_tile::Elem::Ptr { .. } => size_of(None),
+        tk_tile::ElemType::Scalar(d) => size_of(Some(*d)),
+        tk_tile::ElemType::Ptr { .. } => size_of(None),
     }
 }
 

@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use tk_ops::buf::Buf;
-use tk_tile::Elem;
+use tk_tile::ElemType;
 
 use super::transfer::to_memory;
 use crate::code::Step;
@@ -30,7 +30,7 @@ pub(crate) enum Folding {
 /// A `reduce` or `scan` on its way.
 pub(crate) struct Fold {
     folding: Folding,
-    elems: Vec<Elem>,
+    elems: Vec<ElemType>,
     /// The targets of pointers.
     space: Arc<Space>,
     /// Per operand the rows, which are folded with each other; pointers as addresses.
@@ -75,14 +75,14 @@ impl Fold {
             |part: Option<&[u32]>| part.unwrap_or_default().iter().map(|d| *d as usize).product::<usize>();
         let (outer, inner) = (product(shape.get(..axis)), product(shape.get(axis + 1..)));
         let len = product(shape.get(axis..=axis));
-        let elems: Vec<Elem> = step.uses.iter().map(|u| u.ty.elem().clone()).collect();
+        let elems: Vec<ElemType> = step.uses.iter().map(|u| u.ty.elem().clone()).collect();
         let mut rows = Vec::with_capacity(inputs.len());
         for (elem, value) in elems.iter().zip(inputs) {
             let x = to_memory(elem, value, outer * len * inner, &space)?;
             let strides = [inner, len * inner, 1].map(|s| s as isize);
             rows.push(if outer == 1 { x } else { x.strided(0, &[len, outer, inner], &strides) });
         }
-        let whole = whole && !elems.iter().any(|e| matches!(e, Elem::Ptr { .. }));
+        let whole = whole && !elems.iter().any(|e| matches!(e, ElemType::Ptr { .. }));
         Ok(Fold { folding, elems, space, rows, len, outer, inner, at: 1, whole, round: Round::default() })
     }
 
@@ -189,7 +189,7 @@ impl Fold {
     pub fn results(self) -> Vec<Value> {
         let space = self.space;
         let (len, outer, inner, folding) = (self.len, self.outer, self.inner, self.folding);
-        let value = |(x, elem): (Buf, Elem)| {
+        let value = |(x, elem): (Buf, ElemType)| {
             let x = match folding {
                 Folding::Scan { .. } if outer > 1 => {
                     let strides = [inner, outer * inner, 1].map(|s| s as isize);
@@ -198,10 +198,10 @@ impl Fold {
                 Folding::Scan { .. } | Folding::Reduce => x,
             };
             match (elem, x) {
-                (Elem::Ptr { .. }, Buf::U64(v)) => {
+                (ElemType::Ptr { .. }, Buf::U64(v)) => {
                     Value::lanes(v.into_iter().map(|a| space.resolve(a)).collect())
                 }
-                (Elem::Ptr { .. } | Elem::Scalar(_), x) => Value::tile(x),
+                (ElemType::Ptr { .. } | ElemType::Scalar(_), x) => Value::tile(x),
             }
         };
         self.rows.into_iter().zip(self.elems).map(value).collect()
@@ -209,9 +209,9 @@ impl Fold {
 }
 
 /// One element.
-fn element(x: &Buf, elem: &Elem, i: usize, space: &Space) -> Value {
+fn element(x: &Buf, elem: &ElemType, i: usize, space: &Space) -> Value {
     match elem {
-        Elem::Ptr { .. } => Value::Ptr(space.resolve(x.get(i).bits())),
-        Elem::Scalar(_) => Value::Splat(x.get(i)),
+        ElemType::Ptr { .. } => Value::Ptr(space.resolve(x.get(i).bits())),
+        ElemType::Scalar(_) => Value::Splat(x.get(i)),
     }
 }

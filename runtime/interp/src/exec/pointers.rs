@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tk_ops::ElementwiseOp;
 use tk_ops::buf::Buf;
 use tk_ops::eval::{self, Operand};
-use tk_tile::Elem;
+use tk_tile::ElemType;
 
 use super::Args;
 use super::elementwise::wrong;
@@ -121,7 +121,7 @@ fn masked(mask: Mask<'_>, other: Value) -> Option<Value> {
 }
 
 /// One element.
-fn load_one(elem: &Elem, p: &Pointer, space: &Space) -> Result<Value, Fault> {
+fn load_one(elem: &ElemType, p: &Pointer, space: &Space) -> Result<Value, Fault> {
     let mut loading = Loading::new(elem, 1, None, space)?;
     let one = std::slice::from_ref(p);
     loading.read(space, &Lanes::Each(one), Mask::All).map_err(|d: Denied| d.fault("`load`", elem, ADVICE))?;
@@ -177,9 +177,9 @@ pub(super) fn store(args: &mut Args<'_, '_>, space: &Space) -> Result<(), Fault>
 }
 
 /// The elements to store, shared if they are already in place.
-pub(super) fn stored(elem: &Elem, value: Value, n: usize, space: &Space) -> Result<Arc<Buf>, Fault> {
+pub(super) fn stored(elem: &ElemType, value: Value, n: usize, space: &Space) -> Result<Arc<Buf>, Fault> {
     match (elem, value) {
-        (Elem::Scalar(d), Value::Tile(buf)) if buf.dtype() == *d && buf.len() == n => Ok(buf),
+        (ElemType::Scalar(d), Value::Tile(buf)) if buf.dtype() == *d && buf.len() == n => Ok(buf),
         (elem, value) => to_memory(elem, value, n, space).map(Arc::new),
     }
 }

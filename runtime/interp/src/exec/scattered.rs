@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use tk_ops::buf::Buf;
-use tk_tile::Elem;
+use tk_tile::ElemType;
 
 use super::Args;
 use super::pointers::stored;
@@ -72,7 +72,7 @@ pub(super) fn gather(args: &mut Args<'_, '_>, space: &Space) -> Result<(), Fault
 /// `view_scatter`. Of the lanes that write one place the last one wins.
 pub(super) fn scatter(args: &mut Args<'_, '_>, space: &Space) -> Result<(), Fault> {
     let ty = args.operand(args.len().saturating_sub(2))?.ty;
-    let (elem, n): (&Elem, usize) = (ty.elem(), ty.count());
+    let (elem, n): (&ElemType, usize) = (ty.elem(), ty.count());
     let view = args.take(0)?.view()?;
     let mut rest = args.rest(1)?;
     let (Some(mask), Some(value)) = (rest.pop(), rest.pop()) else { return Err(lacks("view_scatter")) };

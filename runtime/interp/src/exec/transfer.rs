@@ -6,7 +6,7 @@
 use tk_ops::DType;
 use tk_ops::buf::Buf;
 use tk_ops::with_buf;
-use tk_tile::Elem;
+use tk_tile::ElemType;
 
 use super::elementwise::elem_size;
 use crate::checked::lanes;
@@ -240,10 +240,10 @@ pub(super) struct Loading {
 
 impl Loading {
     /// `n` elements; those that are not read are `other`, zero without it.
-    pub fn new(elem: &Elem, n: usize, other: Option<Value>, space: &Space) -> Result<Loading, Fault> {
+    pub fn new(elem: &ElemType, n: usize, other: Option<Value>, space: &Space) -> Result<Loading, Fault> {
         let (dtype, pointers) = match elem {
-            Elem::Scalar(d) => (*d, false),
-            Elem::Ptr { .. } => (DType::U64, true),
+            ElemType::Scalar(d) => (*d, false),
+            ElemType::Ptr { .. } => (DType::U64, true),
         };
         let buf = match other {
             None => Buf::zeros(dtype, n),
@@ -290,13 +290,13 @@ impl Loading {
 }
 
 /// The elements of a value as they are in memory: pointers become addresses.
-pub(super) fn to_memory(elem: &Elem, value: Value, n: usize, space: &Space) -> Result<Buf, Fault> {
+pub(super) fn to_memory(elem: &ElemType, value: Value, n: usize, space: &Space) -> Result<Buf, Fault> {
     let (buf, dtype) = match elem {
-        Elem::Ptr { pointee, .. } => {
+        ElemType::Ptr { pointee, .. } => {
             let size = elem_size(pointee);
             (Buf::U64(value.to_lanes(n)?.iter().map(|p| space.address(p, size)).collect()), DType::U64)
         }
-        Elem::Scalar(d) => (value.owned(n)?, *d),
+        ElemType::Scalar(d) => (value.owned(n)?, *d),
     };
     if buf.dtype() == dtype && buf.len() == n {
         Ok(buf)

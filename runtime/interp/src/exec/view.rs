@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tk_ops::buf::Buf;
 use tk_ops::scalar::Scalar;
 use tk_ops::with_buf;
-use tk_tile::{Elem, Type};
+use tk_tile::{ElemType, Type};
 
 use super::Args;
 use super::elementwise::elem_size;
@@ -272,6 +272,6 @@ pub(crate) fn contiguous(base: crate::value::Pointer, shape: &[usize]) -> View {
 }
 
 /// The bytes of a tile as they are in memory.
-pub(crate) fn tile_bytes(elem: &Elem, value: Value, n: usize, space: &Space) -> Result<Vec<u8>, Fault> {
+pub(crate) fn tile_bytes(elem: &ElemType, value: Value, n: usize, space: &Space) -> Result<Vec<u8>, Fault> {
     Ok(stored(elem, value, n, space)?.to_le_bytes())
 }

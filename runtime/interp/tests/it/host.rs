@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::common::*;
 use tk_interp::{Arg, Fault, Host, Memory, Options, launch, run_test};
 use tk_ops::DType;
-use tk_tile::{Elem, FuncId, Id, TileModule};
+use tk_tile::{ElemType, FuncId, Id, TileModule};
 
 /// Launches the kernels of the module that the test stands in, one program each, and keeps what it was asked.
 struct Local<'a> {
@@ -20,7 +20,7 @@ impl Host for Local<'_> {
         &self,
         kernel: &str,
         cargs: &str,
-        args: Vec<Option<(Arg, Elem)>>,
+        args: Vec<Option<(Arg, ElemType)>>,
         memory: &Memory,
     ) -> Result<(), Fault> {
         let args: Vec<Option<Arg>> = args.into_iter().map(|a| a.map(|(arg, _)| arg)).collect();

@@ -13,7 +13,7 @@ use tk_interp::{Fault, Printed};
 use tk_sema::contract::{self, ArgUse, HostArg, Plan, SetValue};
 use tk_sema::hir::FnId;
 use tk_syntax::{Diagnostic, Span, codes};
-use tk_tile::{Elem, Type};
+use tk_tile::{ElemType, Type};
 
 use super::binaries::Binaries;
 use super::device::Device;
@@ -436,10 +436,10 @@ impl Recipe {
         };
         let varies = |what| Some(what).filter(|_| !fixed);
         match (ty, host) {
-            (Type::Tile { elem: Elem::Scalar(_), .. }, HostArg::Scalar(s)) => {
+            (Type::Tile { elem: ElemType::Scalar(_), .. }, HostArg::Scalar(s)) => {
                 push(s.bits(), varies(What::Bits));
             }
-            (Type::Tile { elem: Elem::Ptr { .. }, .. }, HostArg::Tensor { .. }) => {
+            (Type::Tile { elem: ElemType::Ptr { .. }, .. }, HostArg::Tensor { .. }) => {
                 push(arg.bits(), Some(What::Bits));
             }
             (Type::View { .. }, HostArg::Tensor { shape, strides, .. }) => {

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tk_interp::{Arg, BufferId, Buffers, Place};
-use tk_tile::{Elem, Type};
+use tk_tile::{ElemType, Type};
 
 /// Bytes of a pointer in memory.
 const POINTER: usize = 8;
@@ -36,8 +36,8 @@ pub(crate) fn reach<'a>(
             Arg::Scalar(_) | Arg::Null => continue,
         };
         let (elem, mutable) = match ty {
-            Type::Tile { elem: Elem::Ptr { pointee, mutable }, .. } => (&**pointee, *mutable),
-            Type::Tile { elem: elem @ Elem::Scalar(_), .. } => (elem, false),
+            Type::Tile { elem: ElemType::Ptr { pointee, mutable }, .. } => (&**pointee, *mutable),
+            Type::Tile { elem: elem @ ElemType::Scalar(_), .. } => (elem, false),
             Type::View { elem, mutable, .. } => (elem, *mutable),
         };
         search.visit(buffers.find(id).ok_or(i)?, elem, mutable);
@@ -48,18 +48,18 @@ pub(crate) fn reach<'a>(
 struct Search<'b> {
     buffers: &'b Buffers,
     found: BTreeMap<BufferId, Reached>,
-    seen: BTreeSet<(BufferId, Elem, bool)>,
+    seen: BTreeSet<(BufferId, ElemType, bool)>,
 }
 
 impl Search<'_> {
     /// Notes a buffer of such elements and what they point to. It ends because a pointee is a smaller type.
-    fn visit(&mut self, place: Place, elem: &Elem, mutable: bool) {
+    fn visit(&mut self, place: Place, elem: &ElemType, mutable: bool) {
         if !self.seen.insert((place.id, elem.clone(), mutable)) {
             return;
         }
         let entry = self.found.entry(place.id).or_insert(Reached { place, table: false, mutable: false });
         entry.mutable |= mutable;
-        if let Elem::Ptr { pointee, mutable } = elem {
+        if let ElemType::Ptr { pointee, mutable } = elem {
             entry.table = true;
             for address in words(&read(place)) {
                 if let Some(target) = self.buffers.at(address) {
@@ -136,8 +136,8 @@ mod tests {
 
     use super::*;
 
-    fn pointer(pointee: Elem, mutable: bool) -> Elem {
-        Elem::Ptr { pointee: Box::new(pointee), mutable }
+    fn pointer(pointee: ElemType, mutable: bool) -> ElemType {
+        ElemType::Ptr { pointee: Box::new(pointee), mutable }
     }
 
     #[test]
@@ -148,7 +148,8 @@ mod tests {
         // Into the middle of one, to the end of the other, null, and an address of nothing.
         let stored = [at(a, 4), at(b, 8), 0, 7];
         let table = memory.alloc(stored.iter().flat_map(|w| w.to_le_bytes()).collect());
-        let ty = Type::Tile { elem: pointer(pointer(Elem::Scalar(DType::F32), true), false), shape: vec![] };
+        let ty =
+            Type::Tile { elem: pointer(pointer(ElemType::Scalar(DType::F32), true), false), shape: vec![] };
         let arg = Arg::Ptr { buffer: table, offset: 0 };
         let buffers = memory.buffers();
         let found = reach([(&ty, &arg)].into_iter(), &buffers).unwrap();
@@ -174,7 +175,7 @@ mod tests {
         let memory = Memory::new();
         let (a, b) = (memory.alloc(vec![0; 4]), memory.alloc(vec![0; 4]));
         memory.free(b);
-        let ty = Type::Tile { elem: pointer(Elem::Scalar(DType::F32), false), shape: vec![] };
+        let ty = Type::Tile { elem: pointer(ElemType::Scalar(DType::F32), false), shape: vec![] };
         let args = [a, b].map(|buffer| Arg::Ptr { buffer, offset: 0 });
         let found = reach(args.iter().map(|a| (&ty, a)), &memory.buffers());
         assert_eq!(found, Err(1));

@@ -2,7 +2,7 @@
 //!
 //! `TK_SEEDS` gives more of them, as for the other tests of this file.
 
-use tk_driver::{Asked, Request, Shape, TARGETS, Until, compile};
+use tk_driver::{Asked, ProgramShape, Request, TARGETS, Until, compile};
 use tk_syntax::SourceMap;
 
 use tk_tile::{FuncKind, Id};
@@ -26,7 +26,7 @@ fn refused(seed: u64) -> Option<String> {
     let build = |target: &'static tk_gpu::TargetSpec| {
         let warps = WARPS[seed as usize % WARPS.len()];
         let options = LaunchOptions { warps, ..LaunchOptions::of(&[]) };
-        let shape = Shape::of(target, Asked::from(&options));
+        let shape = ProgramShape::of(target, Asked::from(&options));
         let request = Request { module: &module, entry, target, shape, facts: vec![], sources: &sources };
         let wrong = compile(&request, false, Until::Binary).err()?;
         let messages: Vec<String> = wrong.iter().map(|d| format!("{}: {}", d.code, d.message)).collect();

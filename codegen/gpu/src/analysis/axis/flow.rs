@@ -6,7 +6,7 @@
 use tk_ops::{ControlOp, Op};
 use tk_tile::{BlockId, Func, Id, Inst, InstId, Module, Type, ValueId};
 
-use super::{Axis, AxisInfo, Known, ViewFacts};
+use super::{AxisInfo, TileFacts, ValueFacts, ViewFacts};
 
 /// The traversal of one kernel.
 pub(super) struct Analysis<'a> {
@@ -20,14 +20,14 @@ impl Analysis<'_> {
         self.module.types.get(self.func.ty(v))
     }
 
-    fn unknown(&self, v: ValueId) -> Known {
+    fn unknown(&self, v: ValueId) -> ValueFacts {
         match self.ty(v) {
-            Type::Tile { shape, .. } => Known::Tile(Axis::unknown(shape.len())),
-            Type::View { rank, .. } => Known::View(ViewFacts::unknown(*rank as usize)),
+            Type::Tile { shape, .. } => ValueFacts::Tile(TileFacts::unknown(shape.len())),
+            Type::View { rank, .. } => ValueFacts::View(ViewFacts::unknown(*rank as usize)),
         }
     }
 
-    pub fn known(&self, v: ValueId) -> Known {
+    pub fn known(&self, v: ValueId) -> ValueFacts {
         match self.info.known.get(v.index()) {
             Some(Some(k)) => k.clone(),
             Some(None) | None => self.unknown(v),
@@ -90,9 +90,9 @@ impl Analysis<'_> {
         let args = self.func.blocks[*body].args.clone();
         let Some((iv, carried)) = args.split_first() else { return };
         let (lo, step) = (self.axis(*lo), self.axis(*step));
-        let counter = Axis::scalar(lo.divisibility().min(step.divisibility()), None);
-        let counter = Axis { natural: lo.natural && step.natural, ..counter };
-        self.info.set(*iv, Known::Tile(counter));
+        let counter = TileFacts::scalar(lo.divisibility().min(step.divisibility()), None);
+        let counter = TileFacts { natural: lo.natural && step.natural, ..counter };
+        self.info.set(*iv, ValueFacts::Tile(counter));
         self.fixpoint(carried, init, *body);
         for (r, v) in inst.results.iter().zip(carried) {
             let known = self.known(*v);
@@ -154,10 +154,10 @@ impl Analysis<'_> {
         }
     }
 
-    pub fn axis(&self, v: ValueId) -> Axis {
+    pub fn axis(&self, v: ValueId) -> TileFacts {
         match self.known(v) {
-            Known::Tile(a) => a,
-            Known::View(_) => Axis::unknown(1),
+            ValueFacts::Tile(a) => a,
+            ValueFacts::View(_) => TileFacts::unknown(1),
         }
     }
 }

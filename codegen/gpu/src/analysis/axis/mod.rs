@@ -61,7 +61,7 @@ impl Dim {
 
 /// The facts about a tile; about a scalar, one entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Axis {
+pub struct TileFacts {
     /// One for each dimension, one for a scalar.
     pub dims: Vec<Dim>,
     /// The value of every element, if it is known.
@@ -70,23 +70,23 @@ pub struct Axis {
     pub natural: bool,
 }
 
-impl Axis {
-    fn unknown(rank: usize) -> Axis {
-        Axis { dims: vec![Dim::UNKNOWN; rank.max(1)], value: None, natural: false }
+impl TileFacts {
+    fn unknown(rank: usize) -> TileFacts {
+        TileFacts { dims: vec![Dim::UNKNOWN; rank.max(1)], value: None, natural: false }
     }
 
-    fn scalar(divisible: u64, value: Option<i64>) -> Axis {
+    fn scalar(divisible: u64, value: Option<i64>) -> TileFacts {
         let dim = Dim { divisibility: divisible.clamp(1, MOST), ..Dim::UNKNOWN };
-        Axis { dims: vec![dim], value, natural: value.is_some_and(|v| v >= 0) }
+        TileFacts { dims: vec![dim], value, natural: value.is_some_and(|v| v >= 0) }
     }
 
-    fn constant(value: i64) -> Axis {
-        Axis::scalar(power(value), Some(value))
+    fn constant(value: i64) -> TileFacts {
+        TileFacts::scalar(power(value), Some(value))
     }
 
     /// The same, known not to be negative.
-    fn natural(self) -> Axis {
-        Axis { natural: true, ..self }
+    fn natural(self) -> TileFacts {
+        TileFacts { natural: true, ..self }
     }
 
     /// The divisor of the value of a scalar.
@@ -100,13 +100,13 @@ impl Axis {
     }
 
     /// This scalar at each position of a tile of this shape.
-    fn splat(&self, shape: &[u32]) -> Axis {
+    fn splat(&self, shape: &[u32]) -> TileFacts {
         let dim = |n: &u32| Dim {
             contiguity: 1,
             constancy: u64::from(n.next_power_of_two()),
             divisibility: self.divisibility(),
         };
-        Axis { dims: shape.iter().map(dim).collect(), ..self.clone() }
+        TileFacts { dims: shape.iter().map(dim).collect(), ..self.clone() }
     }
 }
 
@@ -137,23 +137,25 @@ impl ViewFacts {
 
 /// The facts about a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Known {
+pub enum ValueFacts {
     /// About a tile or scalar.
-    Tile(Axis),
+    Tile(TileFacts),
     /// About a view.
     View(ViewFacts),
 }
 
-impl Known {
-    fn meet(&self, o: &Known) -> Known {
+impl ValueFacts {
+    fn meet(&self, o: &ValueFacts) -> ValueFacts {
         match (self, o) {
-            (Known::Tile(a), Known::Tile(b)) => Known::Tile(Axis {
+            (ValueFacts::Tile(a), ValueFacts::Tile(b)) => ValueFacts::Tile(TileFacts {
                 dims: a.dims.iter().zip(&b.dims).map(|(a, b)| a.meet(*b)).collect(),
                 value: a.value.filter(|v| b.value == Some(*v)),
                 natural: a.natural && b.natural,
             }),
-            (Known::View(a), Known::View(b)) => Known::View(a.meet(b)),
-            (Known::Tile(_), Known::View(_)) | (Known::View(_), Known::Tile(_)) => self.clone(),
+            (ValueFacts::View(a), ValueFacts::View(b)) => ValueFacts::View(a.meet(b)),
+            (ValueFacts::Tile(_), ValueFacts::View(_)) | (ValueFacts::View(_), ValueFacts::Tile(_)) => {
+                self.clone()
+            }
         }
     }
 }
@@ -166,7 +168,7 @@ fn power(v: i64) -> u64 {
 /// Facts about every value of a kernel.
 #[derive(Clone, Debug)]
 pub struct AxisInfo {
-    known: Vec<Option<Known>>,
+    known: Vec<Option<ValueFacts>>,
 }
 
 impl AxisInfo {
@@ -182,7 +184,7 @@ impl AxisInfo {
         info
     }
 
-    fn set(&mut self, v: ValueId, known: Known) -> bool {
+    fn set(&mut self, v: ValueId, known: ValueFacts) -> bool {
         let Some(slot) = self.known.get_mut(v.index()) else { return false };
         let changed = slot.as_ref() != Some(&known);
         *slot = Some(known);
@@ -192,7 +194,7 @@ impl AxisInfo {
     /// The facts about operands of accesses to tiles in memory, in program order: all on which code depends if one
     /// access of a lane moves at most `bytes` bytes. For slices that are matrices this includes the views they are
     /// taken from, which TMA may be given.
-    pub fn of_accesses(&self, module: &Module, func: &Func, bytes: u32) -> Vec<Known> {
+    pub fn of_accesses(&self, module: &Module, func: &Func, bytes: u32) -> Vec<ValueFacts> {
         let is_tile = |v: &ValueId| match module.types.get(func.ty(*v)) {
             Type::Tile { shape, .. } => !shape.is_empty(),
             Type::View { .. } => false,
@@ -207,7 +209,8 @@ impl AxisInfo {
         });
         let capped = |v: &ValueId| {
             let mut known = self.known.get(v.index()).cloned().flatten()?;
-            if let (Known::View(view), Type::View { elem, .. }) = (&mut known, module.types.get(func.ty(*v)))
+            if let (ValueFacts::View(view), Type::View { elem, .. }) =
+                (&mut known, module.types.get(func.ty(*v)))
             {
                 let most = (u64::from(bytes) / element_bytes(elem)).max(1);
                 view.extents.iter_mut().for_each(|e| *e = (*e).min(most));
@@ -224,42 +227,42 @@ impl AxisInfo {
             let slice = Some(&func.insts[slice]).filter(|i| i.op == Op::Memory(MemoryOp::ViewSlice))?;
             // The start and the length of a slice are facts about the slice.
             match capped(slice.operands.first()?)? {
-                Known::View(f) => Some(Known::View(ViewFacts { base: 1, extents: vec![], ..f })),
-                Known::Tile(_) => None,
+                ValueFacts::View(f) => Some(ValueFacts::View(ViewFacts { base: 1, extents: vec![], ..f })),
+                ValueFacts::Tile(_) => None,
             }
         };
         accesses.flat_map(|i| &i.operands).flat_map(|v| [capped(v), tensor(v)]).flatten().collect()
     }
 
     /// The facts about a tile or scalar.
-    pub fn tile(&self, v: ValueId) -> Axis {
+    pub fn tile(&self, v: ValueId) -> TileFacts {
         match self.known.get(v.index()) {
-            Some(Some(Known::Tile(a))) => a.clone(),
-            Some(Some(Known::View(_)) | None) | None => Axis::unknown(1),
+            Some(Some(ValueFacts::Tile(a))) => a.clone(),
+            Some(Some(ValueFacts::View(_)) | None) | None => TileFacts::unknown(1),
         }
     }
 
     /// The facts about a view.
     pub fn view(&self, v: ValueId) -> Option<&ViewFacts> {
         match self.known.get(v.index()) {
-            Some(Some(Known::View(f))) => Some(f),
-            Some(Some(Known::Tile(_)) | None) | None => None,
+            Some(Some(ValueFacts::View(f))) => Some(f),
+            Some(Some(ValueFacts::Tile(_)) | None) | None => None,
         }
     }
 }
 
-fn parameter(ty: &Type, facts: &mut impl Iterator<Item = ArgFacts>) -> Known {
+fn parameter(ty: &Type, facts: &mut impl Iterator<Item = ArgFacts>) -> ValueFacts {
     let mut next = || facts.next().unwrap_or_default();
     match ty {
         Type::Tile { .. } => {
             let f = next();
-            Known::Tile(Axis::scalar(f.divisible.into(), f.one.then_some(1)))
+            ValueFacts::Tile(TileFacts::scalar(f.divisible.into(), f.one.then_some(1)))
         }
         Type::View { rank, .. } => {
             let base = next().divisible.into();
             let extents = (0..*rank).map(|_| next().divisible.into()).collect();
             let strides = (0..*rank).map(|_| next()).map(|f| (f.divisible.into(), f.one)).collect();
-            Known::View(ViewFacts { base, extents, strides })
+            ValueFacts::View(ViewFacts { base, extents, strides })
         }
     }
 }

@@ -5,27 +5,27 @@
 
 use tk_ops::elementwise::{Arithmetic, IntBinary, MinMax, Order, Shift};
 use tk_ops::{ControlOp, CreateOp, ElementwiseOp, Group, MemoryOp, Op, ShapeOp};
-use tk_tile::{Attr, Def, Elem, Inst, Type, ValueId};
+use tk_tile::{Attr, Def, ElemType, Inst, Type, ValueId};
 
 use super::flow::Analysis;
-use super::{Axis, Dim, Known, MOST, ViewFacts, power};
+use super::{Dim, MOST, TileFacts, ValueFacts, ViewFacts, power};
 use crate::ir::op::GpuOp;
 use crate::ir::params::element_bytes;
 
 impl Analysis<'_> {
     /// The facts about the first result; `None` if nothing is known.
-    pub fn result(&self, inst: &Inst, result: ValueId) -> Option<Known> {
+    pub fn result(&self, inst: &Inst, result: ValueId) -> Option<ValueFacts> {
         let operand = |i: usize| inst.operands.get(i).copied();
         match inst.op {
-            Op::Create(op) => self.created(op, inst, result).map(Known::Tile),
-            Op::Elementwise(op) => self.elementwise(op, inst, result).map(Known::Tile),
-            Op::Shape(op) => self.shaped(op, inst, result).map(Known::Tile),
+            Op::Create(op) => self.created(op, inst, result).map(ValueFacts::Tile),
+            Op::Elementwise(op) => self.elementwise(op, inst, result).map(ValueFacts::Tile),
+            Op::Shape(op) => self.shaped(op, inst, result).map(ValueFacts::Tile),
             Op::Memory(op) => self.memory(op, inst),
             Op::Control(ControlOp::MultipleOf) => {
                 let mut axis = self.axis(operand(0)?);
                 let by = power(inst.attrs.int("value")?);
                 axis.dims.iter_mut().for_each(|d| d.divisibility = d.divisibility.max(by));
-                Some(Known::Tile(axis))
+                Some(ValueFacts::Tile(axis))
             }
             Op::Control(ControlOp::MaxContiguous) => {
                 let mut axis = self.axis(operand(0)?);
@@ -33,10 +33,10 @@ impl Analysis<'_> {
                 if let Some(d) = axis.dims.last_mut() {
                     d.contiguity = d.contiguity.max(run);
                 }
-                Some(Known::Tile(axis))
+                Some(ValueFacts::Tile(axis))
             }
             Op::Control(ControlOp::ProgramId | ControlOp::NumPrograms) => {
-                Some(Known::Tile(Axis::scalar(1, None).natural()))
+                Some(ValueFacts::Tile(TileFacts::scalar(1, None).natural()))
             }
             // The same elements, owned by other lanes.
             Op::Target if matches!(GpuOp::of(inst), Some(GpuOp::Convert(_))) => Some(self.known(operand(0)?)),
@@ -51,27 +51,27 @@ impl Analysis<'_> {
         }
     }
 
-    fn created(&self, op: CreateOp, inst: &Inst, result: ValueId) -> Option<Axis> {
+    fn created(&self, op: CreateOp, inst: &Inst, result: ValueId) -> Option<TileFacts> {
         let shape = self.ty(result).shape()?;
         match op {
             CreateOp::Const => {
                 let Some(Attr::Scalar(s)) = inst.attrs.get("value") else { return None };
                 let value = s.as_int().and_then(|v| i64::try_from(v).ok());
-                let scalar = value.map_or_else(|| Axis::scalar(1, None), Axis::constant);
+                let scalar = value.map_or_else(|| TileFacts::scalar(1, None), TileFacts::constant);
                 Some(if shape.is_empty() { scalar } else { scalar.splat(shape) })
             }
             CreateOp::Arange => {
                 let start = inst.attrs.int("start").unwrap_or(0);
                 let n = u64::from(shape.first()?.next_power_of_two());
                 let dim = Dim { contiguity: n, constancy: 1, divisibility: power(start) };
-                Some(Axis { dims: vec![dim], value: None, natural: start >= 0 })
+                Some(TileFacts { dims: vec![dim], value: None, natural: start >= 0 })
             }
             CreateOp::Splat => Some(self.axis(*inst.operands.first()?).splat(shape)),
             CreateOp::Table | CreateOp::Undef => None,
         }
     }
 
-    fn shaped(&self, op: ShapeOp, inst: &Inst, result: ValueId) -> Option<Axis> {
+    fn shaped(&self, op: ShapeOp, inst: &Inst, result: ValueId) -> Option<TileFacts> {
         let x = *inst.operands.first()?;
         let (axis, from, to) = (self.axis(x), self.ty(x).shape()?, self.ty(result).shape()?);
         match op {
@@ -84,12 +84,12 @@ impl Analysis<'_> {
                         Dim { contiguity: 1, constancy: u64::from(b.next_power_of_two()), ..known }
                     }
                 };
-                Some(Axis { dims: from.iter().zip(to).enumerate().map(dim).collect(), ..axis })
+                Some(TileFacts { dims: from.iter().zip(to).enumerate().map(dim).collect(), ..axis })
             }
             ShapeOp::Permute => {
                 let perm = inst.attrs.ints("perm")?;
                 let dims = perm.iter().map(|p| usize::try_from(*p).map_or(Dim::UNKNOWN, |p| axis.dim(p)));
-                Some(Axis { dims: dims.collect(), ..axis })
+                Some(TileFacts { dims: dims.collect(), ..axis })
             }
             ShapeOp::Reshape => {
                 // Only dimensions of extent 1 are added or removed.
@@ -102,7 +102,7 @@ impl Analysis<'_> {
                 let unit = Dim { contiguity: 1, constancy: 1, divisibility };
                 let dims =
                     to.iter().map(|n| if *n == 1 { unit } else { dims.next().unwrap_or(unit) }).collect();
-                Some(Axis { dims, ..axis })
+                Some(TileFacts { dims, ..axis })
             }
             ShapeOp::Flip
             | ShapeOp::Slice
@@ -118,7 +118,7 @@ impl Analysis<'_> {
         self.axis(v).natural || self.ty(v).dtype().is_some_and(|d| d.is_int() && !d.is_signed())
     }
 
-    fn elementwise(&self, op: ElementwiseOp, inst: &Inst, result: ValueId) -> Option<Axis> {
+    fn elementwise(&self, op: ElementwiseOp, inst: &Inst, result: ValueId) -> Option<TileFacts> {
         let args = Args {
             known: inst.operands.iter().map(|v| self.axis(*v)).collect(),
             natural: inst.operands.iter().all(|v| self.is_natural(*v)),
@@ -131,7 +131,7 @@ impl Analysis<'_> {
         match op.group() {
             Group::Arithmetic(f) => self.arithmetic(f, inst, &args),
             Group::IntBinary(IntBinary::CeilDiv) | Group::Shift(Shift::Shr) => {
-                Some(Axis { natural: args.natural, ..args.same() })
+                Some(TileFacts { natural: args.natural, ..args.same() })
             }
             Group::Shift(Shift::Shl) => {
                 let by = args.known.get(1).and_then(|a| a.value).filter(|v| (0..24).contains(v))?;
@@ -148,12 +148,12 @@ impl Analysis<'_> {
                 let larger = matches!(f, MinMax::Maximum | MinMax::MaxNum);
                 let natural = larger && inst.operands.iter().any(|v| self.is_natural(*v));
                 let one = args.each(&either)?;
-                Some(Axis { natural: natural || one.natural, ..one })
+                Some(TileFacts { natural: natural || one.natural, ..one })
             }
             // One of the limits, or a value between them.
             Group::Clamp(_) => {
                 let natural = inst.operands.iter().skip(1).all(|v| self.is_natural(*v));
-                Some(Axis { natural, ..args.same() })
+                Some(TileFacts { natural, ..args.same() })
             }
             Group::Sign(_)
             | Group::Bitwise(_)
@@ -172,10 +172,10 @@ impl Analysis<'_> {
         }
     }
 
-    fn arithmetic(&self, f: Arithmetic, inst: &Inst, args: &Args) -> Option<Axis> {
+    fn arithmetic(&self, f: Arithmetic, inst: &Inst, args: &Args) -> Option<TileFacts> {
         match f {
             Arithmetic::Add => args.folded(&add, i64::checked_add),
-            Arithmetic::Sub => args.folded(&sub, i64::checked_sub).map(|a| Axis { natural: false, ..a }),
+            Arithmetic::Sub => args.folded(&sub, i64::checked_sub).map(|a| TileFacts { natural: false, ..a }),
             Arithmetic::Mul => match args.known.as_slice() {
                 [a, b] if b.value == Some(1) => Some(a.clone()),
                 [a, b] if a.value == Some(1) => Some(b.clone()),
@@ -184,14 +184,14 @@ impl Analysis<'_> {
             Arithmetic::Rem => {
                 // The sign is that of the left side: a run of negative numbers is broken at a multiple.
                 let natural = inst.operands.first().is_some_and(|v| self.is_natural(*v));
-                args.each(&|a, b| rem(a, b, natural)).map(|a| Axis { natural, ..a })
+                args.each(&|a, b| rem(a, b, natural)).map(|a| TileFacts { natural, ..a })
             }
-            Arithmetic::Div => Some(Axis { natural: args.natural, ..args.same() }),
+            Arithmetic::Div => Some(TileFacts { natural: args.natural, ..args.same() }),
         }
     }
 
     /// A cast to an integer type: it keeps the low bits, in which aligned runs remain runs if there are enough bits.
-    fn cast(&self, inst: &Inst, args: &Args, result: ValueId) -> Option<Axis> {
+    fn cast(&self, inst: &Inst, args: &Args, result: ValueId) -> Option<TileFacts> {
         let (x, axis) = (*inst.operands.first()?, args.known.first()?);
         let (from, to) = (self.ty(x).dtype()?, self.ty(result).dtype()?);
         // Divisors and aligned runs are at most 2^24 long.
@@ -199,25 +199,27 @@ impl Analysis<'_> {
             return Some(args.same());
         }
         let wider = to.bits() > from.bits() || to.bits() == from.bits() && from.is_signed();
-        Some(Axis { natural: wider && args.natural, ..axis.clone() })
+        Some(TileFacts { natural: wider && args.natural, ..axis.clone() })
     }
 
-    fn memory(&self, op: MemoryOp, inst: &Inst) -> Option<Known> {
+    fn memory(&self, op: MemoryOp, inst: &Inst) -> Option<ValueFacts> {
         let operand = |i: usize| inst.operands.get(i).copied();
         let view = || match self.known(operand(0)?) {
-            Known::View(f) => Some(f),
-            Known::Tile(_) => None,
+            ValueFacts::View(f) => Some(f),
+            ValueFacts::Tile(_) => None,
         };
         match op {
             MemoryOp::PtrAdd => {
                 let (p, at) = (operand(0)?, operand(1)?);
-                let Type::Tile { elem: Elem::Ptr { pointee, .. }, shape } = self.ty(p) else { return None };
+                let Type::Tile { elem: ElemType::Ptr { pointee, .. }, shape } = self.ty(p) else {
+                    return None;
+                };
                 let size = element_bytes(pointee);
                 let (p, at) = (self.axis(p), self.axis(at));
                 let dim = |d: usize| pointer(p.dim(d), at.dim(d), size);
-                Some(Known::Tile(Axis {
+                Some(ValueFacts::Tile(TileFacts {
                     dims: (0..shape.len().max(1)).map(dim).collect(),
-                    ..Axis::unknown(0)
+                    ..TileFacts::unknown(0)
                 }))
             }
             MemoryOp::View => {
@@ -227,24 +229,24 @@ impl Analysis<'_> {
                 let extents = (1..=rank).filter_map(operand).map(|v| self.axis(v).divisibility()).collect();
                 let strides = (1 + rank..=2 * rank).filter_map(operand).map(|v| self.axis(v));
                 let strides = strides.map(|a| (a.divisibility(), a.value == Some(1))).collect();
-                Some(Known::View(ViewFacts { base, extents, strides }))
+                Some(ValueFacts::View(ViewFacts { base, extents, strides }))
             }
             MemoryOp::ViewShape | MemoryOp::ViewStride => {
                 let (view, axis) = (view()?, usize::try_from(inst.attrs.int("axis")?).ok()?);
-                Some(Known::Tile(if op == MemoryOp::ViewShape {
+                Some(ValueFacts::Tile(if op == MemoryOp::ViewShape {
                     let natural = self.has_natural_extent(operand(0)?, axis);
-                    Axis { natural, ..Axis::scalar(*view.extents.get(axis)?, None) }
+                    TileFacts { natural, ..TileFacts::scalar(*view.extents.get(axis)?, None) }
                 } else {
                     let (d, one) = *view.strides.get(axis)?;
-                    Axis::scalar(d, one.then_some(1))
+                    TileFacts::scalar(d, one.then_some(1))
                 }))
             }
-            MemoryOp::ViewPtr => Some(Known::Tile(Axis::scalar(view()?.base, None))),
-            MemoryOp::ViewSlice => self.sliced(inst, &view()?).map(Known::View),
+            MemoryOp::ViewPtr => Some(ValueFacts::Tile(TileFacts::scalar(view()?.base, None))),
+            MemoryOp::ViewSlice => self.sliced(inst, &view()?).map(ValueFacts::View),
             MemoryOp::ViewPermute => {
                 let (view, perm) = (view()?, inst.attrs.ints("perm")?);
                 let perm: Vec<usize> = perm.iter().filter_map(|p| usize::try_from(*p).ok()).collect();
-                Some(Known::View(ViewFacts {
+                Some(ValueFacts::View(ViewFacts {
                     base: view.base,
                     extents: perm.iter().filter_map(|p| view.extents.get(*p).copied()).collect(),
                     strides: perm.iter().filter_map(|p| view.strides.get(*p).copied()).collect(),
@@ -291,7 +293,7 @@ impl Analysis<'_> {
         };
         let mut rest = inst.operands.iter().skip(1).map(|v| self.axis(*v));
         let mut out = ViewFacts { base: view.base, extents: vec![], strides: vec![] };
-        let start = |out: &mut ViewFacts, at: &Axis, stride: u64| {
+        let start = |out: &mut ViewFacts, at: &TileFacts, stride: u64| {
             let moved = at.divisibility().saturating_mul(stride).saturating_mul(elem);
             out.base = out.base.min(power(i64::try_from(moved).unwrap_or(1)));
         };
@@ -317,7 +319,7 @@ impl Analysis<'_> {
 
 /// The facts about the operands of an elementwise operation on integers.
 struct Args {
-    known: Vec<Axis>,
+    known: Vec<TileFacts>,
     /// No operand has a negative element.
     natural: bool,
     /// The rank of the result, at least 1.
@@ -326,26 +328,26 @@ struct Args {
 
 impl Args {
     /// The facts about any function of the elements at one position.
-    fn same(&self) -> Axis {
+    fn same(&self) -> TileFacts {
         let constancy = |d: usize| self.known.iter().map(|a| a.dim(d).constancy).min().unwrap_or(1);
         let dims = (0..self.rank).map(|d| Dim { constancy: constancy(d), ..Dim::UNKNOWN });
-        Axis { dims: dims.collect(), value: None, natural: false }
+        TileFacts { dims: dims.collect(), value: None, natural: false }
     }
 
     /// Applies a rule for two operands along each dimension.
-    fn each(&self, rule: &dyn Fn(Dim, Dim) -> Dim) -> Option<Axis> {
+    fn each(&self, rule: &dyn Fn(Dim, Dim) -> Dim) -> Option<TileFacts> {
         let [a, b] = self.known.as_slice() else { return None };
         let dims = (0..self.rank).map(|d| rule(a.dim(d), b.dim(d))).collect();
-        Some(Axis { dims, value: None, natural: self.natural })
+        Some(TileFacts { dims, value: None, natural: self.natural })
     }
 
     /// Applies the rule along each dimension, and folds the value if both are known. A value that does not fit every
     /// integer type is left out: it may have wrapped.
-    fn folded(&self, rule: &dyn Fn(Dim, Dim) -> Dim, fold: fn(i64, i64) -> Option<i64>) -> Option<Axis> {
+    fn folded(&self, rule: &dyn Fn(Dim, Dim) -> Dim, fold: fn(i64, i64) -> Option<i64>) -> Option<TileFacts> {
         let [a, b] = self.known.as_slice() else { return None };
         let value = a.value.zip(b.value).and_then(|(a, b)| fold(a, b));
         let value = value.filter(|v| i8::try_from(*v).is_ok_and(|v| v >= 0));
-        Some(Axis { value, ..self.each(rule)? })
+        Some(TileFacts { value, ..self.each(rule)? })
     }
 }
 

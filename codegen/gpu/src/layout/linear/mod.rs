@@ -90,7 +90,7 @@ impl InDim {
 
 /// A register of a lane of a warp of a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Place {
+pub struct LaneRegister {
     /// The register of the lane.
     pub register: u32,
     /// The lane of the warp.
@@ -125,7 +125,7 @@ pub struct Inverse {
 
 impl Inverse {
     /// The place that owns the element with these coordinates.
-    pub fn place(&self, coordinates: &[u32]) -> Place {
+    pub fn place(&self, coordinates: &[u32]) -> LaneRegister {
         split(gf2::image(&self.columns, pack(&self.out_bits, coordinates)), self.in_bits)
     }
 }
@@ -208,11 +208,11 @@ impl LinearLayout {
 
     /// The coordinates of the element that a lane owns in a register.
     pub fn apply(&self, register: u32, lane: u32, warp: u32) -> Vec<u32> {
-        self.element(Place { register, lane, warp, block: 0 })
+        self.element(LaneRegister { register, lane, warp, block: 0 })
     }
 
     /// The coordinates of the element at a place.
-    pub fn element(&self, place: Place) -> Vec<u32> {
+    pub fn element(&self, place: LaneRegister) -> Vec<u32> {
         unpack(&self.out_bits, self.flat(place))
     }
 
@@ -300,7 +300,7 @@ impl LinearLayout {
         InDim::ALL.map(|d| self.bits(d) as u32)
     }
 
-    fn flat(&self, place: Place) -> u64 {
+    fn flat(&self, place: LaneRegister) -> u64 {
         gf2::image(&self.register, u64::from(place.register))
             ^ gf2::image(&self.lane, u64::from(place.lane))
             ^ gf2::image(&self.warp, u64::from(place.warp))
@@ -354,9 +354,9 @@ fn unit(out_bits: &[u32], dim: usize, position: u32) -> u64 {
 }
 
 /// Splits a place into its parts, the register lowest.
-fn split(packed: u64, in_bits: [u32; 4]) -> Place {
+fn split(packed: u64, in_bits: [u32; 4]) -> LaneRegister {
     let [register, lane, warp, block] = in_bits;
     let parts = unpack(&[block, warp, lane, register], packed);
     let part = |i: usize| parts.get(i).copied().unwrap_or(0);
-    Place { register: part(3), lane: part(2), warp: part(1), block: part(0) }
+    LaneRegister { register: part(3), lane: part(2), warp: part(1), block: part(0) }
 }

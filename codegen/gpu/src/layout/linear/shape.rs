@@ -102,7 +102,12 @@ impl LinearLayout {
         Some(self.map(outer.out_bits.clone(), |b| {
             let parts = unpack(&self.out_bits, b);
             let part = |i: usize| parts.get(i).copied().unwrap_or(0);
-            outer.flat(super::Place { register: part(0), lane: part(1), warp: part(2), block: part(3) })
+            outer.flat(super::LaneRegister {
+                register: part(0),
+                lane: part(1),
+                warp: part(2),
+                block: part(3),
+            })
         }))
     }
 

@@ -14,12 +14,12 @@ use tk_ops::{ControlOp, CreateOp, DType, DotOp, ElementwiseOp, Group, MemoryOp, 
 use tk_tile::{BlockId, Func, Id, Inst, InstId, Module, Type, ValueId, rewrite};
 
 use crate::analysis::axis::AxisInfo;
-use crate::analysis::coalesce::{Access, access};
+use crate::analysis::coalesce::{Coalescing, access};
 use crate::analysis::dot_chains::{chained, sources};
 use crate::ir::attrs::{axis_of, is_unit, permutation, units};
 use crate::ir::kernel::{CompileOptions, LayoutId, Layouts};
 use crate::layout::{Layout, Threads, is_relabelling};
-use crate::target::mma::{self, Kind, Tiles};
+use crate::target::mma::{self, MmaKind, Tiles};
 use crate::target::precision::Precision;
 use crate::target::spec::TargetSpec;
 
@@ -103,7 +103,7 @@ impl<'a> Anchors<'a> {
     }
 
     /// The best order and vector for the accesses of an instruction.
-    pub fn access(&self, inst: &Inst) -> Option<Access> {
+    pub fn access(&self, inst: &Inst) -> Option<Coalescing> {
         access(self.module, self.func, self.axis, self.options.spec, inst)
     }
 
@@ -151,7 +151,7 @@ impl<'a> Anchors<'a> {
     }
 
     /// The layout for an access to memory.
-    pub fn coalesced(&mut self, shape: &[u32], access: &Access) -> LayoutId {
+    pub fn coalesced(&mut self, shape: &[u32], access: &Coalescing) -> LayoutId {
         self.blocked(shape, &access.order, access.vector)
     }
 
@@ -479,13 +479,13 @@ impl<'a> Anchors<'a> {
 
 /// The matrix instruction kind of a `dot` on a target. 8-bit floats without an instruction are converted to f16, which
 /// represents them exactly.
-pub fn kind(spec: &TargetSpec, module: &Module, func: &Func, dot: &Inst) -> Option<Kind> {
+pub fn kind(spec: &TargetSpec, module: &Module, func: &Func, dot: &Inst) -> Option<MmaKind> {
     let [a, b, acc] = dot.operands.as_slice() else { return None };
     let ty = |v: ValueId| module.types.get(func.ty(v));
     let own = [ty(*a).dtype()?, ty(*b).dtype()?];
     let has = spec.matrices.iter().any(|m| own.iter().all(|d| m.factors.contains(d)));
     let factors = own.map(|d| if d.is_f8() && !has { DType::F16 } else { d });
-    Some(Kind {
+    Some(MmaKind {
         factors,
         sum: ty(*acc).dtype()?,
         precision: Precision::of(&dot.attrs),

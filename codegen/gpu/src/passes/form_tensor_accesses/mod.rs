@@ -25,8 +25,8 @@ use tk_tile::effects::{hints, is_volatile};
 use tk_tile::passes::dce;
 use tk_tile::rewrite::constant;
 use tk_tile::{
-    Attr, Attrs, BlockId, Def, Elem, Func, FuncId, Id, Inst, InstId, Module, Type, TypeId, Types, ValueId,
-    walk,
+    Attr, Attrs, BlockId, Def, ElemType, Func, FuncId, Id, Inst, InstId, Module, Type, TypeId, Types,
+    ValueId, walk,
 };
 
 use self::affine::{Affine, Below, Sum};
@@ -223,11 +223,12 @@ impl Look<'_> {
     /// again.
     fn is_mapped(&self, b: &Boxed) -> bool {
         const ALIGNED: u32 = 16;
-        let Type::Tile { elem: Elem::Ptr { pointee, .. }, .. } = self.module.types.get(self.func.ty(b.base))
+        let Type::Tile { elem: ElemType::Ptr { pointee, .. }, .. } =
+            self.module.types.get(self.func.ty(b.base))
         else {
             return false;
         };
-        let Elem::Scalar(d) = **pointee else { return false };
+        let ElemType::Scalar(d) = **pointee else { return false };
         let (line, row) =
             if b.transposed { (b.strides[0], b.strides[1]) } else { (b.strides[1], b.strides[0]) };
         let bytes = d.bytes() as u32;
@@ -353,8 +354,8 @@ impl Change<'_> {
             strides.reverse();
         }
         let elem = match self.types.get(self.func.ty(b.base)) {
-            Type::Tile { elem: Elem::Ptr { pointee, .. }, .. } => (**pointee).clone(),
-            _ => Elem::Scalar(DType::F32),
+            Type::Tile { elem: ElemType::Ptr { pointee, .. }, .. } => (**pointee).clone(),
+            _ => ElemType::Scalar(DType::F32),
         };
         let ty = self.types.intern(Type::View { elem, rank: 2, mutable: false, wide: false });
         let operands: Vec<ValueId> = [b.base].into_iter().chain(extents).chain(strides).collect();

@@ -23,7 +23,7 @@ use tk_ops::scalar::Scalar;
 use tk_ops::{ControlOp, CreateOp, DType, DotOp, Op, ReduceOp, ScanOp, ShapeOp};
 use tk_tile::effects::is_volatile;
 use tk_tile::rewrite::{Renames, copied};
-use tk_tile::{Attr, Attrs, BlockId, Elem, Id, Inst, InstId, Type, TypeId, ValueId, walk};
+use tk_tile::{Attr, Attrs, BlockId, ElemType, Id, Inst, InstId, Type, TypeId, ValueId, walk};
 
 use crate::analysis::axis::AxisInfo;
 use crate::analysis::conversion;
@@ -351,12 +351,12 @@ impl Lower<'_> {
         let Some(x) = inst.operands.first().copied() else { return vec![] };
         let mut shape = self.shape(x);
         shape.get_mut(axis).into_iter().for_each(|n| *n = warps);
-        let elems: Vec<Elem> = if op == ReduceOp::Custom {
+        let elems: Vec<ElemType> = if op == ReduceOp::Custom {
             inst.operands.iter().map(|v| self.ty(*v).elem().clone()).collect()
         } else {
             let from = self.ty(x).dtype().unwrap_or(DType::I32);
             let to = inst.results.first().and_then(|r| self.ty(*r).dtype()).unwrap_or(from);
-            state(op, from, to).into_iter().map(Elem::Scalar).collect()
+            state(op, from, to).into_iter().map(ElemType::Scalar).collect()
         };
         let types = &mut self.kernel.module.types;
         elems.into_iter().map(|elem| types.intern(Type::Tile { elem, shape: shape.clone() })).collect()

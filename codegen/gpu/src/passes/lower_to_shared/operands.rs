@@ -25,7 +25,7 @@ use crate::ir::op::{BufferRef, Convert, Mma, MmaOperand, Placement, Product, Sha
 use crate::layout::linear::{Conversion, classify};
 use crate::layout::{Layout, cut, padded};
 use crate::passes::assign_layouts::anchor::kind;
-use crate::target::mma::{self, InstructionName, Matrix, Tiles};
+use crate::target::mma::{self, InstructionName, MmaInstruction, Tiles};
 use crate::target::precision::Precision;
 
 /// An operand in shared memory.
@@ -55,7 +55,7 @@ pub fn homes(func: &Func) -> Vec<Option<BlockId>> {
 const PROMOTED: u32 = 128;
 
 /// When accumulators are promoted, unless the source asks for speed.
-fn promote_every(matrix: &Matrix, product: Product) -> Option<u32> {
+fn promote_every(matrix: &MmaInstruction, product: Product) -> Option<u32> {
     let f8 = product.elems.iter().any(|d| d.is_f8());
     (matrix.is_group() && f8 && !product.fast).then_some(PROMOTED)
 }
@@ -90,7 +90,7 @@ impl Lower<'_> {
     }
 
     /// The instruction for a product whose accumulator has the layout that it needs.
-    fn matrix(&self, inst: &Inst, r: ValueId) -> Option<(Matrix, Tiles)> {
+    fn matrix(&self, inst: &Inst, r: ValueId) -> Option<(MmaInstruction, Tiles)> {
         let (kernel, spec) = (&self.kernel, self.kernel.options.spec);
         let [m, n] = self.shape(r)[..] else { return None };
         let layout = kernel.layout(r)?;
@@ -99,7 +99,7 @@ impl Lower<'_> {
         found.find_map(|matrix| Some((matrix, Tiles::of(matrix, [m, n], layout)?)))
     }
 
-    fn mma(&mut self, block: BlockId, id: InstId, inst: &Inst, matrix: &Matrix, tiles: &Tiles) {
+    fn mma(&mut self, block: BlockId, id: InstId, inst: &Inst, matrix: &MmaInstruction, tiles: &Tiles) {
         let ([a, b, acc], Some(r)) = (inst.operands.as_slice(), inst.results.first().copied()) else {
             return;
         };
@@ -131,7 +131,7 @@ impl Lower<'_> {
     }
 
     /// An operand in a type that the instruction supports.
-    fn multiplied(&mut self, block: BlockId, v: ValueId, matrix: &Matrix) -> ValueId {
+    fn multiplied(&mut self, block: BlockId, v: ValueId, matrix: &MmaInstruction) -> ValueId {
         let (Type::Tile { shape, .. }, Some(to)) = (self.ty(v), matrix.factors.first()) else { return v };
         if self.ty(v).dtype().is_none_or(|d| matrix.factors.contains(&d)) {
             return v;

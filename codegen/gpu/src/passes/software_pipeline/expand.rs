@@ -32,16 +32,16 @@ const LARGE: u32 = 256;
 
 /// A load that runs ahead.
 #[derive(Clone, Debug)]
-pub struct Taken {
+pub struct PrefetchedLoad {
     /// The load.
     pub load: InstId,
     /// The destination of its elements.
-    pub target: Target,
+    pub target: PrefetchTarget,
 }
 
 /// The destination of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum PrefetchTarget {
     /// A buffer in which each thread reads what it copied.
     Own,
     /// The buffer to which this instruction would store.
@@ -53,19 +53,19 @@ pub enum Target {
     },
 }
 
-impl Target {
+impl PrefetchTarget {
     /// The buffer that exists already.
     pub fn buffer(self) -> Option<usize> {
         match self {
-            Target::Own => None,
-            Target::Buffer { buffer, .. } => Some(buffer),
+            PrefetchTarget::Own => None,
+            PrefetchTarget::Buffer { buffer, .. } => Some(buffer),
         }
     }
 }
 
 /// The plan for a loop.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct PipelinePlan {
     /// The loop and its block.
     pub at: (BlockId, InstId),
     /// The body of the loop.
@@ -73,7 +73,7 @@ pub struct Plan {
     /// Stages of a multi-stage buffer: iterations in flight.
     pub stages: u32,
     /// The loads.
-    pub taken: Vec<Taken>,
+    pub taken: Vec<PrefetchedLoad>,
     /// The instructions that compute where they read, in order.
     pub slice: Vec<InstId>,
     /// The slice reads no memory.
@@ -86,7 +86,7 @@ pub struct Plan {
     pub by_registers: bool,
 }
 
-impl Plan {
+impl PipelinePlan {
     /// The distance between an iteration and the one for which it copies.
     pub fn ahead(&self) -> u32 {
         if self.by_registers { 1 } else { self.stages - 1 - u32::from(self.in_flight.is_some()) }
@@ -119,7 +119,7 @@ pub(super) type Renamed = BTreeMap<ValueId, ValueId>;
 /// Expands a loop.
 pub struct Expand<'a> {
     pub(crate) edit: Edit<'a>,
-    pub(crate) plan: Plan,
+    pub(crate) plan: PipelinePlan,
     pub(super) copies: Vec<Copied>,
     /// The values of the carried part of the slice at the end of an iteration.
     ends: Vec<ValueId>,
@@ -143,7 +143,7 @@ impl std::ops::DerefMut for Expand<'_> {
 
 impl<'a> Expand<'a> {
     /// Prepares the expansion of a loop.
-    pub fn new(kernel: &'a mut Kernel, plan: Plan) -> Expand<'a> {
+    pub fn new(kernel: &'a mut Kernel, plan: PipelinePlan) -> Expand<'a> {
         let ends = yielded(kernel.func(), plan.body);
         let ends = plan.carried.iter().filter_map(|k| ends.get(*k).copied()).collect();
         Expand { edit: Edit { kernel, loc: None }, plan, copies: vec![], ends, meets: false }
@@ -207,7 +207,7 @@ impl<'a> Expand<'a> {
             let Some(r) = inst.results.first().copied() else { continue };
             let (ty, layout) = (self.kernel.func().ty(r), self.layout_of(r));
             let (buffer, placement, own) = match taken.target {
-                Target::Buffer { store, buffer } => {
+                PrefetchTarget::Buffer { store, buffer } => {
                     self.widen(buffer);
                     self.read_pieces(buffer, slot);
                     self.meets = true;
@@ -216,7 +216,7 @@ impl<'a> Expand<'a> {
                     };
                     (buffer, store.placement.clone(), false)
                 }
-                Target::Own => {
+                PrefetchTarget::Own => {
                     let bytes = own_bytes(self.kernel, taken.load);
                     self.kernel.buffers.push(Buffer { bytes, offset: 0 });
                     let buffer = self.kernel.buffers.len() - 1;
@@ -276,16 +276,16 @@ impl<'a> Expand<'a> {
     }
 
     /// Removes a load from the loop: with its store, or replaced by a read of the stage.
-    fn replace(&mut self, taken: &Taken, read: SharedLoad, slot: ValueId) {
+    fn replace(&mut self, taken: &PrefetchedLoad, read: SharedLoad, slot: ValueId) {
         let body = self.plan.body;
         let Some(at) = self.kernel.func().blocks[body].insts.iter().position(|i| *i == taken.load) else {
             return;
         };
         match taken.target {
-            Target::Buffer { store, .. } => {
+            PrefetchTarget::Buffer { store, .. } => {
                 self.func().blocks[body].insts.retain(|i| *i != taken.load && *i != store);
             }
-            Target::Own => {
+            PrefetchTarget::Own => {
                 let results = self.kernel.func().insts[taken.load].results.clone();
                 let rest = self.func().blocks[body].insts.split_off(at);
                 let read = GpuOp::from(read).inst(vec![slot], self.loc);

@@ -35,7 +35,7 @@ use tk_tile::effects::{is_volatile, of_inst};
 use tk_tile::rewrite::yielded;
 use tk_tile::{BlockId, InstId, ValueId, walk};
 
-use self::expand::{Expand, Plan, Taken, Target};
+use self::expand::{Expand, PipelinePlan, PrefetchTarget, PrefetchedLoad};
 use crate::analysis::axis::AxisInfo;
 use crate::analysis::coalesce::access;
 use crate::analysis::memory_order::orders_memory;
@@ -145,10 +145,10 @@ impl<'a> Look<'a> {
         (stages > 1).then_some(Look { kernel, at, body, stages, own, roots, axis, written })
     }
 
-    fn plan(&self) -> Option<Plan> {
+    fn plan(&self) -> Option<PipelinePlan> {
         let func = self.kernel.func();
         let insts = &func.blocks[self.body].insts;
-        let mut taken: Vec<Taken> = vec![];
+        let mut taken: Vec<PrefetchedLoad> = vec![];
         let mut slice = BTreeSet::new();
         let mut carried = BTreeSet::new();
         for i in insts.iter().filter(|i| self.can_copy(**i)) {
@@ -158,7 +158,7 @@ impl<'a> Look<'a> {
             let (mut more, mut args) = (slice.clone(), carried.clone());
             if func.insts[*i].operands.iter().all(|v| self.needs(*v, &mut more, &mut args)) {
                 (slice, carried) = (more, args);
-                taken.push(Taken { load: *i, target: self.target(*i) });
+                taken.push(PrefetchedLoad { load: *i, target: self.target(*i) });
             }
         }
         // A load that computes where another load reads is needed at once.
@@ -184,7 +184,7 @@ impl<'a> Look<'a> {
         let most = if by_registers { STAGES_BY_REGISTERS } else { u32::MAX };
         let limit = self.kernel.options.most_stages;
         let stages = (self.stages.min(limit) + u32::from(in_flight.is_some())).min(room).min(most);
-        Some(Plan {
+        Some(PipelinePlan {
             at: self.at,
             body: self.body,
             stages,
@@ -219,7 +219,7 @@ impl<'a> Look<'a> {
     }
 
     /// Neighbours in memory that a thread owns in consecutive registers.
-    fn vector(&self, v: ValueId, a: &crate::analysis::coalesce::Access) -> u32 {
+    fn vector(&self, v: ValueId, a: &crate::analysis::coalesce::Coalescing) -> u32 {
         let fastest = a.order.first().copied().unwrap_or(0);
         self.kernel.layout(v).map_or(1, |l| l.vector(fastest))
     }
@@ -288,16 +288,18 @@ impl<'a> Look<'a> {
 
     /// The destination of the elements of a load: the buffer to which the next instruction that uses them stores them,
     /// if nothing else uses either.
-    fn target(&self, load: InstId) -> Target {
+    fn target(&self, load: InstId) -> PrefetchTarget {
         let func = self.kernel.func();
-        let Some(r) = func.insts[load].results.first().copied() else { return Target::Own };
+        let Some(r) = func.insts[load].results.first().copied() else { return PrefetchTarget::Own };
         let all = walk::insts(func);
         let users: Vec<InstId> =
             all.iter().copied().filter(|i| func.insts[*i].operands.contains(&r)).collect();
-        let [store] = users[..] else { return Target::Own };
+        let [store] = users[..] else { return PrefetchTarget::Own };
         let inst = &func.insts[store];
         let here = func.blocks[self.body].insts.contains(&store);
-        let (true, Some(GpuOp::SharedStore(stored))) = (here, GpuOp::of(inst)) else { return Target::Own };
+        let (true, Some(GpuOp::SharedStore(stored))) = (here, GpuOp::of(inst)) else {
+            return PrefetchTarget::Own;
+        };
         let buffer = stored.buffer.buffer;
         let inside: BTreeSet<InstId> = walk::insts_in(func, self.body).into_iter().collect();
         let zero = other_of(self.kernel, load).is_none();
@@ -314,9 +316,9 @@ impl<'a> Look<'a> {
                 !writes.contains(&buffer) && (!reads.contains(&buffer) || inside.contains(i) && knows_stages)
             });
         if others && self.is_wide(r, &stored.placement) {
-            Target::Buffer { store, buffer }
+            PrefetchTarget::Buffer { store, buffer }
         } else {
-            Target::Own
+            PrefetchTarget::Own
         }
     }
 
@@ -337,7 +339,7 @@ impl<'a> Look<'a> {
 
     /// The number of iterations for which shared memory has room, beside what is live there while the loop runs; at
     /// least one.
-    fn fitting(&self, taken: &[Taken]) -> u32 {
+    fn fitting(&self, taken: &[PrefetchedLoad]) -> u32 {
         let func = self.kernel.func();
         let multi_stage_buffers: Vec<usize> = taken.iter().filter_map(|t| t.target.buffer()).collect();
         let whole = |bytes: u32| u64::from(bytes.next_multiple_of(ALIGN));

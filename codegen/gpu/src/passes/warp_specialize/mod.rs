@@ -53,7 +53,7 @@ use crate::ir::op::{BufferRef, GpuOp, MmaOperand, Product};
 use crate::ir::params::ArgFacts;
 use crate::ir::shared_access::other_of;
 use crate::ir::shared_access::{loaded, touched};
-use crate::ir::tensor_map::{self, MOST_DIMENSIONS, Matrix, Taken as Part, Word};
+use crate::ir::tensor_map::{self, AxisTaken, MOST_DIMENSIONS, MapWord, TensorMatrix};
 use crate::passes::allocate_shared::lives;
 use crate::passes::software_pipeline::async_mma;
 use crate::passes::{Pass, Property, Run};
@@ -300,14 +300,14 @@ pub(crate) fn mapped(
     known: &Known,
     view: ValueId,
     [row, column]: [ValueId; 2],
-) -> Option<Matrix> {
+) -> Option<TensorMatrix> {
     let func = kernel.func();
     let matrix = tensor_map::matrix(kernel, view)?;
     let narrow = |v: ValueId| {
         kernel.module.types.get(func.ty(v)).dtype().is_some_and(|d| d.is_int() && d.bits() <= 32)
     };
     // Before a range of rows are other rows, which are not out of bounds.
-    let ranged = matrix.axes.iter().any(|a| a.taken == Part::Range);
+    let ranged = matrix.axes.iter().any(|a| a.taken == AxisTaken::Range);
     let begins = !ranged || known.axes.tile(row).natural;
     (is_mapped(kernel, &matrix) && narrow(row) && narrow(column) && begins).then_some(matrix)
 }
@@ -325,27 +325,27 @@ fn writes(kernel: &Kernel, roots: &Roots, root: ValueId) -> bool {
 }
 
 /// Returns true if a tensor map can describe a matrix in every launch.
-fn is_mapped(kernel: &Kernel, matrix: &Matrix) -> bool {
-    let fact = |w: Word| match w {
-        Word::Passed(i) => kernel.options.facts.get(i).copied().unwrap_or_default(),
-        Word::Value(v) => {
+fn is_mapped(kernel: &Kernel, matrix: &TensorMatrix) -> bool {
+    let fact = |w: MapWord| match w {
+        MapWord::Passed(i) => kernel.options.facts.get(i).copied().unwrap_or_default(),
+        MapWord::Value(v) => {
             let divisible = 1 << v.trailing_zeros().min(ALIGNED.trailing_zeros());
             ArgFacts { divisible, one: v == 1, positive: (1..ArgFacts::BOUND).contains(&v) }
         }
     };
     // A pointer without a mask becomes a view that is longer than any memory.
-    let exists = |axis: &tensor_map::Axis| match axis.extent {
-        Word::Value(v) if axis.taken != Part::Range => (1..=i64::from(i32::MAX)).contains(&v),
+    let exists = |axis: &tensor_map::TensorAxis| match axis.extent {
+        MapWord::Value(v) if axis.taken != AxisTaken::Range => (1..=i64::from(i32::MAX)).contains(&v),
         of => fact(of).positive,
     };
     let Some([_, columns]) = matrix.kept() else { return false };
     let bytes = matrix.dtype.bytes() as u32;
-    let fits = fact(Word::Passed(matrix.address)).divisible >= ALIGNED
+    let fits = fact(MapWord::Passed(matrix.address)).divisible >= ALIGNED
         && matrix.dimensions().len() <= MOST_DIMENSIONS;
     fits && matrix.axes.iter().enumerate().all(|(n, axis)| {
         let stride = fact(axis.stride);
         let apart = if n == columns {
-            stride.one && axis.taken == Part::Whole
+            stride.one && axis.taken == AxisTaken::Whole
         } else {
             stride.positive && stride.divisible * bytes >= ALIGNED
         };

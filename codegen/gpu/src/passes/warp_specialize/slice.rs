@@ -17,7 +17,7 @@ use crate::ir::kernel::Kernel;
 
 /// Instructions, and the values that loops and branches carry for them.
 #[derive(Clone, Debug, Default)]
-pub struct Part {
+pub struct SlicePart {
     /// The instructions.
     pub insts: BTreeSet<InstId>,
     /// Loops and branches, and the numbers of their results.
@@ -77,23 +77,23 @@ impl Slice {
 
     /// Returns true if a slice determines where and how often a load reads.
     pub fn reaches(&self, func: &Func, load: InstId) -> bool {
-        self.load(func, load, &mut Part::default())
+        self.load(func, load, &mut SlicePart::default())
     }
 
     /// The slice of all these loads.
-    pub fn of(&self, func: &Func, loads: impl Iterator<Item = InstId>) -> Part {
-        let mut part = Part::default();
+    pub fn of(&self, func: &Func, loads: impl Iterator<Item = InstId>) -> SlicePart {
+        let mut part = SlicePart::default();
         for load in loads {
             self.load(func, load, &mut part);
         }
         part
     }
 
-    fn load(&self, func: &Func, load: InstId, part: &mut Part) -> bool {
+    fn load(&self, func: &Func, load: InstId, part: &mut SlicePart) -> bool {
         func.insts[load].operands.iter().all(|v| self.value(func, *v, part)) && self.around(func, load, part)
     }
 
-    fn value(&self, func: &Func, v: ValueId, part: &mut Part) -> bool {
+    fn value(&self, func: &Func, v: ValueId, part: &mut SlicePart) -> bool {
         match func.values[v].def {
             Def::Arg(block, _) if block == func.body => true,
             Def::Arg(block, n) => {
@@ -117,7 +117,7 @@ impl Slice {
     }
 
     /// Adds a result of a loop or branch.
-    fn carried(&self, func: &Func, owner: InstId, k: usize, part: &mut Part) -> bool {
+    fn carried(&self, func: &Func, owner: InstId, k: usize, part: &mut SlicePart) -> bool {
         if !part.carried.insert((owner, k)) {
             return true;
         }
@@ -130,7 +130,7 @@ impl Slice {
     }
 
     /// Adds what determines the iterations of a loop, or the branch that is taken.
-    fn control(&self, func: &Func, owner: InstId, part: &mut Part) -> bool {
+    fn control(&self, func: &Func, owner: InstId, part: &mut SlicePart) -> bool {
         if !part.insts.insert(owner) {
             return true;
         }
@@ -144,7 +144,7 @@ impl Slice {
     }
 
     /// Adds the loops and branches around an instruction.
-    fn around(&self, func: &Func, inst: InstId, part: &mut Part) -> bool {
+    fn around(&self, func: &Func, inst: InstId, part: &mut SlicePart) -> bool {
         let Some(block) = self.home.get(inst.index()).copied().flatten() else { return false };
         let owner = self.owner.get(block.index()).copied().flatten();
         block == func.body || owner.is_some_and(|owner| self.control(func, owner, part))

@@ -9,7 +9,7 @@ use tk_ops::{ControlOp, DType, ElementwiseOp, Op};
 use tk_tile::rewrite::yielded;
 use tk_tile::{BlockId, FuncId, Inst, InstId, ValueId};
 
-use super::slice::Part;
+use super::slice::SlicePart;
 use super::{Feed, PlannedPipeline};
 use crate::ir::builder::Edit;
 use crate::ir::caching::Caching;
@@ -40,7 +40,7 @@ impl TmaPipeline<'_> {
 }
 
 /// Splits the kernel.
-pub fn apply(kernel: &mut Kernel, multi_stage_buffers: &[PlannedPipeline], slice: &Part) {
+pub fn apply(kernel: &mut Kernel, multi_stage_buffers: &[PlannedPipeline], slice: &SlicePart) {
     let tma_pipelines: Vec<TmaPipeline<'_>> =
         multi_stage_buffers.iter().flat_map(|r| tma_pipelines(kernel, r)).collect();
     let body = kernel.func().body;
@@ -98,7 +98,7 @@ fn tma_pipelines<'a>(kernel: &mut Kernel, multi_stage: &'a PlannedPipeline) -> V
 struct Bring<'a> {
     edit: Edit<'a>,
     tma_pipelines: &'a [TmaPipeline<'a>],
-    slice: &'a Part,
+    slice: &'a SlicePart,
 }
 
 impl Bring<'_> {

@@ -3,7 +3,7 @@
 #![allow(clippy::expect_used, reason = "tests fail by panics")]
 
 use proptest::prelude::*;
-use tk_gpu::layout::linear::{InDim, LinearLayout, Place};
+use tk_gpu::layout::linear::{InDim, LaneRegister, LinearLayout};
 
 /// Bits of the parts of a place.
 #[derive(Clone, Copy, Debug)]
@@ -31,12 +31,12 @@ pub fn layout_of(out_bits: &[u32], register: Vec<Vec<u32>>, lane: Vec<Vec<u32>>)
 }
 
 /// All places of a layout.
-pub fn places(layout: &LinearLayout) -> Vec<Place> {
+pub fn places(layout: &LinearLayout) -> Vec<LaneRegister> {
     let count = |dim| 0..1u32 << layout.bits(dim);
     count(InDim::Warp)
         .flat_map(|warp| count(InDim::Lane).map(move |lane| (warp, lane)))
         .flat_map(|(warp, lane)| count(InDim::Register).map(move |r| (warp, lane, r)))
-        .map(|(warp, lane, register)| Place { register, lane, warp, block: 0 })
+        .map(|(warp, lane, register)| LaneRegister { register, lane, warp, block: 0 })
         .collect()
 }
 

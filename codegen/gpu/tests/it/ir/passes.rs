@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::common::{Case, cases, compare, folder, run_all, tile};
 use tk_gpu::passes::Run;
 use tk_gpu::pipeline::{PASSES, PipelineError, run};
-use tk_gpu::verify::Invariant;
+use tk_gpu::verify::GpuInvariant;
 
 /// The kernel after a pass.
 fn after(pass: &str, case: &Case) -> String {
@@ -52,9 +52,9 @@ fn what_a_pass_leaves_is_verified() {
     let stages = run(&module, &super::common::first_kernel(&module), options, &mut |_, _| {}).unwrap();
     let laid_out = stages.laid_out.into_inner();
     let wanted = [
-        ("lower_to_shared", Invariant::S01),
-        ("allocate_shared", Invariant::S05),
-        ("insert_barriers", Invariant::S07),
+        ("lower_to_shared", GpuInvariant::S01),
+        ("allocate_shared", GpuInvariant::S05),
+        ("insert_barriers", GpuInvariant::S07),
     ];
     for (skipped, wanted) in wanted {
         let mut kernel = laid_out.clone();

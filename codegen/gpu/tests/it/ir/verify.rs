@@ -2,7 +2,7 @@
 
 use super::common::{Case, cases, compare};
 use tk_gpu::ir::text::parse;
-use tk_gpu::verify::{Invariant, verify_laid_out, verify_scheduled, verify_selected};
+use tk_gpu::verify::{GpuInvariant, verify_laid_out, verify_scheduled, verify_selected};
 
 #[test]
 fn rejected() {
@@ -37,7 +37,7 @@ fn rejection(case: &Case) -> Option<String> {
 #[test]
 fn every_invariant_has_an_example() {
     let names: Vec<String> = cases("verify").into_iter().map(|c| c.name).collect();
-    for i in Invariant::ALL {
+    for i in GpuInvariant::ALL {
         assert!(names.iter().any(|n| n.starts_with(i.name())), "{}", i.name());
     }
 }

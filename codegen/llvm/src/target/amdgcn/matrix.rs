@@ -2,29 +2,29 @@
 
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::BasicValueEnum;
-use tk_gpu::target::mma::{Form, Matrix};
+use tk_gpu::target::mma::{FragmentForm, MmaInstruction};
 use tk_ops::DType;
 
 use super::Amdgcn;
 use crate::emit::value::vector_of;
 use crate::emit::{Emit, Res, bug};
-use crate::target::request::Product;
+use crate::target::request::MmaRequest;
 
 /// Log2 of the rows and elements along K of the instructions for 8-bit integers of CDNA2.
 const SHORT: u32 = 8;
 
 /// The intrinsic of an instruction, without `llvm.amdgcn.`: names of instructions that CDNA3 added have a dot before
 /// the type.
-fn name(matrix: &Matrix, [factor, other]: [DType; 2]) -> String {
+fn name(matrix: &MmaInstruction, [factor, other]: [DType; 2]) -> String {
     let sum = match matrix.sum {
         DType::F64 => "f64",
         DType::I32 => "i32",
         _ => "f32",
     };
     let (family, factor) = match (matrix.form, factor) {
-        (Form::Wmma, DType::F16) => ("wmma", ".f16"),
-        (Form::Wmma, DType::BF16) => ("wmma", ".bf16"),
-        (Form::Wmma, _) => ("wmma", ".iu8"),
+        (FragmentForm::Wmma, DType::F16) => ("wmma", ".f16"),
+        (FragmentForm::Wmma, DType::BF16) => ("wmma", ".bf16"),
+        (FragmentForm::Wmma, _) => ("wmma", ".iu8"),
         (_, DType::F16) => ("mfma", "f16"),
         (_, DType::BF16) => ("mfma", "bf16.1k"),
         (_, DType::F32) => ("mfma", "f32"),
@@ -46,7 +46,7 @@ impl<'c> Amdgcn<'c> {
     fn factor(
         &self,
         e: &Emit<'_, 'c>,
-        matrix: &Matrix,
+        matrix: &MmaInstruction,
         dtype: DType,
         words: &[BasicValueEnum<'c>],
     ) -> Res<BasicValueEnum<'c>> {
@@ -79,7 +79,7 @@ impl<'c> Amdgcn<'c> {
     pub(super) fn matrix_product(
         &self,
         e: &Emit<'_, 'c>,
-        product: &Product,
+        product: &MmaRequest,
         factors: [&[BasicValueEnum<'c>]; 2],
         sums: &[BasicValueEnum<'c>],
     ) -> Res<Vec<BasicValueEnum<'c>>> {
@@ -94,12 +94,12 @@ impl<'c> Amdgcn<'c> {
         let c: BasicValueEnum<'c> = c.into();
         let bit = |on: bool| BasicValueEnum::from(e.context.bool_type().const_int(on.into(), false));
         let args = match (product.matrix.form, x.is_int()) {
-            (Form::Wmma, true) => {
+            (FragmentForm::Wmma, true) => {
                 vec![bit(x.is_signed()), a, bit(y.is_signed()), b, c, bit(false)]
             }
-            (Form::Wmma, false) => vec![a, b, c],
+            (FragmentForm::Wmma, false) => vec![a, b, c],
             // No broadcast or permutation of the operands.
-            (Form::Mfma | Form::Quads, _) => {
+            (FragmentForm::Mfma | FragmentForm::Quads, _) => {
                 let none = e.int(0).into();
                 vec![a, b, c, none, none, none]
             }

@@ -18,7 +18,7 @@ use tk_ops::DType;
 use super::Nvptx;
 use crate::emit::{Emit, Res, bug};
 use crate::target::Lane;
-use crate::target::request::Product;
+use crate::target::request::MmaRequest;
 
 /// The lane mask of a whole warp.
 const ALL: u64 = u32::MAX as u64;
@@ -76,7 +76,7 @@ impl<'c> Nvptx<'c> {
     pub(super) fn mma_intrinsic(
         &self,
         e: &Emit<'_, 'c>,
-        product: &Product,
+        product: &MmaRequest,
         operands: [&[BasicValueEnum<'c>]; 3],
     ) -> Res<Option<Vec<BasicValueEnum<'c>>>> {
         let types = match product.factors {

@@ -6,7 +6,7 @@ use tk_ops::DType;
 use super::memory::{Parts, offset_text};
 use super::{Kind, Nvptx};
 use crate::emit::{Emit, Res, bug};
-use crate::target::request::Product;
+use crate::target::request::MmaRequest;
 
 impl<'c> Nvptx<'c> {
     pub(super) fn ldmatrix(
@@ -50,7 +50,7 @@ impl<'c> Nvptx<'c> {
     pub(super) fn mma(
         &self,
         e: &Emit<'_, 'c>,
-        product: &Product,
+        product: &MmaRequest,
         a: &[BasicValueEnum<'c>],
         b: &[BasicValueEnum<'c>],
         c: &[BasicValueEnum<'c>],

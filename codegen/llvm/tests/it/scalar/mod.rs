@@ -20,7 +20,7 @@ use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValue, BasicValueEnum, IntValue, PointerValue};
 use inkwell::{AddressSpace, IntPredicate};
 use tk_gpu::target::spec::{SIM_32, SM_80, SM_90A, TargetSpec};
-use tk_llvm::scalar::{Error, Math, Scalars, Width};
+use tk_llvm::scalar::{Error, MathFn, Scalars, Width};
 use tk_ops::Group;
 use tk_ops::buf::Buf;
 use tk_ops::dtype::DType;
@@ -265,7 +265,7 @@ fn emit<'c>(
     cases: &[Case],
 ) -> Module<'c> {
     let module = context.create_module("scalar");
-    let math: &Math<'_, '_> = &|_, _, _, _| None;
+    let math: &MathFn<'_, '_> = &|_, _, _, _| None;
     let s = Scalars { context, builder, module: &module, spec, math };
     for (i, case) in cases.iter().enumerate() {
         emit_loop(&s, &format!("case_{i}"), &case.from, case.to, |args| {
@@ -432,7 +432,7 @@ fn text(
 ) -> Result<String, Error> {
     let context = Context::create();
     let (builder, module) = (context.create_builder(), context.create_module("scalar"));
-    let math: &Math<'_, '_> = &|op, _, _, args| {
+    let math: &MathFn<'_, '_> = &|op, _, _, args| {
         let x = args.first()?.into_float_value();
         known.contains(&op).then(|| builder.build_float_neg(x, "hook").unwrap().into())
     };
@@ -492,7 +492,7 @@ fn folded_constants_are_those_of_the_interpreter() {
     let cases = cases();
     let context = Context::create();
     let (builder, module) = (context.create_builder(), context.create_module("folded"));
-    let math: &Math<'_, '_> = &|_, _, _, _| None;
+    let math: &MathFn<'_, '_> = &|_, _, _, _| None;
     let s = Scalars { context: &context, builder: &builder, module: &module, spec: &SIM_32, math };
     let mut rows: Vec<Vec<Buf>> = Vec::new();
     for (i, case) in cases.iter().enumerate() {
@@ -526,7 +526,7 @@ fn atomics_do_what_their_row_says() {
     use AtomicOp::{Add, And, Cas, Load, Max, Min, Or, Store, Xchg, Xor};
     let context = Context::create();
     let (builder, module) = (context.create_builder(), context.create_module("atomic"));
-    let math: &Math<'_, '_> = &|_, _, _, _| None;
+    let math: &MathFn<'_, '_> = &|_, _, _, _| None;
     let s = Scalars { context: &context, builder: &builder, module: &module, spec: &SIM_32, math };
     for op in [Add, And, Cas, Load, Max, Min, Or, Store, Xchg, Xor] {
         emit_loop(&s, op.name(), &[DType::I32; 3], DType::I32, |args| {

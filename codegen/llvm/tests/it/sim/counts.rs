@@ -50,7 +50,7 @@ fn the_same_seed_gives_the_same_counts_and_faults() {
     let width = SIM_64.warp_size;
     for bad in [0, 1] {
         let args = [BASE, 1024, width.into(), bad];
-        for kernel in [write_then_read as Kernel, two_barriers, device_memory] {
+        for kernel in [write_then_read as KernelFn, two_barriers, device_memory] {
             let one = |seed| {
                 let banks = Some(SIM_64.shared_banks);
                 let launch = Launch { banks, ..launch(kernel, &args, 2, width, seed) };

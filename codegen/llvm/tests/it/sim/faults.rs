@@ -48,7 +48,7 @@ kernel!(asserts, l, {
 #[test]
 fn accesses_outside_misaligned_or_too_early_are_found() {
     for (kernel, kind) in [
-        (global_end as Kernel, FaultKind::Global),
+        (global_end as KernelFn, FaultKind::Global),
         (shared_end, FaultKind::Shared),
         (misaligned, FaultKind::Misaligned),
         (unwritten, FaultKind::Unwritten),
@@ -142,7 +142,7 @@ kernel!(atomic_and_plain, l, {
         l.put(0, 0, 9);
     }
     l.barrier(3);
-    l.atomic(AtomicOp::Add, Space::Shared, 0, [1, 0], Order::Relaxed, 1);
+    l.atomic(AtomicOp::Add, SimSpace::Shared, 0, [1, 0], Order::Relaxed, 1);
     if !l.bad() {
         l.barrier(3);
     }
@@ -162,9 +162,9 @@ kernel!(relaxed_flag, l, {
     l.barrier(3);
     if l.tid() == 0 {
         l.put(0, 5, 1);
-        l.atomic(AtomicOp::Store, Space::Shared, 4, [1, 0], set, 4);
+        l.atomic(AtomicOp::Store, SimSpace::Shared, 4, [1, 0], set, 4);
     } else if l.tid() == l.width() {
-        while l.atomic(AtomicOp::Load, Space::Shared, 4, [0, 0], see, 5) == 0 {}
+        while l.atomic(AtomicOp::Load, SimSpace::Shared, 4, [0, 0], see, 5) == 0 {}
         l.get(0, 2);
     }
 });
@@ -182,7 +182,7 @@ kernel!(device_memory, l, {
 #[test]
 fn races_are_found_at_both_places() {
     for kernel in [
-        write_then_read as Kernel,
+        write_then_read as KernelFn,
         read_then_write,
         two_writes,
         neighbours,
@@ -266,7 +266,7 @@ kernel!(half_warps, l, {
 
 #[test]
 fn lanes_of_a_warp_meet_others_together() {
-    let kernels = [two_shuffles as Kernel, two_modes, shuffle_or_barrier];
+    let kernels = [two_shuffles as KernelFn, two_modes, shuffle_or_barrier];
     for fault in kernels.into_iter().flat_map(|k| planted(k, &[FaultKind::Divergence])) {
         assert!([7, 8].contains(&fault.loc) && fault.other.is_some(), "{fault}");
     }
@@ -283,9 +283,9 @@ kernel!(two_barriers, l, {
 kernel!(nobody_sets, l, {
     if l.tid() == 0 {
         let set = u32::from(!l.bad());
-        l.atomic(AtomicOp::Or, Space::Global, BASE, [set, 0], Order::Release, 6);
+        l.atomic(AtomicOp::Or, SimSpace::Global, BASE, [set, 0], Order::Release, 6);
     }
-    while l.atomic(AtomicOp::Load, Space::Global, BASE, [0, 0], Order::Acquire, 7) == 0 {}
+    while l.atomic(AtomicOp::Load, SimSpace::Global, BASE, [0, 0], Order::Acquire, 7) == 0 {}
 });
 
 #[test]

@@ -3,7 +3,7 @@
 
 use super::*;
 use tk_gpu::target::mma::all;
-use tk_llvm::sim::{Dimension, TensorMap};
+use tk_llvm::sim::{SimDimension, SimTensorMap};
 
 struct Calls {
     multiply: unsafe extern "C" fn(Ctx, i32, i32, i32, i32, u64, u64, i32, *const u8, *mut u8, i32),
@@ -148,13 +148,13 @@ kernel!(stores, l, {
     }
 });
 
-fn launched(kernel: Kernel, lacks: u64, seed: u64) -> (Result<Statistics, Fault>, Vec<u32>) {
+fn launched(kernel: KernelFn, lacks: u64, seed: u64) -> (Result<Statistics, Fault>, Vec<u32>) {
     // Rows of eight words, of which each holds its number.
     let mut buffer = Buffer::new((0..64).chain(std::iter::repeat_n(0, 1024)));
-    let mut dimensions = [Dimension::NONE; 5];
-    dimensions[0] = Dimension { extent: 16, step: 2 };
-    dimensions[1] = Dimension { extent: 8, step: 32 };
-    let map = TensorMap { address: BASE, dimensions, bytes: 2, lines: 8, span: 32 };
+    let mut dimensions = [SimDimension::NONE; 5];
+    dimensions[0] = SimDimension { extent: 16, step: 2 };
+    dimensions[1] = SimDimension { extent: 8, step: 32 };
+    let map = SimTensorMap { address: BASE, dimensions, bytes: 2, lines: 8, span: 32 };
     let args = [BASE, 1024, 32, lacks, std::ptr::from_ref(&map) as u64];
     let launch = Launch { shared_bytes: 4096, ..launch(kernel, &args, 1, 32, seed) };
     let result = go(&launch, &buffer);
@@ -162,7 +162,7 @@ fn launched(kernel: Kernel, lacks: u64, seed: u64) -> (Result<Statistics, Fault>
 }
 
 /// Every seed finds what is missing, and nothing else.
-fn finds(kernel: Kernel, lacks: u64, kinds: &[FaultKind], loc: i32) {
+fn finds(kernel: KernelFn, lacks: u64, kinds: &[FaultKind], loc: i32) {
     for seed in 0..20 {
         match launched(kernel, lacks, seed).0 {
             Err(fault) if kinds.contains(&fault.kind) => {

@@ -26,8 +26,8 @@ use std::time::Duration;
 
 use tk_gpu::target::spec::{SIM_32, SIM_64};
 use tk_llvm::sim::{
-    Fault, FaultKind, Global, Kernel, Launch, Order, Scope, Shuffle, Space, Statistics, WaitKind, Waiting,
-    run, symbols,
+    Fault, FaultKind, Global, KernelFn, Launch, Order, Scope, Shuffle, SimSpace, Statistics, WaitKind,
+    Waiting, run, symbols,
 };
 use tk_ops::{AtomicOp, DType};
 
@@ -117,7 +117,15 @@ impl Lane {
     fn put(self, at: u32, v: u32, loc: i32) {
         unsafe { (CALLS.shared_store)(self.0, at, 4, v.to_le_bytes().as_ptr(), loc) };
     }
-    fn atomic(self, op: AtomicOp, space: Space, addr: u64, values: [u32; 2], order: Order, loc: i32) -> u32 {
+    fn atomic(
+        self,
+        op: AtomicOp,
+        space: SimSpace,
+        addr: u64,
+        values: [u32; 2],
+        order: Order,
+        loc: i32,
+    ) -> u32 {
         let ty = DType::ALL.iter().position(|d| *d == DType::U32).expect("a type") as i32;
         let [v, c] = values.map(u64::from);
         let scope = Scope::Device as i32;
@@ -188,7 +196,7 @@ fn widths() -> [u32; 2] {
 
 const WARPS: u32 = 4;
 
-fn launch(kernel: Kernel, args: &[u64], grid: u32, warp_size: u32, seed: u64) -> Launch<'_> {
+fn launch(kernel: KernelFn, args: &[u64], grid: u32, warp_size: u32, seed: u64) -> Launch<'_> {
     Launch {
         kernel,
         args,
@@ -209,7 +217,7 @@ fn go(launch: &Launch<'_>, buffer: &Buffer) -> Result<Statistics, Fault> {
 }
 
 /// Runs a kernel with every seed and width on a buffer of zeros and gives what it left.
-fn always(kernel: Kernel, grid: u32, words: usize, cooperative: bool, check: impl Fn(u32, Vec<u32>)) {
+fn always(kernel: KernelFn, grid: u32, words: usize, cooperative: bool, check: impl Fn(u32, Vec<u32>)) {
     for width in widths() {
         for seed in 0..20 {
             let mut buffer = Buffer::new(vec![0; words]);
@@ -222,7 +230,7 @@ fn always(kernel: Kernel, grid: u32, words: usize, cooperative: bool, check: imp
 }
 
 /// Runs the twins with every seed and width; the fault must be one of these kinds.
-fn planted(kernel: Kernel, kinds: &[FaultKind]) -> Vec<Fault> {
+fn planted(kernel: KernelFn, kinds: &[FaultKind]) -> Vec<Fault> {
     let mut found = vec![];
     for width in widths() {
         for seed in 0..20 {

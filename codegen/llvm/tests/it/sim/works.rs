@@ -102,15 +102,15 @@ kernel!(ticket_scan, l, {
     let n = u64::from(l.programs());
     let (status, sums) = (BASE + 4, BASE + 4 + 4 * n);
     if l.tid() == 0 {
-        let t = u64::from(l.atomic(AtomicOp::Add, Space::Global, BASE, [1, 0], Order::Relaxed, 1));
+        let t = u64::from(l.atomic(AtomicOp::Add, SimSpace::Global, BASE, [1, 0], Order::Relaxed, 1));
         let mut before = 0;
         if t > 0 {
             let flag = status + 4 * (t - 1);
-            while l.atomic(AtomicOp::Load, Space::Global, flag, [0, 0], Order::Acquire, 2) == 0 {}
+            while l.atomic(AtomicOp::Load, SimSpace::Global, flag, [0, 0], Order::Acquire, 2) == 0 {}
             before = l.load(sums + 4 * (t - 1), 3);
         }
         l.store(sums + 4 * t, before + t as u32, 4);
-        l.atomic(AtomicOp::Store, Space::Global, status + 4 * t, [1, 0], Order::Release, 5);
+        l.atomic(AtomicOp::Store, SimSpace::Global, status + 4 * t, [1, 0], Order::Release, 5);
     }
 });
 
@@ -127,11 +127,11 @@ kernel!(reversed, l, {
     let (p, n) = (u64::from(l.program()), u64::from(l.programs()));
     if p + 1 < n {
         let next = BASE + 4 * (p + 1);
-        while l.atomic(AtomicOp::Load, Space::Global, next, [0, 0], Order::Acquire, 1) == 0 {}
+        while l.atomic(AtomicOp::Load, SimSpace::Global, next, [0, 0], Order::Acquire, 1) == 0 {}
     }
     l.barrier(2);
     if l.tid() == 0 {
-        l.atomic(AtomicOp::Xchg, Space::Global, BASE + 4 * p, [1, 0], Order::Release, 3);
+        l.atomic(AtomicOp::Xchg, SimSpace::Global, BASE + 4 * p, [1, 0], Order::Release, 3);
     }
 });
 
@@ -172,14 +172,14 @@ kernel!(hand_over, l, {
     let sum = l.get(4 * mate, 3);
     let flag = 4 * 2 * half;
     if t == 0 {
-        l.atomic(AtomicOp::Store, Space::Shared, flag.into(), [0, 0], Order::Relaxed, 4);
+        l.atomic(AtomicOp::Store, SimSpace::Shared, flag.into(), [0, 0], Order::Relaxed, 4);
     }
     l.barrier(5);
     if t == 0 {
         l.put(0, 77, 6);
-        l.atomic(AtomicOp::Store, Space::Shared, flag.into(), [1, 0], Order::Release, 7);
+        l.atomic(AtomicOp::Store, SimSpace::Shared, flag.into(), [1, 0], Order::Release, 7);
     } else if t == 2 * half - 1 {
-        while l.atomic(AtomicOp::Load, Space::Shared, flag.into(), [0, 0], Order::Acquire, 8) == 0 {}
+        while l.atomic(AtomicOp::Load, SimSpace::Shared, flag.into(), [0, 0], Order::Acquire, 8) == 0 {}
         l.store(BASE, l.get(0, 9), 10);
     }
     l.store(BASE + 4 + 4 * u64::from(t), sum, 11);

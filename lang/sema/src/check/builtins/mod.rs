@@ -10,7 +10,7 @@ mod memory;
 pub(crate) mod misc;
 mod shape;
 
-use tk_ops::table::{ElemResult, Param, ParamKind, Receiver, Row, Scheme};
+use tk_ops::table::{BuiltinParam, ElemResult, ParamKind, Receiver, Row, Scheme};
 use tk_ops::{DType, DTypeSet, Op};
 use tk_syntax::ast::{self, ExprKind};
 use tk_syntax::{Diagnostic, Span, codes};
@@ -69,7 +69,7 @@ impl Cx<'_, '_> {
         }
         self.saw_row_args(row, args);
         let skip = usize::from(this.is_some());
-        let params: Vec<&Param> = row.params.iter().skip(skip).collect();
+        let params: Vec<&BuiltinParam> = row.params.iter().skip(skip).collect();
         let ps = Params {
             what: format!("`{}`", row.name),
             names: params.iter().map(|p| p.name).collect(),
@@ -138,7 +138,7 @@ impl Cx<'_, '_> {
     }
 
     /// An argument that is an expression of its own.
-    pub fn plain_arg(&mut self, p: &Param, e: &ast::Expr) -> HExpr {
+    pub fn plain_arg(&mut self, p: &BuiltinParam, e: &ast::Expr) -> HExpr {
         let h = self.value(e);
         if h.ty.is_err() {
             return h;

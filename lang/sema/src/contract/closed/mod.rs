@@ -19,7 +19,7 @@ pub use prefer::{Part, Preferred, preferred};
 pub use types::{Closed, ClosedArg, ClosedContract, ClosedOp, ClosedScratch, Decided};
 
 use super::bind::{elem_param, flat_tys, rank_param};
-use crate::eval::{Bindings, CTy, CVal, Evaluator, Res};
+use crate::eval::{Bindings, CTy, CVal, EvalResult, Evaluator};
 use crate::hir::{
     CVarId, FnId, HArg, HBlock, HExpr, HIndex, HKind, HPat, HStmt, HStmtKind, Hir, LocalId, StaticIter,
 };
@@ -34,7 +34,7 @@ const MAX_PARTS: usize = 4096;
 /// The contract of a kernel with these values of its compile-time parameters and presence of its optional arguments.
 ///
 /// Fails with E1005 for a clause that has no closed form.
-pub fn close(hir: &Hir, kernel: FnId, bindings: &Bindings) -> Res<ClosedContract> {
+pub fn close(hir: &Hir, kernel: FnId, bindings: &Bindings) -> EvalResult<ClosedContract> {
     let f = hir.func(kernel);
     let mut closer = Closer::of_kernel(hir, kernel, bindings);
     let mut inferred = vec![];
@@ -65,7 +65,7 @@ pub fn close(hir: &Hir, kernel: FnId, bindings: &Bindings) -> Res<ClosedContract
     for s in &f.contract.scratch {
         let Some(local) = f.locals.get(s.local.0 as usize) else { continue };
         let ty = Evaluator::new(hir, bindings).ty(&local.ty, local.span)?;
-        let CTy::One(tk_tile::Type::Tile { elem: tk_tile::Elem::Ptr { pointee, .. }, .. }) = ty else {
+        let CTy::One(tk_tile::Type::Tile { elem: tk_tile::ElemType::Ptr { pointee, .. }, .. }) = ty else {
             return open(local.span, "this workspace");
         };
         scratch.push(ClosedScratch { elem: *pointee, count: closer.number(&s.count)?, zeroed: s.zeroed });
@@ -74,7 +74,7 @@ pub fn close(hir: &Hir, kernel: FnId, bindings: &Bindings) -> Res<ClosedContract
 }
 
 /// The arguments of a specialization.
-fn arguments(hir: &Hir, kernel: FnId, bindings: &Bindings) -> Res<Vec<ClosedArg>> {
+fn arguments(hir: &Hir, kernel: FnId, bindings: &Bindings) -> EvalResult<Vec<ClosedArg>> {
     let mut out = vec![];
     for p in &hir.func(kernel).params {
         let (mut names, mut types) = (vec![], vec![]);
@@ -119,7 +119,7 @@ struct Closer<'h> {
     parts: usize,
 }
 
-fn open<T>(span: Span, what: &str) -> Res<T> {
+fn open<T>(span: Span, what: &str) -> EvalResult<T> {
     let message = format!("{what} has no closed form, so a launcher without a compiler cannot evaluate it");
     let note = "clauses of shipped kernels may use integers, comparisons, `if` and functions of these";
     Err(Box::new(Diagnostic::error(codes::NOT_SHIPPED, span, message, "no closed form").note(note)))
@@ -176,7 +176,7 @@ impl<'h> Closer<'h> {
         }
     }
 
-    fn decided(&mut self, id: CVarId, inferred: bool) -> Res<Decided> {
+    fn decided(&mut self, id: CVarId, inferred: bool) -> EvalResult<Decided> {
         let c = self.hir.cvar(id);
         if inferred {
             return Ok(Decided::ByType);
@@ -190,7 +190,7 @@ impl<'h> Closer<'h> {
     }
 
     /// A number or bool.
-    fn number(&mut self, e: &HExpr) -> Res<Closed> {
+    fn number(&mut self, e: &HExpr) -> EvalResult<Closed> {
         match self.sym(e)? {
             Sym::Number(c) => Ok(c),
             Sym::Known(v) => known(&v).map_or_else(|| open(e.span, "this value"), Ok),
@@ -207,7 +207,7 @@ impl<'h> Closer<'h> {
         Evaluator::new(self.hir, &self.bindings).with_known(&locals).expr(e).ok()
     }
 
-    fn sym(&mut self, e: &HExpr) -> Res<Sym> {
+    fn sym(&mut self, e: &HExpr) -> EvalResult<Sym> {
         if let Some(v) = self.value(e) {
             return Ok(Sym::Known(v));
         }
@@ -221,7 +221,7 @@ impl<'h> Closer<'h> {
         out
     }
 
-    fn part(&mut self, e: &HExpr) -> Res<Sym> {
+    fn part(&mut self, e: &HExpr) -> EvalResult<Sym> {
         match &e.kind {
             HKind::Local(id) => match self.env.get(id) {
                 Some(s) => Ok(s.clone()),
@@ -229,7 +229,7 @@ impl<'h> Closer<'h> {
             },
             HKind::Device(fact) => Ok(Sym::Number(Closed::Device(*fact))),
             HKind::Tuple(items) | HKind::Struct(items) => {
-                Ok(Sym::Tuple(items.iter().map(|i| self.sym(i)).collect::<Res<_>>()?))
+                Ok(Sym::Tuple(items.iter().map(|i| self.sym(i)).collect::<EvalResult<_>>()?))
             }
             HKind::Field(base, i) => self.element(base, i128::from(*i), e.span),
             HKind::Index(base, at) => match at.as_slice() {
@@ -291,7 +291,7 @@ impl<'h> Closer<'h> {
             HKind::Block(b) => self.block(b),
             HKind::Call { callee, cargs, args } => {
                 let cvars = Evaluator::new(self.hir, &self.bindings).cargs(cargs, e.span)?;
-                let args = args.iter().map(|a| self.sym(a)).collect::<Res<Vec<Sym>>>()?;
+                let args = args.iter().map(|a| self.sym(a)).collect::<EvalResult<Vec<Sym>>>()?;
                 self.call(*callee, cvars, args, e.span)
             }
             _other => open(e.span, "this value"),
@@ -299,20 +299,20 @@ impl<'h> Closer<'h> {
     }
 
     /// `v.shape` or `v.strides` as a whole.
-    fn extents(&mut self, view: &HExpr, strides: bool, span: Span) -> Res<Sym> {
+    fn extents(&mut self, view: &HExpr, strides: bool, span: Span) -> EvalResult<Sym> {
         let Sym::Tensor { slot, axes } = self.sym(view)? else { return open(span, "this value") };
         let of = if strides { Closed::Stride } else { Closed::Extent };
         Ok(Sym::Tuple(axes.into_iter().map(|axis| Sym::Number(of(slot, axis))).collect()))
     }
 
-    fn element_at(&mut self, base: &HExpr, at: &HExpr, span: Span) -> Res<Sym> {
+    fn element_at(&mut self, base: &HExpr, at: &HExpr, span: Span) -> EvalResult<Sym> {
         match self.value(at).and_then(|v| v.as_int()) {
             Some(i) => self.element(base, i, span),
             None => open(span, "an element whose number depends on the launch"),
         }
     }
 
-    fn element(&mut self, base: &HExpr, i: i128, span: Span) -> Res<Sym> {
+    fn element(&mut self, base: &HExpr, i: i128, span: Span) -> EvalResult<Sym> {
         let at = usize::try_from(i).unwrap_or(usize::MAX);
         match self.sym(base)? {
             Sym::Tuple(items) => items.get(at).cloned().map_or_else(|| open(span, "this element"), Ok),
@@ -320,7 +320,13 @@ impl<'h> Closer<'h> {
         }
     }
 
-    fn axis(&mut self, base: &HExpr, axis: u32, of: fn(usize, usize) -> Closed, span: Span) -> Res<Sym> {
+    fn axis(
+        &mut self,
+        base: &HExpr,
+        axis: u32,
+        of: fn(usize, usize) -> Closed,
+        span: Span,
+    ) -> EvalResult<Sym> {
         if let Sym::Tensor { slot, axes } = self.sym(base)?
             && let Some(axis) = axes.get(axis as usize)
         {
@@ -329,11 +335,11 @@ impl<'h> Closer<'h> {
         open(span, "this value")
     }
 
-    fn dtype(&self, ty: &Ty, span: Span) -> Res<DType> {
+    fn dtype(&self, ty: &Ty, span: Span) -> EvalResult<DType> {
         Evaluator::new(self.hir, &self.bindings).scalar_type(ty, span)
     }
 
-    fn cast(&mut self, x: &HExpr, e: &HExpr) -> Res<Sym> {
+    fn cast(&mut self, x: &HExpr, e: &HExpr) -> EvalResult<Sym> {
         let inner = self.sym(x)?;
         if !matches!(e.ty, Ty::Tile { .. }) {
             // `mut view` to `view`.
@@ -353,7 +359,7 @@ impl<'h> Closer<'h> {
         }
     }
 
-    fn elementwise(&mut self, op: ElementwiseOp, args: &[HArg], e: &HExpr) -> Res<Sym> {
+    fn elementwise(&mut self, op: ElementwiseOp, args: &[HArg], e: &HExpr) -> EvalResult<Sym> {
         let mut exprs = vec![];
         for arg in args.iter().take(op.arity()) {
             match arg {
@@ -363,7 +369,7 @@ impl<'h> Closer<'h> {
                 }
             }
         }
-        let syms = exprs.iter().map(|x| self.sym(x)).collect::<Res<Vec<Sym>>>()?;
+        let syms = exprs.iter().map(|x| self.sym(x)).collect::<EvalResult<Vec<Sym>>>()?;
         if let (ElementwiseOp::Eq | ElementwiseOp::Ne, [a, b]) = (op, syms.as_slice())
             && let Some(equal) = lists(a, b)
         {
@@ -385,7 +391,7 @@ impl<'h> Closer<'h> {
 
     /// The body of a function: a block that may end in `return`. One in the middle leaves what is around it, which nothing
     /// here follows.
-    fn body(&mut self, b: &HBlock) -> Res<Sym> {
+    fn body(&mut self, b: &HBlock) -> EvalResult<Sym> {
         let (last, tail) = match (b.stmts.split_last(), &b.tail) {
             (Some((HStmt { kind: HStmtKind::Return(Some(v)), .. }, before)), None) => (Some(before), Some(v)),
             (_, Some(tail)) => match &tail.kind {
@@ -400,7 +406,7 @@ impl<'h> Closer<'h> {
     }
 
     /// A block whose statements only name values.
-    fn block(&mut self, b: &HBlock) -> Res<Sym> {
+    fn block(&mut self, b: &HBlock) -> EvalResult<Sym> {
         self.statements(&b.stmts)?;
         match &b.tail {
             Some(tail) => self.sym(tail),
@@ -408,7 +414,7 @@ impl<'h> Closer<'h> {
         }
     }
 
-    fn statements(&mut self, stmts: &[HStmt]) -> Res<()> {
+    fn statements(&mut self, stmts: &[HStmt]) -> EvalResult<()> {
         for stmt in stmts {
             match &stmt.kind {
                 HStmtKind::Let(pattern, Some(value)) => {
@@ -427,7 +433,7 @@ impl<'h> Closer<'h> {
     }
 
     /// A loop at compile time, written out.
-    fn static_for(&mut self, var: CVarId, iter: &StaticIter, body: &HBlock, span: Span) -> Res<()> {
+    fn static_for(&mut self, var: CVarId, iter: &StaticIter, body: &HBlock, span: Span) -> EvalResult<()> {
         let mut evaluator = Evaluator::new(self.hir, &self.bindings);
         let values: Vec<CVal> = match iter {
             StaticIter::Range(lo, hi, step) => {
@@ -437,7 +443,7 @@ impl<'h> Closer<'h> {
                 let all = std::iter::successors(Some(lo), next).take_while(inside);
                 all.take(MAX_PARTS + 1).map(CVal::Int).collect()
             }
-            StaticIter::List(items) => items.iter().map(|e| evaluator.expr(e)).collect::<Res<_>>()?,
+            StaticIter::List(items) => items.iter().map(|e| evaluator.expr(e)).collect::<EvalResult<_>>()?,
         };
         if values.len() > MAX_PARTS {
             return open(span, "a loop of this length");
@@ -457,7 +463,7 @@ impl<'h> Closer<'h> {
         Ok(())
     }
 
-    fn bind(&mut self, pattern: &HPat, value: Sym, span: Span) -> Res<()> {
+    fn bind(&mut self, pattern: &HPat, value: Sym, span: Span) -> EvalResult<()> {
         match (pattern, value) {
             (HPat::Ignore, _) => Ok(()),
             (HPat::Local(id), value) => {
@@ -472,7 +478,13 @@ impl<'h> Closer<'h> {
     }
 
     /// The result of a function, written out.
-    fn call(&mut self, callee: FnId, cvars: BTreeMap<CVarId, CVal>, args: Vec<Sym>, span: Span) -> Res<Sym> {
+    fn call(
+        &mut self,
+        callee: FnId,
+        cvars: BTreeMap<CVarId, CVal>,
+        args: Vec<Sym>,
+        span: Span,
+    ) -> EvalResult<Sym> {
         let f = self.hir.func(callee);
         if !f.contract.require.is_empty() {
             return open(span, "a function with requirements");
@@ -491,7 +503,7 @@ impl<'h> Closer<'h> {
 }
 
 /// An expression that is not too large to be written down.
-fn sized(c: Closed, span: Span) -> Res<Sym> {
+fn sized(c: Closed, span: Span) -> EvalResult<Sym> {
     if c.parts() > MAX_PARTS { open(span, "an expression of this size") } else { Ok(Sym::Number(c)) }
 }
 

@@ -3,7 +3,7 @@
 //! A condition that says something else changes no code, so it need not be checked either.
 
 use super::{Closed, ClosedOp, Closer, arguments};
-use crate::eval::{Bindings, Res};
+use crate::eval::{Bindings, EvalResult};
 use crate::hir::{FnId, Hir};
 
 /// The preferred properties of an argument of a launch.
@@ -31,7 +31,7 @@ pub enum Part {
 }
 
 /// The properties in the `prefer` clause of a kernel; `None` if it has none.
-pub fn preferred(hir: &Hir, kernel: FnId, bindings: &Bindings) -> Res<Option<Vec<Preferred>>> {
+pub fn preferred(hir: &Hir, kernel: FnId, bindings: &Bindings) -> EvalResult<Option<Vec<Preferred>>> {
     let clause = &hir.func(kernel).contract.prefer;
     if clause.is_empty() {
         return Ok(None);

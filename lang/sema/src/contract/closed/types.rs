@@ -85,7 +85,7 @@ pub enum ClosedOp {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClosedScratch {
     /// The type of the pointee.
-    pub elem: tk_tile::Elem,
+    pub elem: tk_tile::ElemType,
     /// How many elements.
     pub count: Closed,
     /// Whether it is zeroed before the launch.

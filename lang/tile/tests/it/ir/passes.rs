@@ -2,12 +2,12 @@
 
 use super::common::{Case, cases, compare};
 use tk_tile::TileModule;
-use tk_tile::passes::{Pass, cse, dce, fold, hoist, inline, vectorize_map};
+use tk_tile::passes::{ModulePass, cse, dce, fold, hoist, inline, vectorize_map};
 use tk_tile::pipeline::{PASSES, run_passes};
 use tk_tile::text::parse;
 
 /// The text after some passes; it verifies, and running the passes again changes nothing.
-fn after(passes: &[Pass], case: &Case) -> String {
+fn after(passes: &[ModulePass], case: &Case) -> String {
     let place = case.path.display();
     let module = parse(&case.input).unwrap_or_else(|e| panic!("{place}:{e}"));
     let module = TileModule::new(module).unwrap_or_else(|e| panic!("{place}: {e}"));
@@ -18,7 +18,7 @@ fn after(passes: &[Pass], case: &Case) -> String {
     text
 }
 
-fn folder(name: &str, passes: &[Pass]) {
+fn folder(name: &str, passes: &[ModulePass]) {
     compare(cases(name).into_iter().map(|c| (after(passes, &c), c)).map(|(r, c)| (c, r)).collect());
 }
 
@@ -48,7 +48,7 @@ fn observer_sees_every_pass() {
 
 #[test]
 fn failure_names_the_pass() {
-    let breaks = Pass {
+    let breaks = ModulePass {
         name: "breaks",
         run: |m| {
             m.funcs

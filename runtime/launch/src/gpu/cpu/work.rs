@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use tk_interp::{Arg, BufferId, Buffers, Fault, Memory, Options, Printed, Program};
 use tk_ops::{DType, Scalar};
-use tk_tile::{Elem, Type};
+use tk_tile::{ElemType, Type};
 
 use crate::bundled;
 use crate::session::lock;
@@ -136,13 +136,13 @@ impl Function {
 }
 
 fn param(ty: &Type) -> Param {
-    let bytes = |elem: &Elem| match elem {
-        Elem::Scalar(dtype) => dtype.bytes() as u64,
-        Elem::Ptr { .. } => 8,
+    let bytes = |elem: &ElemType| match elem {
+        ElemType::Scalar(dtype) => dtype.bytes() as u64,
+        ElemType::Ptr { .. } => 8,
     };
     match ty {
-        Type::Tile { elem: Elem::Scalar(dtype), .. } => Param::Number(*dtype),
-        Type::Tile { elem: Elem::Ptr { .. }, .. } => Param::Pointer,
+        Type::Tile { elem: ElemType::Scalar(dtype), .. } => Param::Number(*dtype),
+        Type::Tile { elem: ElemType::Ptr { .. }, .. } => Param::Pointer,
         Type::View { elem, rank, .. } => Param::View { rank: *rank as usize, size: bytes(elem) },
     }
 }
