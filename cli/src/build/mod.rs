@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use tk_driver::{
     ArgFacts, Built, Cache, CompiledKernel, Environment, ProgramShape, Refused, Request, Specialization,
-    StageTexts, Tools, Until, Variant, build_cached, compile_for, describe, shortages, specializations,
-    spilled,
+    StageTexts, Tools, Until, Variant, after_passes, build_cached, compile_for, describe, shortages,
+    specializations, spilled,
 };
 use tk_gpu::TargetSpec;
 use tk_gpu::pipeline::PASSES;
@@ -205,6 +205,16 @@ impl Builder<'_> {
         })
     }
 
+    /// A kernel that cannot be compiled. The passes before the one that failed are still printed.
+    fn failed(&self, kernel: &str, request: &Request<'_>, wrong: &[tk_syntax::Diagnostic]) -> Failure {
+        if !self.dump_after.is_empty()
+            && let Err(failure) = self.dump(kernel, request.target.name, &after_passes(request))
+        {
+            return failure;
+        }
+        self.refused(wrong)
+    }
+
     fn refused(&self, wrong: &[tk_syntax::Diagnostic]) -> Failure {
         front::refused(self.terminal, self.session, wrong).err().unwrap_or(Failure::Reported)
     }
@@ -233,13 +243,13 @@ impl Builder<'_> {
         pass::enter("machine code");
         let sources = &self.session.checked().sources;
         let (stages, place) = (self.needs_stages(), special.place);
+        let label = special.variant_label(variant);
         let (kernel, built) = match &self.tools {
             Some(tools) => {
-                let built =
-                    build_cached(request, stages, tools, place).map_err(|wrong| self.refused(&wrong))?;
-                let warning = spilled(&special.variant_label(variant), &built, place);
-                let mut warnings = shortages(&special.variant_label(variant), &built.kernel, place);
-                warnings.extend(warning);
+                let built = build_cached(request, stages, tools, place)
+                    .map_err(|wrong| self.failed(&label, request, &wrong))?;
+                let mut warnings = shortages(&label, &built.kernel, place);
+                warnings.extend(spilled(&label, &built, place));
                 self.terminal.diagnostics(sources, &warnings)?;
                 (Some(built.kernel.clone()), Some(built))
             }
@@ -247,13 +257,14 @@ impl Builder<'_> {
             None => {
                 let text = |f| matches!(f, BuildForm::Ptx | BuildForm::Gcn);
                 let until = if self.each().any(text) { Until::Text } else { Until::Ir };
-                let kernel =
-                    compile_for(request, stages, until, place).map_err(|wrong| self.refused(&wrong))?;
+                let kernel = compile_for(request, stages, until, place)
+                    .map_err(|wrong| self.failed(&label, request, &wrong))?;
+                self.terminal.diagnostics(sources, &shortages(&label, &kernel, place))?;
                 (Some(kernel), None)
             }
         };
         if let Some(texts) = kernel.as_ref().and_then(|k| k.stages.as_ref()) {
-            self.dump(&special.variant_label(variant), request.target.name, &texts.after)?;
+            self.dump(&label, request.target.name, &texts.after)?;
         }
         let mut files = vec![];
         for form in self.each() {

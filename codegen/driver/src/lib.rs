@@ -20,7 +20,7 @@ pub use self::compile::instance::{Refused, Specialization, specializations};
 pub use self::compile::kernel::{
     Asked, CompiledKernel, Cubin, KernelParam, KernelParamKind, ProgramShape, Request, Resources, StageTexts,
 };
-pub use self::compile::pipeline::compile;
+pub use self::compile::pipeline::{after_passes, compile};
 pub use self::compile::variant::Variant;
 pub use self::device::facts::facts_about;
 pub use self::device::jit::Jit;

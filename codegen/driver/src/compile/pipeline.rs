@@ -146,6 +146,14 @@ pub fn schedule(
     attempt(u32::MAX, Operands::SHARED)
 }
 
+/// The kernel after each pass, as far as it gets: also of one that is refused later.
+pub fn after_passes(request: &Request<'_>) -> Vec<(&'static str, String)> {
+    let mut after = vec![];
+    // The diagnostics are those of the compilation that failed.
+    let _ = schedule(request, Some(&mut after));
+    after
+}
+
 /// The same with at most this many stages, and operands loaded like this.
 fn schedule_with(
     request: &Request<'_>,

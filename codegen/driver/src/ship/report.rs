@@ -133,12 +133,13 @@ pub fn shortages(name: &str, kernel: &CompiledKernel, place: Span) -> Vec<Diagno
     let target = kernel.target.name;
     let warning = |s: &Shortage| {
         let place = s.loc.map_or(place, |l| Span::new(FileId(l.file), l.start as usize, l.end as usize));
-        let (code, message, note) = match s.remedy {
+        let (code, message, label, note) = match s.remedy {
             Remedy::Stages { asked, fits } => (
                 codes::SHALLOW,
                 format!(
                     "a loop of `{name}` has {fits} of {asked} stages: no more fit in the shared memory of `{target}`"
                 ),
+                "this loop",
                 "use smaller tiles or fewer stages",
             ),
             Remedy::Chunks { k, chunk } => (
@@ -147,6 +148,7 @@ pub fn shortages(name: &str, kernel: &CompiledKernel, place: Span) -> Vec<Diagno
                     "a product of `{name}` is computed in {} chunks along K: its operands do not fit in the shared memory of `{target}`",
                     k.div_ceil(chunk.max(1))
                 ),
+                "this product",
                 "use a smaller tile along K",
             ),
             Remedy::Registers => (
@@ -154,10 +156,11 @@ pub fn shortages(name: &str, kernel: &CompiledKernel, place: Span) -> Vec<Diagno
                 format!(
                     "an operand of `{name}` stays in registers: it does not fit in the shared memory of `{target}`"
                 ),
+                "this operand",
                 "each warp that multiplies it loads it; smaller tiles need fewer registers",
             ),
         };
-        Diagnostic::error(code, place, message, "").severity(Severity::Warning).note(note)
+        Diagnostic::error(code, place, message, label).severity(Severity::Warning).note(note)
     };
     kernel.shortages.iter().map(warning).collect()
 }

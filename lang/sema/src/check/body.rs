@@ -207,7 +207,7 @@ impl Cx<'_, '_> {
                 let d = Diagnostic::error(
                     codes::RETURN_TYPE,
                     span,
-                    format!("a value of type `{shown}` is returned here"),
+                    format!("this function returns a value of type `{shown}`"),
                     "no value",
                 )
                 .label(self.ret_span, "declared here");
@@ -230,7 +230,7 @@ impl Cx<'_, '_> {
             return self.error(
                 codes::RETURN_TYPE,
                 h.span,
-                "no value is returned here",
+                "this function returns no value",
                 format!("this is `{shown}`"),
             );
         }

@@ -6,16 +6,28 @@ use tk_ops::{DType, DTypeSet};
 use tk_syntax::{Diagnostic, codes};
 
 use super::Slots;
-use crate::check::cx::Cx;
+use crate::check::cx::{Cx, Lit};
 use crate::hir::{HArg, HExpr};
 use crate::poly::{Poly, PolyFn};
 use crate::types::{DTerm, Elem, Shape, Ty};
 
 impl Cx<'_, '_> {
     pub fn bitcast_row(&mut self, s: &Slots) -> Option<HExpr> {
-        let (x, elem, shape) = self.tile_slot(s, "x")?;
+        let (mut x, elem, shape) = self.tile_slot(s, "x")?;
         let (dh, d) = self.dtype_slot(s, "dtype")?;
-        let Elem::D(from) = elem else { return None };
+        let Elem::D(mut from) = elem else { return None };
+        // A literal has the bits of its default type.
+        if let Some(literal) = self.literal(from) {
+            from = DTerm::Known(if literal == Lit::Float { DType::F32 } else { DType::I32 });
+            x = self.coerce(x, &Ty::Tile { elem: Elem::D(from), shape: shape.clone() }, "`x`");
+        }
+        for (of, span) in [(from, x.span), (d, dh.span)] {
+            if self.norm(of) == DTerm::Known(DType::Bool)
+                && !self.need_class("`bitcast`", of, DTypeSet::ANY.without(DTypeSet::BOOL), span)
+            {
+                return None;
+            }
+        }
         if let (DTerm::Known(a), DTerm::Known(b)) = (self.norm(from), self.norm(d))
             && is_packing(a, b)
         {

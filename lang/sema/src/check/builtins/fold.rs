@@ -240,15 +240,23 @@ impl Cx<'_, '_> {
                 self.built(s, vec![HArg::Expr(x), HArg::Expr(k)], ty, false)
             }
             ScanOp::Histogram => {
-                let (x, elem, _) = self.tile_slot(s, "x")?;
+                let (x, elem, shape) = self.tile_slot(s, "x")?;
                 if let Elem::D(d) = elem
                     && !self.need_class("`histogram`", d, DTypeSet::INT, x.span)
                 {
                     return None;
                 }
+                let dims = self.dims_of(s, &shape)?;
+                self.need_dimension(s, &dims, x.span)?;
                 let bins = self.const_int(s.get("bins")?)?;
                 let n = self.poly(&bins)?;
-                let mask = self.plain_slot(s, "mask")?;
+                let mask = match self.mask(s)? {
+                    Some(mask) => {
+                        self.broadcast("`histogram`", &[&x, &mask])?;
+                        HArg::Expr(mask)
+                    }
+                    None => HArg::Default,
+                };
                 self.built(
                     s,
                     vec![HArg::Expr(x), HArg::Expr(bins), mask],
@@ -308,7 +316,7 @@ impl Cx<'_, '_> {
     }
 
     /// Refuses a scalar as the operand of an operation along a dimension.
-    fn need_dimension(&mut self, s: &Slots, dims: &[Poly], span: Span) -> Option<()> {
+    pub fn need_dimension(&mut self, s: &Slots, dims: &[Poly], span: Span) -> Option<()> {
         if dims.is_empty() {
             let message = format!("`{}` needs a dimension, and a scalar has none", s.row.name);
             self.error(codes::AXIS, span, message, "this is a scalar");

@@ -153,7 +153,7 @@ impl Cx<'_, '_> {
 
     /// The mask argument: bools that broadcast.
     #[allow(clippy::option_option, reason = "outer: error, inner: given or not")]
-    fn mask(&mut self, s: &Slots) -> Option<Option<HExpr>> {
+    pub fn mask(&mut self, s: &Slots) -> Option<Option<HExpr>> {
         let Some(e) = s.get("mask") else { return Some(None) };
         let h = self.value(e);
         if h.ty.is_err() {

@@ -421,7 +421,13 @@ impl Cx<'_, '_> {
                 self.built(s, vec![HArg::Expr(h)], Ty::Unit, false)
             }
             ControlOp::MultipleOf | ControlOp::MaxContiguous => {
-                let (x, _, _) = self.tile_slot(s, "x")?;
+                let (x, elem, _) = self.tile_slot(s, "x")?;
+                let what = format!("`{}`", s.row.name);
+                if let Elem::D(d) = elem
+                    && !self.need_class(&what, d, DTypeSet::INT, x.span)
+                {
+                    return None;
+                }
                 let v = self.const_int(s.get("value")?)?;
                 let ty = x.ty.clone();
                 self.built(s, vec![HArg::Expr(x), HArg::Expr(v)], ty, false)

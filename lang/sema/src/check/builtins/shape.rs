@@ -98,6 +98,9 @@ impl Cx<'_, '_> {
         let common = self.join_elems(&what, &mut [&mut x, &mut y])?;
         let (mut d, e) = (self.dims_of(s, &shape)?, self.dims_of(s, &other)?);
         let mut args = vec![];
+        if op == ShapeOp::Cat {
+            self.need_dimension(s, &d, x.span)?;
+        }
         let axis = if op == ShapeOp::Cat { Some(self.axis_arg(s, "axis", d.len(), Some(0))?) } else { None };
         let may_differ = match &axis {
             Some((Axis::Known(n), _)) => Some(*n),
