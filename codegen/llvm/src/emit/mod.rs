@@ -387,7 +387,7 @@ impl<'a, 'c> Emit<'a, 'c> {
         if self.nested.is_none()
             && let Some(scope) = self.released(inst)
         {
-            self.machine.release(self, scope)?;
+            self.machine.release_fence(self, scope)?;
         }
         match inst.op {
             Op::Elementwise(op) => self.elementwise(inst, op),

@@ -55,7 +55,7 @@ impl<'c> Emit<'_, 'c> {
             GpuOp::MmaWait(op) => self.mma_wait(inst, op),
             GpuOp::Fragments(op) => self.fragments(inst, op),
             GpuOp::ClusterArrive(op) => self.cluster_arrive(op),
-            GpuOp::ClusterWait(_) => self.machine.join(self),
+            GpuOp::ClusterWait(_) => self.machine.cluster_wait(self),
             GpuOp::Barrier(_) => self.machine.barrier(self),
             GpuOp::ProxyFence(_) => self.machine.proxy_fence(self),
         }

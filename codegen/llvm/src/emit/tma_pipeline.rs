@@ -64,7 +64,7 @@ impl<'c> Emit<'_, 'c> {
             }
             self.machine.mbarriers_ready(self)
         })?;
-        self.machine.meet_all_warps(self)?;
+        self.machine.barrier_all_warps(self)?;
         let warp = b.build_right_shift(self.tid, self.int(threads.lane_bits), false, "")?;
         let warp = self.machine.shuffle(self, warp, crate::target::Lane::Index(self.int(0)))?;
         let brings = b.build_int_compare(IntPredicate::UGE, warp, self.int(warps), "")?;

@@ -123,7 +123,7 @@ pub trait Speaks<'c>: TargetEmitter<'c> {
     /// All threads of a program meet, the first one adds `by` to the counter of barriers and waits until its highest bit
     /// changes or, with `stops`, the flag that stops programs is raised; all meet once more. Gives that flag in the first
     /// thread, 0 in others.
-    fn meet_others(
+    fn grid_barrier_wait(
         &self,
         e: &Emit<'_, 'c>,
         address: IntValue<'c>,
@@ -327,7 +327,7 @@ pub trait Speaks<'c>: TargetEmitter<'c> {
         let by = b.build_select(is_first, rest, e.int(1), "")?.into_int_value();
         let stops = self.message_buffer().needs.get().asserts;
         // Writes of all threads come before the first meeting, and so before the counter is seen by others.
-        let stop = self.meet_others(e, self.control()?, by, stops)?;
+        let stop = self.grid_barrier_wait(e, self.control()?, by, stops)?;
         if !stops {
             return Ok(());
         }

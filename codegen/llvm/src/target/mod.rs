@@ -412,7 +412,7 @@ pub trait TargetEmitter<'c> {
     }
 
     /// All threads of a block meet, the warp that brings tiles too.
-    fn meet_all_warps(&self, e: &Emit<'_, 'c>) -> Res<()>;
+    fn barrier_all_warps(&self, e: &Emit<'_, 'c>) -> Res<()>;
 
     /// What this thread has written to shared memory is there for [`TargetEmitter::wgmma_issue`] behind a barrier.
     fn proxy_fence(&self, _e: &Emit<'_, 'c>) -> Res<()> {
@@ -426,7 +426,7 @@ pub trait TargetEmitter<'c> {
 
     /// What any thread of the program has written is seen, with what the next atomic operation of one of them publishes, by
     /// whoever acquires it; all threads come here. `scope` is `device` or `system`.
-    fn release(&self, e: &Emit<'_, 'c>, scope: &str) -> Res<()>;
+    fn release_fence(&self, e: &Emit<'_, 'c>, scope: &str) -> Res<()>;
 
     /// This block of a program has begun; all its threads come by.
     fn cluster_arrive(&self, _e: &Emit<'_, 'c>) -> Res<()> {
@@ -445,7 +445,7 @@ pub trait TargetEmitter<'c> {
     }
 
     /// In front of the first store to shared memory of a program of several blocks, where all its threads come by once.
-    fn join(&self, _e: &Emit<'_, 'c>) -> Res<()> {
+    fn cluster_wait(&self, _e: &Emit<'_, 'c>) -> Res<()> {
         missing("programs of several blocks")
     }
 

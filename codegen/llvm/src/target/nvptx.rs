@@ -230,7 +230,7 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
         self.post_to_all(e, access, values, barrier)
     }
 
-    fn join(&self, e: &Emit<'_, 'c>) -> Res<()> {
+    fn cluster_wait(&self, e: &Emit<'_, 'c>) -> Res<()> {
         self.intrinsic(e, "barrier.cluster.wait.aligned", &[]).map(|_| ())
     }
 
@@ -375,7 +375,7 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
         self.wait_for_boxes(e, left)
     }
 
-    fn meet_all_warps(&self, e: &Emit<'_, 'c>) -> Res<()> {
+    fn barrier_all_warps(&self, e: &Emit<'_, 'c>) -> Res<()> {
         self.intrinsic(e, "barrier0", &[]).map(|_| ())
     }
 
@@ -388,7 +388,7 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
     }
 
     /// Threads have met, and PTX's release covers what others wrote before that.
-    fn release(&self, _: &Emit<'_, 'c>, _: &str) -> Res<()> {
+    fn release_fence(&self, _: &Emit<'_, 'c>, _: &str) -> Res<()> {
         Ok(())
     }
 

@@ -332,7 +332,7 @@ impl<'c> TargetEmitter<'c> for Sim {
     }
 
     /// Threads have met, and a release covers what others wrote before that.
-    fn release(&self, _: &Emit<'_, 'c>, _: &str) -> Res<()> {
+    fn release_fence(&self, _: &Emit<'_, 'c>, _: &str) -> Res<()> {
         Ok(())
     }
 
@@ -397,7 +397,7 @@ impl<'c> TargetEmitter<'c> for Sim {
         self.call(&Place::of(e), "tk_sim_store_wait", None, &args).map(|_| ())
     }
 
-    fn meet_all_warps(&self, e: &Emit<'_, 'c>) -> Res<()> {
+    fn barrier_all_warps(&self, e: &Emit<'_, 'c>) -> Res<()> {
         let args = [e.int(0).into(), e.int(0).into(), self.place(e).into()];
         self.call(&Place::of(e), "tk_sim_barrier", None, &args).map(|_| ())
     }
