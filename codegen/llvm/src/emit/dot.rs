@@ -122,7 +122,7 @@ impl<'c> Emit<'_, 'c> {
         let bytes = factor.dtype.bytes() as u32;
         let access = Access { predicate, ..Access::of(address, offset, self.memory_type(d), bytes, 1) };
         let zero = inkwell::types::BasicType::as_basic_type_enum(&access.ty).const_zero();
-        let loaded = self.machine.load(self, Space::Shared, &access, &[zero])?;
+        let loaded = self.target.load(self, Space::Shared, &access, &[zero])?;
         let Some(x) = loaded.first().copied() else { return bug("nothing was loaded") };
         let x = self.converted(self.from_memory(d, x)?, factor.dtype, wide)?;
         known.insert(across, x);

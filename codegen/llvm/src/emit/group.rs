@@ -27,11 +27,11 @@ impl<'c> Emit<'_, 'c> {
     ) -> Res<Vec<BasicValueEnum<'c>>> {
         let mut together = self.together((inst, op), (product, tiles, k))?;
         if op.asynchronous {
-            return self.machine.wgmma_issue(self, &together, &sums);
+            return self.target.wgmma_issue(self, &together, &sums);
         }
         let Some(every) = op.promote_every else {
-            let begun = self.machine.wgmma_issue(self, &together, &sums)?;
-            return self.machine.wgmma_wait(self, 0, &begun);
+            let begun = self.target.wgmma_issue(self, &together, &sums)?;
+            return self.target.wgmma_wait(self, 0, &begun);
         };
         let mut all = sums;
         let steps = std::mem::take(&mut together.steps);
@@ -39,8 +39,8 @@ impl<'c> Emit<'_, 'c> {
         for part in steps.chunks(each * (every >> product.matrix.k) as usize) {
             together.steps = part.to_vec();
             let zeros: Vec<_> = all.iter().map(|x| x.get_type().const_zero()).collect();
-            let begun = self.machine.wgmma_issue(self, &together, &zeros)?;
-            let found = self.machine.wgmma_wait(self, 0, &begun)?;
+            let begun = self.target.wgmma_issue(self, &together, &zeros)?;
+            let found = self.target.wgmma_wait(self, 0, &begun)?;
             for (sum, x) in all.iter_mut().zip(found) {
                 *sum = self.builder.build_float_add(sum.into_float_value(), x.into_float_value(), "")?.into();
             }
@@ -52,7 +52,7 @@ impl<'c> Emit<'_, 'c> {
     pub(super) fn mma_wait(&mut self, inst: &Inst, op: &MmaWait) -> Res<()> {
         let (v, r) = (self.operand(inst, 0)?, self.result(inst)?);
         let sums = self.registers(v)?;
-        let sums = self.machine.wgmma_wait(self, op.pending, &sums)?;
+        let sums = self.target.wgmma_wait(self, op.pending, &sums)?;
         self.define_regs(r, sums)
     }
 
@@ -116,7 +116,7 @@ impl<'c> Emit<'_, 'c> {
         if threads.warp_bits == warps {
             Ok(self.int(0))
         } else {
-            self.machine.shuffle(self, own, Lane::Index(self.int(0)))
+            self.target.shuffle(self, own, Lane::Index(self.int(0)))
         }
     }
 

@@ -208,7 +208,7 @@ impl<'c> Emit<'_, 'c> {
                 return bug("a step lacks a fragment");
             };
             let (a, b) = if exchanged { (b, a) } else { (a, b) };
-            let next = self.machine.multiply(self, product, a, b, c)?;
+            let next = self.target.multiply(self, product, a, b, c)?;
             for (c, x) in c.iter_mut().zip(next) {
                 *c = x;
             }
@@ -360,7 +360,7 @@ impl<'c> Emit<'_, 'c> {
             return Ok(Step { all: grouped(&words), rest: None });
         }
         if !bits.split {
-            let rounded = words.iter().map(|x| self.machine.tf32(self, x.into_int_value()));
+            let rounded = words.iter().map(|x| self.target.tf32(self, x.into_int_value()));
             return Ok(Step { all: grouped(&rounded.collect::<Res<Vec<_>>>()?), rest: None });
         }
         let (mut all, mut rest, mut finite) = (vec![], vec![], vec![]);
@@ -406,7 +406,7 @@ impl<'c> Emit<'_, 'c> {
         let rest = b.build_bit_cast(rest, self.i32(), "")?.into_int_value();
         let rest = b.build_select(odd, zero, rest, "")?.into_int_value();
         let finite = b.build_select(odd, zero, high, "")?;
-        Ok([high.into(), self.machine.tf32(self, rest)?, finite])
+        Ok([high.into(), self.target.tf32(self, rest)?, finite])
     }
 
     /// The words of one step of an atom.
@@ -443,7 +443,7 @@ impl<'c> Emit<'_, 'c> {
             let (address, offset) = lying.access(self, atom, step * count + n)?;
             let transposed = lying.load == FragmentLoad::TransposedMatrices;
             let loaded =
-                self.machine.load_matrices(self, address, offset, 1 << lying.matrices, transposed)?;
+                self.target.load_matrices(self, address, offset, 1 << lying.matrices, transposed)?;
             out.extend(loaded.into_iter().map(BasicValueEnum::from));
         }
         Ok(out)
@@ -472,7 +472,7 @@ impl<'c> Emit<'_, 'c> {
             let count = 1u32 << vector.len();
             let access = Access::of(address, offset, ty, bytes, count);
             let zeros = vec![ty.const_zero(); count as usize];
-            let loaded = self.machine.load(self, Space::Shared, &access, &zeros)?;
+            let loaded = self.target.load(self, Space::Shared, &access, &zeros)?;
             for (i, x) in loaded.into_iter().enumerate() {
                 let bits = vector.iter().enumerate().filter(|(b, _)| i >> b & 1 == 1);
                 let register = bits.fold(n, |n, (_, bit)| n | 1 << bit);
