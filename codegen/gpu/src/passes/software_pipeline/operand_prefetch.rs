@@ -107,7 +107,7 @@ impl Expand<'_> {
         &mut self,
         block: BlockId,
         prefetch: &OperandPrefetch,
-        comes: ValueId,
+        is_iteration: ValueId,
     ) -> Vec<ValueId> {
         let pending = self.plan.stages.saturating_sub(2);
         self.arrive(block, pending);
@@ -119,7 +119,7 @@ impl Expand<'_> {
         let none: Vec<ValueId> =
             prefetch.parts.iter().map(|p| self.nothing(other, (p.0, Some(p.1)))).collect();
         self.yields(other, &none);
-        let mut inst = self.inst(Op::Control(ControlOp::If), &[comes], Attrs::new());
+        let mut inst = self.inst(Op::Control(ControlOp::If), &[is_iteration], Attrs::new());
         inst.blocks = vec![then, other];
         let results: Vec<_> = prefetch.parts.iter().map(|(ty, l)| (*ty, Some(*l))).collect();
         self.add(block, inst, &results).1
@@ -162,9 +162,9 @@ impl Expand<'_> {
     fn next_stage(&mut self, block: BlockId, slot: ValueId) -> ValueId {
         let args = self.kernel.func().blocks[self.plan.body].args.clone();
         let Some(iv) = args.first().copied() else { return slot };
-        let comes = self.edit.comes(self.plan.at.1, block, iv, 1);
-        let behind = self.edit.behind(block, slot, self.plan.stages);
-        self.compute(block, ElementwiseOp::Select, &[comes, behind, slot], DType::I32)
+        let is_iteration = self.edit.is_iteration(self.plan.at.1, block, iv, 1);
+        let next = self.edit.next_stage(block, slot, self.plan.stages);
+        self.compute(block, ElementwiseOp::Select, &[is_iteration, next, slot], DType::I32)
     }
 
     /// Waits until all copies of all threads but the last groups have arrived.

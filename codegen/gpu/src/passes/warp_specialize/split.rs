@@ -242,7 +242,7 @@ fn receive(edit: &mut Edit<'_>, tma_pipeline: &TmaPipeline<'_>, (body, rest): (B
     let tail = edit.func().blocks[outer].insts.split_off(at + 1);
     in_flight.land(edit, outer, id);
     if let Some(lo) = lo {
-        let came = edit.comes(id, outer, lo, 0);
+        let came = edit.is_iteration(id, outer, lo, 0);
         edit.gpu(outer, ConsumerRelease { pipeline, when: true }, &[came], &[]);
     }
     edit.func().blocks[outer].insts.extend(tail);
