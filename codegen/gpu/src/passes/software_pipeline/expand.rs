@@ -153,7 +153,7 @@ impl<'a> Expand<'a> {
         let (outer, id) = self.plan.at;
         self.loc = self.kernel.func().insts[id].loc;
         let (slot, ahead) = self.arguments();
-        self.multi_stage_buffers(slot);
+        self.stage_buffers(slot);
         let Some(at) = self.kernel.func().blocks[outer].insts.iter().position(|i| *i == id) else { return };
         let tail = self.func().blocks[outer].insts.split_off(at);
         let begin = self.prologue(outer);
@@ -199,7 +199,7 @@ impl<'a> Expand<'a> {
     }
 
     /// Makes multi-stage buffers of the buffers, and reads of what was loaded.
-    fn multi_stage_buffers(&mut self, slot: ValueId) {
+    fn stage_buffers(&mut self, slot: ValueId) {
         let stages = self.plan.stages;
         for taken in self.plan.taken.clone() {
             let inst = self.kernel.func().insts[taken.load].clone();

@@ -68,7 +68,7 @@ impl Expand<'_> {
         let inst = func.insts[product].clone();
         let GpuOp::Mma(mma) = GpuOp::of(&inst)? else { return None };
         let staged = |o: &MmaOperand| o.buffer().is_some_and(|b| b.stages == Some(stages));
-        let multi_stage_buffers = staged(&mma.a) && staged(&mma.b);
+        let is_multi_stage = staged(&mma.a) && staged(&mma.b);
         let acc = *inst.operands.first()?;
         let tiles = analysis::mma::tiles(self.kernel, mma.product, mma.instruction, acc)?;
         let Product { k, elems, .. } = mma.product;
@@ -81,7 +81,7 @@ impl Expand<'_> {
             && cut(k).repeats == 1
             && held >= MANY
             && stages >= LEAST_STAGES;
-        if !(here && alone(&product) && multi_stage_buffers && long) {
+        if !(here && alone(&product) && is_multi_stage && long) {
             return None;
         }
         let acc = (func.ty(acc), self.layout_of(acc)?);
