@@ -49,7 +49,7 @@ impl Kind {
         let matrix = usize::try_from(call.kind).ok().and_then(|k| all().nth(k)).ok_or_else(wrong)?;
         let dtype = |code: i32| {
             let d = usize::try_from(code).ok().and_then(|c| DType::ALL.get(c)).copied();
-            d.filter(|d| matrix.factors.contains(d)).ok_or_else(wrong)
+            d.filter(|d| matrix.operands.contains(d)).ok_or_else(wrong)
         };
         let factors = [dtype(call.factors[0])?, dtype(call.factors[1])?];
         let columns = usize::try_from(call.columns).unwrap_or(0);
@@ -340,7 +340,7 @@ impl Begun {
                 all.iter().skip(at * kind.k()).take(kind.k()).copied().collect()
             };
             let products = line(&left, row).into_iter().zip(line(&right, column));
-            *sum = add(kind.matrix.sum, u64::from(*sum), products) as u32;
+            *sum = add(kind.matrix.accumulator, u64::from(*sum), products) as u32;
         }
     }
 }

@@ -310,18 +310,18 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
         &self,
         e: &Emit<'_, 'c>,
         what: &WgmmaOperands<'c>,
-        sums: &[BasicValueEnum<'c>],
+        acc: &[BasicValueEnum<'c>],
     ) -> Res<Vec<BasicValueEnum<'c>>> {
-        self.wgmma(e, what, sums)
+        self.wgmma(e, what, acc)
     }
 
     fn wgmma_wait(
         &self,
         e: &Emit<'_, 'c>,
         pending: u32,
-        sums: &[BasicValueEnum<'c>],
+        acc: &[BasicValueEnum<'c>],
     ) -> Res<Vec<BasicValueEnum<'c>>> {
-        self.wgmma_wait(e, pending, sums)
+        self.wgmma_wait(e, pending, acc)
     }
 
     fn opaque_value(&self, e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<IntValue<'c>> {

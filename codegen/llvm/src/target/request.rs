@@ -11,7 +11,7 @@ pub struct MmaRequest {
     /// The instruction.
     pub matrix: MmaInstruction,
     /// The types of the factors.
-    pub factors: [DType; 2],
+    pub operands: [DType; 2],
 }
 
 /// A factor in shared memory.
@@ -36,7 +36,7 @@ pub enum Left<'c> {
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
     /// Its first sum; it has half as many as columns.
-    pub sums: usize,
+    pub accumulator: usize,
     /// Bytes from the address of the left factor, or the number of its first word.
     pub left: i64,
     /// Bytes from the address of the right factor.
@@ -63,7 +63,7 @@ impl WgmmaOperands<'_> {
     }
 
     /// Sums that a thread has of an instruction.
-    pub fn sums(&self) -> usize {
+    pub fn accumulators(&self) -> usize {
         1 << (self.product.matrix.n - 1)
     }
 }

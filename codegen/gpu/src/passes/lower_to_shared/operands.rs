@@ -105,7 +105,7 @@ impl Lower<'_> {
         let k = self.shape(*a).get(1).copied().unwrap_or(1);
         let [a, b] = [*a, *b].map(|v| self.multiplied(block, v, matrix));
         let mut operands = vec![*acc];
-        let mut place = |side: usize, v: ValueId| match self.factor(block, v, (tiles, side, k)) {
+        let mut place = |side: usize, v: ValueId| match self.operand(block, v, (tiles, side, k)) {
             Place::Register(v) => {
                 operands.push(v);
                 MmaOperand::Registers
@@ -131,8 +131,8 @@ impl Lower<'_> {
 
     /// A factor in a type that the instruction takes.
     fn multiplied(&mut self, block: BlockId, v: ValueId, matrix: &MmaInstruction) -> ValueId {
-        let (Type::Tile { shape, .. }, Some(to)) = (self.ty(v), matrix.factors.first()) else { return v };
-        if self.ty(v).dtype().is_none_or(|d| matrix.factors.contains(&d)) {
+        let (Type::Tile { shape, .. }, Some(to)) = (self.ty(v), matrix.operands.first()) else { return v };
+        if self.ty(v).dtype().is_none_or(|d| matrix.operands.contains(&d)) {
             return v;
         }
         let ty = Type::tile(*to, shape);
@@ -145,8 +145,8 @@ impl Lower<'_> {
         wide
     }
 
-    fn factor(&mut self, block: BlockId, v: ValueId, (tiles, side, k): (&Tiles, usize, u32)) -> Place {
-        let (bytes, fragment) = (self.bytes(v), tiles.factor(side, k));
+    fn operand(&mut self, block: BlockId, v: ValueId, (tiles, side, k): (&Tiles, usize, u32)) -> Place {
+        let (bytes, fragment) = (self.bytes(v), tiles.operand(side, k));
         let (Some(held), Some(wanted)) = (self.kernel.layout(v).cloned(), fragment.layout()) else {
             return Place::Register(v);
         };

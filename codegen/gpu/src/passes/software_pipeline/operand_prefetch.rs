@@ -87,7 +87,7 @@ impl Expand<'_> {
         let acc = (func.ty(acc), self.layout_of(acc)?);
         let [m, n] = *self.kernel.module.types.get(acc.0).shape()? else { return None };
         let mut part = |side: usize, shape: [u32; 2]| -> Option<(TypeId, LayoutId)> {
-            let layout = self.kernel.layouts.intern(tiles.factor(side, own).layout()?);
+            let layout = self.kernel.layouts.intern(tiles.operand(side, own).layout()?);
             Some((self.kernel.module.types.intern(Type::tile(elems[side], &shape)), layout))
         };
         let parts = [part(0, [m, own])?, part(1, [own, n])?];

@@ -85,12 +85,8 @@ fn tma_pipelines<'a>(kernel: &mut Kernel, pipeline: &'a PlannedPipeline) -> Vec<
     }
     kernel.buffers.push(Buffer { bytes: BARRIERS * pipeline.stages, offset: 0 });
     let barriers = kernel.buffers.len() - 1;
-    let tma_pipeline = |feed| TmaPipeline {
-        feed,
-        barriers,
-        stages: pipeline.stages,
-        buffers: buffers.clone(),
-    };
+    let tma_pipeline =
+        |feed| TmaPipeline { feed, barriers, stages: pipeline.stages, buffers: buffers.clone() };
     pipeline.feeds.iter().map(tma_pipeline).collect()
 }
 
@@ -167,8 +163,7 @@ impl Bring<'_> {
 
     /// Fills a stage.
     fn copies(&mut self, block: BlockId, tma_pipeline: &TmaPipeline<'_>, renamed: &Renamed) {
-        let buffers =
-            tma_pipeline.buffers.iter().filter_map(|b| self.edit.kernel.buffers.get(*b));
+        let buffers = tma_pipeline.buffers.iter().filter_map(|b| self.edit.kernel.buffers.get(*b));
         let whole: u32 = buffers.map(|b| b.bytes / tma_pipeline.stages.max(1)).sum();
         let pipeline = tma_pipeline.pipeline();
         self.edit.gpu(block, ProducerAcquire { pipeline, bytes: whole }, &[], &[]);
