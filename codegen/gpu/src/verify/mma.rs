@@ -51,7 +51,7 @@ pub(super) fn instruction(
     cx: Cx<'_>,
     mma: &Mma,
     acc: ValueId,
-    factors: &[ValueId],
+    operands: &[ValueId],
     r: ValueId,
     use_of: UseOf<'_>,
 ) -> Check {
@@ -61,7 +61,7 @@ pub(super) fn instruction(
     let flies = tiles.matrix.is_group() && cx.ty(acc).dtype() == Some(tiles.matrix.accumulator);
     ensure(flies || !mma.asynchronous, S03, || "it cannot be waited for later".into())?;
     let [m, n] = *cx.shape(acc) else { return fault(S03, "an accumulator is a matrix") };
-    let mut factors = factors.iter();
+    let mut operands = operands.iter();
     let sides = [(&mma.a, [m, k]), (&mma.b, [k, n])];
     for (side, ((operand, shape), elem)) in sides.into_iter().zip(elems).enumerate() {
         if let MmaOperand::Shared { buffer, bases, .. } = operand {
@@ -73,7 +73,7 @@ pub(super) fn instruction(
             })?;
             continue;
         }
-        let Some(v) = factors.next() else { return fault(S03, "a factor is missing") };
+        let Some(v) = operands.next() else { return fault(S03, "a factor is missing") };
         let wanted = tiles.operand(side, k).layout();
         let fits = cx.layout(*v) == wanted.as_ref()
             && (side == 0 || !tiles.matrix.is_group())
@@ -81,7 +81,7 @@ pub(super) fn instruction(
             && cx.ty(*v).dtype() == Some(elem);
         ensure(fits, S03, || format!("{v} is no factor that the instruction can take"))?;
     }
-    ensure(factors.next().is_none(), S03, || "it has a factor too many".into())
+    ensure(operands.next().is_none(), S03, || "it has a factor too many".into())
 }
 
 /// A wait for products.

@@ -151,10 +151,10 @@ impl<'c> Emit<'_, 'c> {
         for atom in 0..along {
             for step in 0..1 << a.fragment.steps {
                 let left = (0..atoms[0])
-                    .map(|m| self.factor_step(a, bits, m * along + atom, step))
+                    .map(|m| self.operand_step(a, bits, m * along + atom, step))
                     .collect::<Res<Vec<_>>>()?;
                 let right = (0..atoms[1])
-                    .map(|n| self.factor_step(b, bits, atom * atoms[1] + n, step))
+                    .map(|n| self.operand_step(b, bits, atom * atoms[1] + n, step))
                     .collect::<Res<Vec<_>>>()?;
                 for (m, left) in left.iter().enumerate() {
                     for (n, right) in right.iter().enumerate() {
@@ -348,7 +348,7 @@ impl<'c> Emit<'_, 'c> {
     }
 
     /// A factor for one step of an atom.
-    fn factor_step(&self, side: &Side<'c>, bits: Bits, atom: usize, step: usize) -> Res<Step<'c>> {
+    fn operand_step(&self, side: &Side<'c>, bits: Bits, atom: usize, step: usize) -> Res<Step<'c>> {
         let words = self.factor_words(side, atom, step)?;
         let each = 1 << (side.fragment.own - side.packed);
         let grouped = |words: &[BasicValueEnum<'c>]| words.chunks(each).map(<[_]>::to_vec).collect();

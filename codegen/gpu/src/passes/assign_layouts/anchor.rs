@@ -479,9 +479,9 @@ pub fn kind(spec: &TargetSpec, module: &Module, func: &Func, dot: &Inst) -> Opti
     let ty = |v: ValueId| module.types.get(func.ty(v));
     let own = [ty(*a).dtype()?, ty(*b).dtype()?];
     let has = spec.matrices.iter().any(|m| own.iter().all(|d| m.operands.contains(d)));
-    let factors = own.map(|d| if d.is_f8() && !has { DType::F16 } else { d });
+    let operands = own.map(|d| if d.is_f8() && !has { DType::F16 } else { d });
     Some(MmaKind {
-        operands: factors,
+        operands,
         accumulator: ty(*acc).dtype()?,
         precision: Precision::of(&dot.attrs),
         k: *ty(*a).shape()?.get(1)?,

@@ -82,9 +82,9 @@ impl Lower<'_> {
     }
 
     /// What a `dot` computes, of these factors.
-    fn product(&self, dot: &Inst, factors: [ValueId; 2]) -> Product {
-        let elems = factors.map(|v| self.ty(v).dtype().unwrap_or(DType::F32));
-        let k = self.shape(factors[0]).get(1).copied().unwrap_or(1);
+    fn product(&self, dot: &Inst, operands: [ValueId; 2]) -> Product {
+        let elems = operands.map(|v| self.ty(v).dtype().unwrap_or(DType::F32));
+        let k = self.shape(operands[0]).get(1).copied().unwrap_or(1);
         Product { elems, k, precision: Precision::of(&dot.attrs), fast: dot.attrs.flag("fast") }
     }
 

@@ -80,10 +80,10 @@ impl<'c> Amdgcn<'c> {
         &self,
         e: &Emit<'_, 'c>,
         product: &MmaRequest,
-        factors: [&[BasicValueEnum<'c>]; 2],
+        operands: [&[BasicValueEnum<'c>]; 2],
         acc: &[BasicValueEnum<'c>],
     ) -> Res<Vec<BasicValueEnum<'c>>> {
-        let ([a, b], Some(first)) = (factors, acc.first()) else { return bug("a product of nothing") };
+        let ([a, b], Some(first)) = (operands, acc.first()) else { return bug("a product of nothing") };
         let [x, y] = product.operands;
         let (a, b) = (self.operand(e, &product.matrix, x, a)?, self.operand(e, &product.matrix, y, b)?);
         let ty = vector_of(first.get_type(), acc.len() as u32)?;
