@@ -75,7 +75,7 @@ pub struct MmaInstruction {
     /// What the factors may hold.
     pub operands: &'static [DType],
     /// What it adds up in.
-    pub accumulator: DType,
+    pub acc: DType,
     /// Rows.
     pub m: u32,
     /// Columns.
@@ -96,7 +96,7 @@ const HALF: MmaInstruction = MmaInstruction {
     name: "m16n8k16",
     form: FragmentForm::Quads,
     operands: &[DType::F16, DType::BF16],
-    accumulator: DType::F32,
+    acc: DType::F32,
     m: 4,
     n: 3,
     k: 4,
@@ -108,38 +108,20 @@ const HALF: MmaInstruction = MmaInstruction {
 const TF32: MmaInstruction =
     MmaInstruction { name: "m16n8k8", operands: &[DType::F32], k: 3, rounds: true, ..HALF };
 /// 8-bit integers.
-const INT8: MmaInstruction = MmaInstruction {
-    name: "m16n8k32",
-    operands: &[DType::I8, DType::U8],
-    accumulator: DType::I32,
-    k: 5,
-    ..HALF
-};
+const INT8: MmaInstruction =
+    MmaInstruction { name: "m16n8k32", operands: &[DType::I8, DType::U8], acc: DType::I32, k: 5, ..HALF };
 /// 8-bit floats.
 const F8: MmaInstruction =
-    MmaInstruction { operands: &[DType::F8E4M3, DType::F8E5M2], accumulator: DType::F32, ..INT8 };
+    MmaInstruction { operands: &[DType::F8E4M3, DType::F8E5M2], acc: DType::F32, ..INT8 };
 /// Doubles.
-const F64: MmaInstruction = MmaInstruction {
-    name: "m8n8k4",
-    operands: &[DType::F64],
-    accumulator: DType::F64,
-    m: 3,
-    n: 3,
-    k: 2,
-    ..HALF
-};
+const F64: MmaInstruction =
+    MmaInstruction { name: "m8n8k4", operands: &[DType::F64], acc: DType::F64, m: 3, n: 3, k: 2, ..HALF };
 /// Those of warpgroups; `n` is the most columns. There is none for tf32: it would cut the bits of an f32 off where those
 /// of a warp are given rounded ones, which makes errors 2.6 times as large (on an H200, 1024^3 and K = 8192).
 const GROUP_HALF: MmaInstruction = MmaInstruction { name: "m64k16", m: 6, n: 8, warps: 2, ..HALF };
-const GROUP_INT8: MmaInstruction = MmaInstruction {
-    name: "m64k32",
-    k: 5,
-    operands: INT8.operands,
-    accumulator: INT8.accumulator,
-    ..GROUP_HALF
-};
-const GROUP_F8: MmaInstruction =
-    MmaInstruction { operands: F8.operands, accumulator: F8.accumulator, ..GROUP_INT8 };
+const GROUP_INT8: MmaInstruction =
+    MmaInstruction { name: "m64k32", k: 5, operands: INT8.operands, acc: INT8.acc, ..GROUP_HALF };
+const GROUP_F8: MmaInstruction = MmaInstruction { operands: F8.operands, acc: F8.acc, ..GROUP_INT8 };
 
 /// Halves of warps of 64 lanes.
 const MFMA_HALF: MmaInstruction =
@@ -152,7 +134,7 @@ const MFMA_F32_SMALL: MmaInstruction =
     MmaInstruction { name: "16x16x4", operands: &[DType::F32], k: 2, ..MFMA_HALF_SMALL };
 /// 8-bit integers with a sign, of the second and of the third generation.
 const MFMA_INT8: MmaInstruction =
-    MmaInstruction { name: "32x32x8", operands: &[DType::I8], accumulator: DType::I32, k: 3, ..MFMA_HALF };
+    MmaInstruction { name: "32x32x8", operands: &[DType::I8], acc: DType::I32, k: 3, ..MFMA_HALF };
 const MFMA_INT8_SMALL: MmaInstruction = MmaInstruction { name: "16x16x16", k: 4, m: 4, n: 4, ..MFMA_INT8 };
 const MFMA_INT8_LONG: MmaInstruction = MmaInstruction { name: "32x32x16", k: 4, ..MFMA_INT8 };
 const MFMA_INT8_LONG_SMALL: MmaInstruction = MmaInstruction { name: "16x16x32", k: 5, ..MFMA_INT8_SMALL };
@@ -166,19 +148,14 @@ const MFMA_FNUZ: MmaInstruction =
 const MFMA_FNUZ_SMALL: MmaInstruction =
     MmaInstruction { name: MFMA_F8_SMALL.name, m: 4, n: 4, k: 5, ..MFMA_FNUZ };
 /// Doubles.
-const MFMA_F64: MmaInstruction = MmaInstruction {
-    operands: &[DType::F64],
-    accumulator: DType::F64,
-    name: "16x16x4f64",
-    k: 2,
-    ..MFMA_HALF_SMALL
-};
+const MFMA_F64: MmaInstruction =
+    MmaInstruction { operands: &[DType::F64], acc: DType::F64, name: "16x16x4f64", k: 2, ..MFMA_HALF_SMALL };
 
 /// Of warps of 32 lanes that have a row each.
 const WMMA_HALF: MmaInstruction =
     MmaInstruction { name: "16x16x16", form: FragmentForm::Wmma, ..MFMA_HALF_SMALL };
 const WMMA_INT8: MmaInstruction =
-    MmaInstruction { operands: &[DType::I8, DType::U8], accumulator: DType::I32, ..WMMA_HALF };
+    MmaInstruction { operands: &[DType::I8, DType::U8], acc: DType::I32, ..WMMA_HALF };
 
 /// Those of a machine; of those for the same types, the one with more work first.
 pub const AMPERE: &[MmaInstruction] = &[HALF, TF32, INT8, F64];
@@ -276,7 +253,7 @@ pub struct MmaKind {
     /// The element types of the factors.
     pub operands: [DType; 2],
     /// That of accumulator and result.
-    pub accumulator: DType,
+    pub acc: DType,
     /// How f32 is multiplied.
     pub precision: Precision,
     /// Elements of a sum.
@@ -286,7 +263,7 @@ pub struct MmaKind {
 /// The instructions for a product, the one with more work first.
 pub fn find(spec: &TargetSpec, kind: MmaKind) -> impl Iterator<Item = MmaInstruction> {
     let serves = move |m: &&MmaInstruction| {
-        let sums: &[DType] = match m.accumulator {
+        let sums: &[DType] = match m.acc {
             // Halves add up in f32, as they do in the interpreter.
             DType::F32 => &[DType::F32, DType::F16, DType::BF16],
             DType::I32 => &[DType::I32, DType::U32],
@@ -294,10 +271,7 @@ pub fn find(spec: &TargetSpec, kind: MmaKind) -> impl Iterator<Item = MmaInstruc
         };
         let exact = !m.rounds || matches!(kind.precision, Precision::Tf32 | Precision::Tf32x3);
         let whole = padded(kind.k) == kind.k && cut(kind.k).log2 >= m.k;
-        kind.operands.iter().all(|d| m.operands.contains(d))
-            && sums.contains(&kind.accumulator)
-            && exact
-            && whole
+        kind.operands.iter().all(|d| m.operands.contains(d)) && sums.contains(&kind.acc) && exact && whole
     };
     spec.matrices.iter().filter(serves).copied()
 }
@@ -523,7 +497,7 @@ impl Tiles {
                 let register = columns(0..1).chain(rows(3..self.rows())).chain(columns(3..n));
                 [register.collect(), columns(1..3).chain(rows(0..3)).collect()]
             }
-            FragmentForm::Mfma if self.matrix.accumulator == DType::F64 => {
+            FragmentForm::Mfma if self.matrix.acc == DType::F64 => {
                 [columns(2..n).collect(), rows(0..m).chain(columns(0..2)).collect()]
             }
             FragmentForm::Mfma => {

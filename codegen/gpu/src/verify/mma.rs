@@ -58,7 +58,7 @@ pub(super) fn instruction(
     accumulates(cx, acc, r)?;
     let tiles = tiles(cx, mma.product, mma.instruction, acc)?;
     let Product { elems, k, .. } = mma.product;
-    let flies = tiles.matrix.is_group() && cx.ty(acc).dtype() == Some(tiles.matrix.accumulator);
+    let flies = tiles.matrix.is_group() && cx.ty(acc).dtype() == Some(tiles.matrix.acc);
     ensure(flies || !mma.asynchronous, S03, || "it cannot be waited for later".into())?;
     let [m, n] = *cx.shape(acc) else { return fault(S03, "an accumulator is a matrix") };
     let mut operands = operands.iter();

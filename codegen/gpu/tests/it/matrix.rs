@@ -190,7 +190,7 @@ fn other_factors_are_read_as_matrices_where_rows_are_along_k() {
 
 #[test]
 fn instructions_by_types_and_targets() {
-    let kind = |a, b, sum, k| MmaKind { operands: [a, b], accumulator: sum, precision: Precision::Ieee, k };
+    let kind = |a, b, sum, k| MmaKind { operands: [a, b], acc: sum, precision: Precision::Ieee, k };
     let name = |spec, kind| find(spec, kind).find(|m| !m.is_group()).map(|m| m.name);
     let first = |spec, kind| find(spec, kind).next().map(|m| m.name);
     let half = kind(DType::F16, DType::F16, DType::F32, 32);
@@ -260,7 +260,7 @@ fn fragments_of_amd_are_those_of_the_manuals() {
         let sums = tiles.accumulator().layout().unwrap();
         for (lane, i) in (0..lanes).flat_map(|l| (0..across * across / lanes).map(move |i| (l, i))) {
             let (high, low) = (lane / across, lane % across);
-            let expected = match (m.form, m.accumulator) {
+            let expected = match (m.form, m.acc) {
                 (FragmentForm::Wmma, _) => vec![2 * i + lane / 16, lane % 16],
                 (_, DType::F64) => vec![low, 4 * i + high],
                 (_, _) if across == 16 => vec![low, 4 * high + i],

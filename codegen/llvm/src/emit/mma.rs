@@ -120,7 +120,7 @@ impl<'c> Emit<'_, 'c> {
         let (product, tiles) = self.product_of(op.product, op.instruction, acc)?;
         let k = op.product.k;
         let to = self.dtype(r).ok_or_else(|| Stop::Bug("a product of pointers".into()))?;
-        let acc_type = if to.is_int() { to } else { product.matrix.accumulator };
+        let acc_type = if to.is_int() { to } else { product.matrix.acc };
         let fragment = tiles.accumulator();
         let atoms = fragment.repeats().map(|n| n as usize);
         let held = self.registers(acc)?;

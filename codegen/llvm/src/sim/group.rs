@@ -347,7 +347,7 @@ impl Begun {
                 all.iter().skip(at * kind.k()).take(kind.k()).copied().collect()
             };
             let products = line(&left, row).into_iter().zip(line(&right, column));
-            *acc = add(kind.matrix.accumulator, u64::from(*acc), products) as u32;
+            *acc = add(kind.matrix.acc, u64::from(*acc), products) as u32;
         }
     }
 }

@@ -25,7 +25,7 @@ const ROW_BYTES: usize = 16;
 
 /// Words of f64 have 8 bytes, others 4.
 fn word_bytes(matrix: &MmaInstruction) -> usize {
-    if matrix.accumulator == DType::F64 { 8 } else { 4 }
+    if matrix.acc == DType::F64 { 8 } else { 4 }
 }
 
 /// What a lane brings: the address of a row, its memory, where it stands.
@@ -165,9 +165,7 @@ impl Held {
         let columns = 1usize << self.matrix.n;
         match self.matrix.form {
             FragmentForm::Quads => (lane / 4 + 8 * (i / 2), 2 * (lane % 4) + i % 2),
-            FragmentForm::Mfma if self.matrix.accumulator == DType::F64 => {
-                (4 * i + lane / columns, lane % columns)
-            }
+            FragmentForm::Mfma if self.matrix.acc == DType::F64 => (4 * i + lane / columns, lane % columns),
             // Four rows in each lane of a column, then the next lanes; of 32 x 32 that four times.
             FragmentForm::Mfma => {
                 ((64 / columns) * 4 * (i / 4) + 4 * (lane / columns) + i % 4, lane % columns)
@@ -226,7 +224,7 @@ fn multiply(lanes: &[Brought], kind: i32, operands: [i32; 2]) -> Result<(), Wron
             let (row, column) = held.accumulator(number, i);
             let word = words_a + words_b + i;
             let pairs = (0..k).filter_map(|s| Some((*a.get(row * k + s)?, *b.get(s * n + column)?)));
-            let sum = add(matrix.accumulator, read(lane, word), pairs).to_le_bytes();
+            let sum = add(matrix.acc, read(lane, word), pairs).to_le_bytes();
             // SAFETY: the lane waits, and says that the result may be written there.
             unsafe { std::ptr::copy_nonoverlapping(sum.as_ptr(), lane.room.add(word * size), size) };
         }

@@ -235,12 +235,8 @@ impl<'c> TargetEmitter<'c> for Sim {
         c: &[BasicValueEnum<'c>],
     ) -> Res<Vec<BasicValueEnum<'c>>> {
         let all = [a, b, c].concat();
-        let ty = if product.matrix.accumulator == DType::F64 {
-            e.context.f64_type().into()
-        } else {
-            e.i32().into()
-        };
-        let bytes = product.matrix.accumulator.bytes() as u32;
+        let ty = if product.matrix.acc == DType::F64 { e.context.f64_type().into() } else { e.i32().into() };
+        let bytes = product.matrix.acc.bytes() as u32;
         let access = Access::of(e.int(0), 0, ty, bytes, all.len() as u32);
         let room = self.room(e, &access)?;
         for (i, x) in all.iter().enumerate() {

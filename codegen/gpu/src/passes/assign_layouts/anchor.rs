@@ -482,7 +482,7 @@ pub fn kind(spec: &TargetSpec, module: &Module, func: &Func, dot: &Inst) -> Opti
     let operands = own.map(|d| if d.is_f8() && !has { DType::F16 } else { d });
     Some(MmaKind {
         operands,
-        accumulator: ty(*acc).dtype()?,
+        acc: ty(*acc).dtype()?,
         precision: Precision::of(&dot.attrs),
         k: *ty(*a).shape()?.get(1)?,
     })

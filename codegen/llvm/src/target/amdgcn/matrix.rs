@@ -16,7 +16,7 @@ const SHORT: u32 = 8;
 /// The intrinsic for an instruction, without `llvm.amdgcn.`: names of instructions that CDNA3 brought have a dot in front of
 /// the type.
 fn name(matrix: &MmaInstruction, [factor, other]: [DType; 2]) -> String {
-    let sum = match matrix.accumulator {
+    let sum = match matrix.acc {
         DType::F64 => "f64",
         DType::I32 => "i32",
         _ => "f32",

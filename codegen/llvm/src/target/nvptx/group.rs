@@ -63,7 +63,7 @@ impl<'c> Nvptx<'c> {
         let [x, y] = what.product.operands.map(matrix_type);
         let columns = 1u32 << matrix.n;
         let depth = 1u32 << matrix.k;
-        let sum = matrix_type(matrix.accumulator);
+        let sum = matrix_type(matrix.acc);
         let mut text = String::from(
             "{\n\t.reg .pred p;\n\t.reg .b64 x, y;\n\tsetp.eq.b32 p, 0, 0;\n\twgmma.fence.sync.aligned;\n\t",
         );
@@ -90,7 +90,7 @@ impl<'c> Nvptx<'c> {
             text +=
                 &format!("wgmma.mma_async.sync.aligned.m64n{columns}k{depth}.{sum}.{x}.{y} {d}, {a}, {b}, p");
             // Factors keep their signs; those of 16 bits say whether neighbours are across K.
-            if !matrix.accumulator.is_int() {
+            if !matrix.acc.is_int() {
                 text += ", 1, 1";
             }
             if matrix.bytes() == 2 {

@@ -58,7 +58,7 @@ impl<'c> Nvptx<'c> {
         if let Some(acc) = self.mma_intrinsic(e, product, [a, b, c])? {
             return Ok(acc);
         }
-        let (name, sum) = (product.matrix.name, matrix_type(product.matrix.accumulator));
+        let (name, sum) = (product.matrix.name, matrix_type(product.matrix.acc));
         let [x, y] = product.operands.map(|d| if d == DType::F32 { "tf32" } else { matrix_type(d) });
         let mut next = 0;
         let mut list = |count: usize| {
