@@ -118,8 +118,8 @@ fn layout(text: &str, shape: &[u32], target: &TargetSpec) -> Result<Layout, Stri
                 format!("`{text}`: the tile has fewer than {} rows and 8 columns for each four warps", own[0])
             })?;
             let fragment = match part {
-                "a" => tiles.factor(0, k),
-                "b" => tiles.factor(1, k),
+                "a" => tiles.operand(0, k),
+                "b" => tiles.operand(1, k),
                 _acc => tiles.accumulator(),
             };
             fragment

@@ -94,7 +94,7 @@ pub fn of_mma(kernel: &Kernel, op: &Mma, acc: ValueId) -> Option<[FragmentLoad; 
         if tiles.matrix.is_group() {
             return FragmentLoad::Instruction;
         }
-        let fragment = tiles.factor(side, op.product.k);
+        let fragment = tiles.operand(side, op.product.k);
         fragment_load(kernel, &fragment, operand.bases(), op.product.elems[side.min(1)])
     };
     Some([of(0, &op.a), of(1, &op.b)])
@@ -103,7 +103,7 @@ pub fn of_mma(kernel: &Kernel, op: &Mma, acc: ValueId) -> Option<[FragmentLoad; 
 /// How fragments are read.
 pub fn of_fragments(kernel: &Kernel, op: &Fragments, acc: ValueId) -> Option<FragmentLoad> {
     let tiles = mma::tiles(kernel, op.product, op.instruction, acc)?;
-    let fragment = tiles.factor(op.axis, op.product.k);
+    let fragment = tiles.operand(op.axis, op.product.k);
     let elem = *op.product.elems.get(op.axis)?;
     Some(fragment_load(kernel, &fragment, &op.bases, elem))
 }

@@ -11,7 +11,7 @@ use crate::target::mma::{InstructionName, MmaKind, Tiles, find};
 pub fn tiles(kernel: &Kernel, product: Product, instruction: InstructionName, acc: ValueId) -> Option<Tiles> {
     let ty = kernel.module.types.get(kernel.func().ty(acc));
     let Product { elems, k, precision, .. } = product;
-    let kind = MmaKind { factors: elems, sum: ty.dtype()?, precision, k: Some(k).filter(|k| *k > 0)? };
+    let kind = MmaKind { operands: elems, acc: ty.dtype()?, precision, k: Some(k).filter(|k| *k > 0)? };
     let matrix = find(kernel.options.spec, kind).find(|m| m.name == instruction.0)?;
     let [m, n] = *ty.shape()? else { return None };
     Tiles::of(matrix, [m, n], kernel.layout(acc)?)

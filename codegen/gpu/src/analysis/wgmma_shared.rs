@@ -114,7 +114,7 @@ impl WgmmaShared {
 
 /// Log2 of the elements of an atom of an operand across and along K.
 fn extents(tiles: &Tiles, side: usize, k: u32) -> [u32; 2] {
-    let bits = tiles.factor(side, k).out_bits();
+    let bits = tiles.operand(side, k).out_bits();
     if side == 0 { bits } else { [bits[1], bits[0]] }
 }
 

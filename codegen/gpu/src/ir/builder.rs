@@ -107,7 +107,7 @@ impl Edit<'_> {
     }
 
     /// Computes whether the loop has the iteration that is `iterations` after `iv`.
-    pub fn comes(&mut self, id: InstId, block: BlockId, iv: ValueId, iterations: u32) -> ValueId {
+    pub fn is_iteration(&mut self, id: InstId, block: BlockId, iv: ValueId, iterations: u32) -> ValueId {
         let inst = self.kernel.func().insts[id].clone();
         let [_, hi, step, ..] = inst.operands.as_slice() else { return iv };
         let known = constant(self.kernel.func(), *step).and_then(Scalar::as_int);
@@ -161,7 +161,7 @@ impl Edit<'_> {
     }
 
     /// The stage of a multi-stage buffer after another one.
-    pub fn behind(&mut self, block: BlockId, slot: ValueId, stages: u32) -> ValueId {
+    pub fn next_stage(&mut self, block: BlockId, slot: ValueId, stages: u32) -> ValueId {
         let (one, zero) = (self.int(block, DType::I32, 1), self.int(block, DType::I32, 0));
         let last = self.int(block, DType::I32, i64::from(stages) - 1);
         let ends = self.compute(block, ElementwiseOp::Eq, &[slot, last], DType::Bool);

@@ -74,9 +74,9 @@ pub struct MmaInstruction {
     /// Which lane owns each element.
     pub form: FragmentForm,
     /// The element types of the operands.
-    pub factors: &'static [DType],
+    pub operands: &'static [DType],
     /// The element type of the accumulator.
-    pub sum: DType,
+    pub acc: DType,
     /// Rows.
     pub m: u32,
     /// Columns.
@@ -96,8 +96,8 @@ pub struct MmaInstruction {
 const HALF: MmaInstruction = MmaInstruction {
     name: "m16n8k16",
     form: FragmentForm::Quads,
-    factors: &[DType::F16, DType::BF16],
-    sum: DType::F32,
+    operands: &[DType::F16, DType::BF16],
+    acc: DType::F32,
     m: 4,
     n: 3,
     k: 4,
@@ -107,22 +107,22 @@ const HALF: MmaInstruction = MmaInstruction {
 };
 /// f32 of which only the bits of a tf32 count; three times, of parts of each, for `tf32x3`.
 const TF32: MmaInstruction =
-    MmaInstruction { name: "m16n8k8", factors: &[DType::F32], k: 3, rounds: true, ..HALF };
+    MmaInstruction { name: "m16n8k8", operands: &[DType::F32], k: 3, rounds: true, ..HALF };
 /// 8-bit integers.
 const INT8: MmaInstruction =
-    MmaInstruction { name: "m16n8k32", factors: &[DType::I8, DType::U8], sum: DType::I32, k: 5, ..HALF };
+    MmaInstruction { name: "m16n8k32", operands: &[DType::I8, DType::U8], acc: DType::I32, k: 5, ..HALF };
 /// 8-bit floats.
 const F8: MmaInstruction =
-    MmaInstruction { factors: &[DType::F8E4M3, DType::F8E5M2], sum: DType::F32, ..INT8 };
+    MmaInstruction { operands: &[DType::F8E4M3, DType::F8E5M2], acc: DType::F32, ..INT8 };
 /// f64.
 const F64: MmaInstruction =
-    MmaInstruction { name: "m8n8k4", factors: &[DType::F64], sum: DType::F64, m: 3, n: 3, k: 2, ..HALF };
+    MmaInstruction { name: "m8n8k4", operands: &[DType::F64], acc: DType::F64, m: 3, n: 3, k: 2, ..HALF };
 /// wgmma; `n` is the most columns. tf32 is left out: wgmma would truncate an f32 where the instructions of a warp are
 /// given rounded ones, which makes errors 2.6 times as large (on an H200, 1024^3 and K = 8192).
 const GROUP_HALF: MmaInstruction = MmaInstruction { name: "m64k16", m: 6, n: 8, warps: 2, ..HALF };
 const GROUP_INT8: MmaInstruction =
-    MmaInstruction { name: "m64k32", k: 5, factors: INT8.factors, sum: INT8.sum, ..GROUP_HALF };
-const GROUP_F8: MmaInstruction = MmaInstruction { factors: F8.factors, sum: F8.sum, ..GROUP_INT8 };
+    MmaInstruction { name: "m64k32", k: 5, operands: INT8.operands, acc: INT8.acc, ..GROUP_HALF };
+const GROUP_F8: MmaInstruction = MmaInstruction { operands: F8.operands, acc: F8.acc, ..GROUP_INT8 };
 
 /// f16 and bf16, for warps of 64 lanes.
 const MFMA_HALF: MmaInstruction =
@@ -130,33 +130,33 @@ const MFMA_HALF: MmaInstruction =
 const MFMA_HALF_SMALL: MmaInstruction = MmaInstruction { name: "16x16x16", m: 4, n: 4, k: 4, ..MFMA_HALF };
 /// f32, all bits of which count.
 const MFMA_F32: MmaInstruction =
-    MmaInstruction { name: "32x32x2", factors: &[DType::F32], k: 1, ..MFMA_HALF };
+    MmaInstruction { name: "32x32x2", operands: &[DType::F32], k: 1, ..MFMA_HALF };
 const MFMA_F32_SMALL: MmaInstruction =
-    MmaInstruction { name: "16x16x4", factors: &[DType::F32], k: 2, ..MFMA_HALF_SMALL };
+    MmaInstruction { name: "16x16x4", operands: &[DType::F32], k: 2, ..MFMA_HALF_SMALL };
 /// Signed 8-bit integers, of the second and of the third generation.
 const MFMA_INT8: MmaInstruction =
-    MmaInstruction { name: "32x32x8", factors: &[DType::I8], sum: DType::I32, k: 3, ..MFMA_HALF };
+    MmaInstruction { name: "32x32x8", operands: &[DType::I8], acc: DType::I32, k: 3, ..MFMA_HALF };
 const MFMA_INT8_SMALL: MmaInstruction = MmaInstruction { name: "16x16x16", k: 4, m: 4, n: 4, ..MFMA_INT8 };
 const MFMA_INT8_LONG: MmaInstruction = MmaInstruction { name: "32x32x16", k: 4, ..MFMA_INT8 };
 const MFMA_INT8_LONG_SMALL: MmaInstruction = MmaInstruction { name: "16x16x32", k: 5, ..MFMA_INT8_SMALL };
 /// 8-bit floats without infinities; others are not supported, since the codes of their infinities are other numbers.
 const MFMA_F8: MmaInstruction =
-    MmaInstruction { name: "32x32x16", factors: &[DType::F8E4M3], k: 4, halves: true, ..MFMA_HALF };
+    MmaInstruction { name: "32x32x16", operands: &[DType::F8E4M3], k: 4, halves: true, ..MFMA_HALF };
 const MFMA_F8_SMALL: MmaInstruction = MmaInstruction { name: "16x16x32", m: 4, n: 4, k: 5, ..MFMA_F8 };
 /// `fnuz` floats, which it reads as they are.
 const MFMA_FNUZ: MmaInstruction =
-    MmaInstruction { factors: &[DType::F8E4M3FNUZ, DType::F8E5M2FNUZ], halves: false, ..MFMA_F8 };
+    MmaInstruction { operands: &[DType::F8E4M3FNUZ, DType::F8E5M2FNUZ], halves: false, ..MFMA_F8 };
 const MFMA_FNUZ_SMALL: MmaInstruction =
     MmaInstruction { name: MFMA_F8_SMALL.name, m: 4, n: 4, k: 5, ..MFMA_FNUZ };
 /// f64.
 const MFMA_F64: MmaInstruction =
-    MmaInstruction { factors: &[DType::F64], sum: DType::F64, name: "16x16x4f64", k: 2, ..MFMA_HALF_SMALL };
+    MmaInstruction { operands: &[DType::F64], acc: DType::F64, name: "16x16x4f64", k: 2, ..MFMA_HALF_SMALL };
 
 /// For warps of 32 lanes that have a row each.
 const WMMA_HALF: MmaInstruction =
     MmaInstruction { name: "16x16x16", form: FragmentForm::Wmma, ..MFMA_HALF_SMALL };
 const WMMA_INT8: MmaInstruction =
-    MmaInstruction { factors: &[DType::I8, DType::U8], sum: DType::I32, ..WMMA_HALF };
+    MmaInstruction { operands: &[DType::I8, DType::U8], acc: DType::I32, ..WMMA_HALF };
 
 /// The instructions of Ampere; of those for the same types, the one with more work first.
 pub const AMPERE: &[MmaInstruction] = &[HALF, TF32, INT8, F64];
@@ -218,13 +218,13 @@ impl MmaInstruction {
 
     /// Logarithm of the elements of a word; 0 of an f64.
     pub fn packed(&self) -> u32 {
-        let bytes = self.factors.first().map_or(4, |d| d.bytes() as u32);
+        let bytes = self.operands.first().map_or(4, |d| d.bytes() as u32);
         (WORD / bytes).checked_ilog2().unwrap_or(0)
     }
 
     /// Bytes of an element of an operand.
     pub fn bytes(&self) -> u32 {
-        self.factors.first().map_or(1, |d| d.bytes() as u32)
+        self.operands.first().map_or(1, |d| d.bytes() as u32)
     }
 }
 
@@ -253,9 +253,9 @@ impl InstructionName {
 #[derive(Clone, Copy, Debug)]
 pub struct MmaKind {
     /// The element types of the operands.
-    pub factors: [DType; 2],
+    pub operands: [DType; 2],
     /// The type of accumulator and result.
-    pub sum: DType,
+    pub acc: DType,
     /// The precision of f32 operands.
     pub precision: Precision,
     /// The extent that the product sums over.
@@ -265,7 +265,7 @@ pub struct MmaKind {
 /// The instructions for a product, the one with more work first.
 pub fn find(spec: &TargetSpec, kind: MmaKind) -> impl Iterator<Item = MmaInstruction> {
     let serves = move |m: &&MmaInstruction| {
-        let sums: &[DType] = match m.sum {
+        let sums: &[DType] = match m.acc {
             // f16 is accumulated in f32, as in the interpreter.
             DType::F32 => &[DType::F32, DType::F16, DType::BF16],
             DType::I32 => &[DType::I32, DType::U32],
@@ -273,7 +273,7 @@ pub fn find(spec: &TargetSpec, kind: MmaKind) -> impl Iterator<Item = MmaInstruc
         };
         let exact = !m.rounds || matches!(kind.precision, Precision::Tf32 | Precision::Tf32x3);
         let whole = padded(kind.k) == kind.k && cut(kind.k).log2 >= m.k;
-        kind.factors.iter().all(|d| m.factors.contains(d)) && sums.contains(&kind.sum) && exact && whole
+        kind.operands.iter().all(|d| m.operands.contains(d)) && sums.contains(&kind.acc) && exact && whole
     };
     spec.matrices.iter().filter(serves).copied()
 }
@@ -499,7 +499,7 @@ impl Tiles {
                 let register = columns(0..1).chain(rows(3..self.rows())).chain(columns(3..n));
                 [register.collect(), columns(1..3).chain(rows(0..3)).collect()]
             }
-            FragmentForm::Mfma if self.matrix.sum == DType::F64 => {
+            FragmentForm::Mfma if self.matrix.acc == DType::F64 => {
                 [columns(2..n).collect(), rows(0..m).chain(columns(0..2)).collect()]
             }
             FragmentForm::Mfma => {
@@ -513,7 +513,7 @@ impl Tiles {
     }
 
     /// The fragment of an operand with `k` elements along K: 0 is the left one, 1 the right one.
-    pub fn factor(&self, side: usize, k: u32) -> Fragment {
+    pub fn operand(&self, side: usize, k: u32) -> Fragment {
         // Coordinates are (across, K) here and transposed for the right operand.
         let across = self.shape[side.min(1)];
         let cuts = [cut(across), cut(k)];

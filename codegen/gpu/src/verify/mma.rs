@@ -51,17 +51,17 @@ pub(super) fn instruction(
     cx: Cx<'_>,
     mma: &Mma,
     acc: ValueId,
-    factors: &[ValueId],
+    operands: &[ValueId],
     r: ValueId,
     use_of: UseOf<'_>,
 ) -> Check {
     accumulates(cx, acc, r)?;
     let tiles = tiles(cx, mma.product, mma.instruction, acc)?;
     let Product { elems, k, .. } = mma.product;
-    let flies = tiles.matrix.is_group() && cx.ty(acc).dtype() == Some(tiles.matrix.sum);
+    let flies = tiles.matrix.is_group() && cx.ty(acc).dtype() == Some(tiles.matrix.acc);
     ensure(flies || !mma.asynchronous, S03, || "it cannot be waited for later".into())?;
     let [m, n] = *cx.shape(acc) else { return fault(S03, "an accumulator is a matrix") };
-    let mut factors = factors.iter();
+    let mut operands = operands.iter();
     let sides = [(&mma.a, [m, k]), (&mma.b, [k, n])];
     for (side, ((operand, shape), elem)) in sides.into_iter().zip(elems).enumerate() {
         if let MmaOperand::Shared { buffer, bases, .. } = operand {
@@ -73,15 +73,15 @@ pub(super) fn instruction(
             })?;
             continue;
         }
-        let Some(v) = factors.next() else { return fault(S03, "a factor is missing") };
-        let wanted = tiles.factor(side, k).layout();
+        let Some(v) = operands.next() else { return fault(S03, "a factor is missing") };
+        let wanted = tiles.operand(side, k).layout();
         let fits = cx.layout(*v) == wanted.as_ref()
             && (side == 0 || !tiles.matrix.is_group())
             && cx.shape(*v) == shape
             && cx.ty(*v).dtype() == Some(elem);
         ensure(fits, S03, || format!("{v} is no factor that the instruction can take"))?;
     }
-    ensure(factors.next().is_none(), S03, || "it has a factor too many".into())
+    ensure(operands.next().is_none(), S03, || "it has a factor too many".into())
 }
 
 /// A wait for products.
@@ -109,7 +109,7 @@ pub(super) fn fragments(
     };
     let own = 1u32 << tiles.matrix.k;
     let (whole, part) = if side == 0 { ([*m, k], [*m, own]) } else { ([k, *n], [own, *n]) };
-    let fits = cx.layout(r) == tiles.factor(side, own).layout().as_ref()
+    let fits = cx.layout(r) == tiles.operand(side, own).layout().as_ref()
         && cx.shape(r) == part
         && cx.ty(r).dtype() == Some(*elem);
     ensure(fits, S03, || format!("{r} is not what an instruction multiplies"))?;

@@ -17,12 +17,12 @@ use tk_gpu::target::spec::{GFX90A, GFX942, GFX1100, SIM_32, SIM_64, SM_80, SM_90
 use tk_ops::DType;
 
 fn matrix(d: DType) -> MmaInstruction {
-    *HOPPER.iter().find(|m| m.factors.contains(&d) && !m.is_group()).unwrap()
+    *HOPPER.iter().find(|m| m.operands.contains(&d) && !m.is_group()).unwrap()
 }
 
 /// The instruction of groups of warps.
 fn group(d: DType) -> MmaInstruction {
-    *HOPPER.iter().find(|m| m.factors.contains(&d) && m.is_group()).unwrap()
+    *HOPPER.iter().find(|m| m.operands.contains(&d) && m.is_group()).unwrap()
 }
 
 fn threads(bits: u32) -> Threads {
@@ -56,7 +56,7 @@ fn fragments_are_those_of_the_manual() {
         let m = matrix(d);
         let tiles = Tiles::choose(m, [1 << m.m, 1 << m.n], threads(0), false).unwrap();
         for side in [0, 1] {
-            let layout = tiles.factor(side, 1 << m.k).layout().unwrap();
+            let layout = tiles.operand(side, 1 << m.k).layout().unwrap();
             for (lane, i) in (0..32).flat_map(|l| (0..layout.registers() as u32).map(move |i| (l, i))) {
                 let found = layout.coords(i as usize, lane, 0);
                 assert_eq!(found, manual(d, side, lane, i), "{d}, factor {side}, lane {lane}, {i}");
@@ -112,7 +112,7 @@ fn the_result_of_a_product_is_a_factor_of_the_next() {
         let m = matrix(DType::F16);
         let tiles = |columns: u32| Tiles::choose(m, [rows, columns], threads(bits), true).unwrap();
         let scores = tiles(64).accumulator().layout().unwrap();
-        let next = tiles(128).factor(0, 64).layout().unwrap();
+        let next = tiles(128).operand(0, 64).layout().unwrap();
         let way = in_warp(&scores, &next, 2);
         assert!(matches!(way, Some(Conversion::Same | Conversion::Registers(_))), "{rows} rows: {way:?}");
     }
@@ -142,7 +142,7 @@ fn ways(held: &Layout, f: &Fragment, bases: &[i64], bytes: u32) -> (u32, u32) {
 /// A factor of a kind of product, stored from a layout in which neighbours along dimension `fast` are 16 bytes.
 fn stored(d: DType, shape: [u32; 3], bits: u32, side: usize, fast: usize) -> (Read, (u32, u32)) {
     let [m, n, k] = shape;
-    let f = Tiles::choose(matrix(d), [m, n], threads(bits), false).unwrap().factor(side, k);
+    let f = Tiles::choose(matrix(d), [m, n], threads(bits), false).unwrap().operand(side, k);
     let own = if side == 0 { [m, k] } else { [k, n] };
     let bytes = d.bytes() as u32;
     let held = Layout::blocked(&own, &[fast, 1 - fast], 16 / bytes, threads(bits));
@@ -190,7 +190,7 @@ fn other_factors_are_read_as_matrices_where_rows_are_along_k() {
 
 #[test]
 fn instructions_by_types_and_targets() {
-    let kind = |a, b, sum, k| MmaKind { factors: [a, b], sum, precision: Precision::Ieee, k };
+    let kind = |a, b, sum, k| MmaKind { operands: [a, b], acc: sum, precision: Precision::Ieee, k };
     let name = |spec, kind| find(spec, kind).find(|m| !m.is_group()).map(|m| m.name);
     let first = |spec, kind| find(spec, kind).next().map(|m| m.name);
     let half = kind(DType::F16, DType::F16, DType::F32, 32);
@@ -246,7 +246,7 @@ fn fragments_of_amd_are_those_of_the_manuals() {
         let wave = m.form == FragmentForm::Wmma;
         let each = if wave { k } else { across * k / lanes };
         for side in [0, 1] {
-            let layout = tiles.factor(side, k).layout().unwrap();
+            let layout = tiles.operand(side, k).layout().unwrap();
             assert_eq!(layout.registers() as u32, each, "{}", m.name);
             for (lane, i) in (0..lanes).flat_map(|l| (0..each).map(move |i| (l, i))) {
                 let along = if wave { i } else { each * (lane / across) + i };
@@ -260,7 +260,7 @@ fn fragments_of_amd_are_those_of_the_manuals() {
         let sums = tiles.accumulator().layout().unwrap();
         for (lane, i) in (0..lanes).flat_map(|l| (0..across * across / lanes).map(move |i| (l, i))) {
             let (high, low) = (lane / across, lane % across);
-            let expected = match (m.form, m.sum) {
+            let expected = match (m.form, m.acc) {
                 (FragmentForm::Wmma, _) => vec![2 * i + lane / 16, lane % 16],
                 (_, DType::F64) => vec![low, 4 * i + high],
                 (_, _) if across == 16 => vec![low, 4 * high + i],
@@ -275,11 +275,11 @@ fn fragments_of_amd_are_those_of_the_manuals() {
 /// What one product gives is the left factor of the next without a move, of the halves of CDNA.
 #[test]
 fn the_result_of_a_product_of_amd_is_a_factor_of_the_next() {
-    for m in CDNA3.iter().filter(|m| m.factors.contains(&DType::F16)) {
+    for m in CDNA3.iter().filter(|m| m.operands.contains(&DType::F16)) {
         let threads = Threads { lane_bits: 6, warp_bits: 2 };
         let tiles = |columns: u32| Tiles::choose(*m, [128, columns], threads, true).unwrap();
         let (scores, next) =
-            (tiles(64).accumulator().layout().unwrap(), tiles(128).factor(0, 64).layout().unwrap());
+            (tiles(64).accumulator().layout().unwrap(), tiles(128).operand(0, 64).layout().unwrap());
         let way = in_warp(&scores, &next, 2);
         assert!(matches!(way, Some(Conversion::Same | Conversion::Registers(_))), "{}: {way:?}", m.name);
     }
@@ -331,7 +331,7 @@ fn groups_want_rows_for_four_warps() {
 fn the_result_of_a_group_is_a_factor_of_the_next() {
     let tiles = |columns: u32| Tiles::choose(group(DType::F16), [128, columns], threads(3), true).unwrap();
     let (scores, next) =
-        (tiles(64).accumulator().layout().unwrap(), tiles(128).factor(0, 64).layout().unwrap());
+        (tiles(64).accumulator().layout().unwrap(), tiles(128).operand(0, 64).layout().unwrap());
     let way = in_warp(&scores, &next, 2);
     assert!(matches!(way, Some(Conversion::Same | Conversion::Registers(_))), "{way:?}");
 }

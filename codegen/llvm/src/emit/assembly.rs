@@ -106,7 +106,7 @@ impl<'c> Emit<'_, 'c> {
         };
         let inputs =
             args.iter().zip(takes).map(|(x, ty)| self.as_register(*x, *ty)).collect::<Res<Vec<_>>>()?;
-        self.machine.assembly(self, text, constraints, outs, &inputs)
+        self.target.assembly(self, text, constraints, outs, &inputs)
     }
 
     /// The bits of a value as another type of the same width.
@@ -151,11 +151,11 @@ impl<'c> Emit<'_, 'c> {
                 Some(*constraint)
             };
             let of = wanted.get(n).copied().unwrap_or_else(|| self.i32().into());
-            let Some(found) = letter.and_then(|letter| self.machine.register(self, letter, of)) else {
+            let Some(found) = letter.and_then(|letter| self.target.register(self, letter, of)) else {
                 let first = if results == 1 { "the first one has" } else { "those of the results have" };
                 return self.unsupported(format!(
                     "`inline_asm` with the constraint `{constraint}` (there are {}, and {first} a `=` before it)",
-                    self.machine.register_letters()
+                    self.target.register_letters()
                 ));
             };
             types.push(found);

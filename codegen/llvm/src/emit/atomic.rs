@@ -82,7 +82,7 @@ impl<'c> Emit<'_, 'c> {
                 order: inst.attrs.str("order").unwrap_or("relaxed"),
                 scope: inst.attrs.str("scope").unwrap_or("device"),
             };
-            let old = self.machine.atomic(self, &atomic)?;
+            let old = self.target.atomic(self, &atomic)?;
             regs.push(match place.predicate {
                 Some(p) => self.builder.build_select(p, old, pick(&other).unwrap_or(zero), "")?,
                 None => old,

@@ -16,7 +16,7 @@ impl<'c> Emit<'_, 'c> {
             || inst.attrs.int("axis").and_then(|a| u32::try_from(a).ok()).filter(|a| *a < 3).unwrap_or(0);
         match op {
             ControlOp::ProgramId => {
-                let (r, x) = (self.result(inst)?, self.machine.program_id(self, axis())?);
+                let (r, x) = (self.result(inst)?, self.target.program_id(self, axis())?);
                 self.define(r, Val::Scalar(x.into()));
                 Ok(())
             }
@@ -35,14 +35,14 @@ impl<'c> Emit<'_, 'c> {
             // A promise that this code generator does not use.
             ControlOp::Assume => Ok(()),
             ControlOp::Assert => self.assert(inst),
-            ControlOp::GridBarrier => self.machine.grid_barrier(self),
+            ControlOp::GridBarrier => self.target.grid_barrier(self),
             ControlOp::GlobalTimer => {
-                let (r, x) = (self.result(inst)?, self.machine.global_timer(self)?);
+                let (r, x) = (self.result(inst)?, self.target.global_timer(self)?);
                 self.define(r, Val::Scalar(x.into()));
                 Ok(())
             }
             ControlOp::SmId => {
-                let (r, x) = (self.result(inst)?, self.machine.multiprocessor(self)?);
+                let (r, x) = (self.result(inst)?, self.target.multiprocessor(self)?);
                 self.define(r, Val::Scalar(x.into()));
                 Ok(())
             }
@@ -120,7 +120,7 @@ impl<'c> Emit<'_, 'c> {
     /// A scalar of the program, which is uniform, in the form on which the target branches. Scalars in a function of
     /// elements are not uniform.
     fn uniform(&self, x: IntValue<'c>) -> Res<IntValue<'c>> {
-        if self.nested.is_some() || x.is_const() { Ok(x) } else { self.machine.uniform(self, x) }
+        if self.nested.is_some() || x.is_const() { Ok(x) } else { self.target.uniform(self, x) }
     }
 
     /// The operands of the terminator of a block.
@@ -198,7 +198,7 @@ impl<'c> Emit<'_, 'c> {
         let args = self.func().blocks[*decides].args.clone();
         self.define_phis(&args, &counts, &phis)?;
         let waits = inst.blocks.iter().any(|b| self.is_atomic(*b));
-        self.machine.turn(self, waits)?;
+        self.target.turn(self, waits)?;
         self.block(*decides)?;
         let ends = self.ends(*decides);
         let Some((goes, forwarded)) = ends.split_first() else { return bug("a loop decides") };
@@ -294,7 +294,7 @@ impl<'c> Emit<'_, 'c> {
         };
         let own = self.both(Some(fails), own)?.unwrap_or(fails);
         let text = inst.attrs.str("message").unwrap_or("");
-        self.machine.assert(self, &Failing { fails, own, element, text, shape })
+        self.target.assert(self, &Failing { fails, own, element, text, shape })
     }
 
     /// Executes `act` only where a predicate is true; `None` is always true.

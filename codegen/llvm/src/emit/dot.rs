@@ -13,7 +13,7 @@ use crate::target::{Access, Space};
 
 /// An operand in shared memory.
 #[derive(Clone, Copy)]
-struct Factor<'c> {
+struct DotOperand<'c> {
     dtype: DType,
     /// The address of its element for the first step, in the row or column of register 0.
     base: IntValue<'c>,
@@ -33,7 +33,7 @@ impl<'c> Emit<'_, 'c> {
         let to = self.dtype(r).ok_or_else(|| Stop::Bug("a product of pointers".into()))?;
         // f16 accumulates in f32, as in the interpreter.
         let wide = if matches!(to, DType::F16 | DType::BF16) { DType::F32 } else { to };
-        let [a, b] = self.factors((inst, op), r, shape)?;
+        let [a, b] = self.operands((inst, op), r, shape)?;
         if !held.is_disjoint() {
             return bug("an accumulator whose rows and columns mix");
         }
@@ -56,12 +56,17 @@ impl<'c> Emit<'_, 'c> {
         self.define_regs(r, regs)
     }
 
-    fn factors(&self, (inst, op): (&Inst, &SharedDot), r: ValueId, shape: &[u32]) -> Res<[Factor<'c>; 2]> {
+    fn operands(
+        &self,
+        (inst, op): (&Inst, &SharedDot),
+        r: ValueId,
+        shape: &[u32],
+    ) -> Res<[DotOperand<'c>; 2]> {
         let layout = self.layout_id(r)?;
         let coords = self.thread_coords(layout)?;
         let k = i64::from(op.product.k);
         let columns = i64::from(shape.get(1).copied().unwrap_or(1));
-        let factor = |i: usize| -> Res<Factor<'c>> {
+        let operand = |i: usize| -> Res<DotOperand<'c>> {
             let missing = || Stop::Bug("a factor is missing".into());
             let (dtype, buffer) = (op.product.elems[i.min(1)], op.buffers[i.min(1)]);
             let start = self.kernel.buffers.get(buffer.buffer).ok_or_else(missing)?.offset;
@@ -77,9 +82,9 @@ impl<'c> Emit<'_, 'c> {
             if let Some(stage) = self.stage(inst, buffer)? {
                 base = self.builder.build_int_add(base, stage, "")?;
             }
-            Ok(Factor { dtype, base, across, along })
+            Ok(DotOperand { dtype, base, across, along })
         };
-        Ok([factor(0)?, factor(1)?])
+        Ok([operand(0)?, operand(1)?])
     }
 
     /// Returns true if a register is not padding along one dimension.
@@ -102,7 +107,7 @@ impl<'c> Emit<'_, 'c> {
     fn element(
         &self,
         known: &mut BTreeMap<u32, BasicValueEnum<'c>>,
-        factor: Factor<'c>,
+        operand: DotOperand<'c>,
         step: IntValue<'c>,
         across: u32,
         predicate: Option<IntValue<'c>>,
@@ -113,18 +118,18 @@ impl<'c> Emit<'_, 'c> {
         }
         let by = self.builder.build_int_mul(
             step,
-            self.i32().const_int(factor.along.cast_unsigned(), false),
+            self.i32().const_int(operand.along.cast_unsigned(), false),
             "",
         )?;
-        let d = Some(factor.dtype);
+        let d = Some(operand.dtype);
         let (address, offset) =
-            (self.builder.build_int_add(factor.base, by, "")?, i64::from(across) * factor.across);
-        let bytes = factor.dtype.bytes() as u32;
+            (self.builder.build_int_add(operand.base, by, "")?, i64::from(across) * operand.across);
+        let bytes = operand.dtype.bytes() as u32;
         let access = Access { predicate, ..Access::of(address, offset, self.memory_type(d), bytes, 1) };
         let zero = inkwell::types::BasicType::as_basic_type_enum(&access.ty).const_zero();
-        let loaded = self.machine.load(self, Space::Shared, &access, &[zero])?;
+        let loaded = self.target.load(self, Space::Shared, &access, &[zero])?;
         let Some(x) = loaded.first().copied() else { return bug("nothing was loaded") };
-        let x = self.converted(self.from_memory(d, x)?, factor.dtype, wide)?;
+        let x = self.converted(self.from_memory(d, x)?, operand.dtype, wide)?;
         known.insert(across, x);
         Ok(x)
     }

@@ -162,7 +162,7 @@ impl<'c> Emit<'_, 'c> {
                 .collect::<Res<Vec<_>>>()?;
             let others = others.into_iter().map(|x| self.to_memory(dtype, x)).collect::<Res<Vec<_>>>()?;
             let access = self.access_at(dtype, place, vector, what.caching);
-            let loaded = self.machine.load(self, Space::Global, &access, &others)?;
+            let loaded = self.target.load(self, Space::Global, &access, &others)?;
             for x in loaded {
                 regs.push(self.from_memory(dtype, x)?);
             }
@@ -185,7 +185,7 @@ impl<'c> Emit<'_, 'c> {
             let values = values.iter().map(|x| self.to_memory(dtype, *x)).collect::<Res<Vec<_>>>()?;
             let place = MemoryPlace { predicate: self.both(place.predicate, first)?, ..*place };
             let access = self.access_at(dtype, &place, vector, caching);
-            self.machine.store(self, Space::Global, &access, &values)?;
+            self.target.store(self, Space::Global, &access, &values)?;
         }
         Ok(())
     }
@@ -245,7 +245,7 @@ impl<'c> Emit<'_, 'c> {
                 Access::of(place.address, place.offset, self.context.i8_type().into(), bytes, vector);
             let predicate = self.both(place.predicate, first)?;
             let caching = Caching::of(&inst.attrs);
-            self.machine.prefetch(self, &Access { predicate, caching, ..access })?;
+            self.target.prefetch(self, &Access { predicate, caching, ..access })?;
         }
         Ok(())
     }

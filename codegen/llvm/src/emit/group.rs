@@ -23,26 +23,26 @@ impl<'c> Emit<'_, 'c> {
         &mut self,
         (inst, op): (&Inst, &Mma),
         (product, tiles, k): (&MmaRequest, &Tiles, u32),
-        sums: Vec<BasicValueEnum<'c>>,
+        acc: Vec<BasicValueEnum<'c>>,
     ) -> Res<Vec<BasicValueEnum<'c>>> {
         let mut together = self.together((inst, op), (product, tiles, k))?;
         if op.asynchronous {
-            return self.machine.wgmma_issue(self, &together, &sums);
+            return self.target.wgmma_issue(self, &together, &acc);
         }
         let Some(every) = op.promote_every else {
-            let begun = self.machine.wgmma_issue(self, &together, &sums)?;
-            return self.machine.wgmma_wait(self, 0, &begun);
+            let begun = self.target.wgmma_issue(self, &together, &acc)?;
+            return self.target.wgmma_wait(self, 0, &begun);
         };
-        let mut all = sums;
+        let mut all = acc;
         let steps = std::mem::take(&mut together.steps);
         let each = steps.len() / (k >> product.matrix.k).max(1) as usize;
         for part in steps.chunks(each * (every >> product.matrix.k) as usize) {
             together.steps = part.to_vec();
             let zeros: Vec<_> = all.iter().map(|x| x.get_type().const_zero()).collect();
-            let begun = self.machine.wgmma_issue(self, &together, &zeros)?;
-            let found = self.machine.wgmma_wait(self, 0, &begun)?;
-            for (sum, x) in all.iter_mut().zip(found) {
-                *sum = self.builder.build_float_add(sum.into_float_value(), x.into_float_value(), "")?.into();
+            let begun = self.target.wgmma_issue(self, &together, &zeros)?;
+            let found = self.target.wgmma_wait(self, 0, &begun)?;
+            for (acc, x) in all.iter_mut().zip(found) {
+                *acc = self.builder.build_float_add(acc.into_float_value(), x.into_float_value(), "")?.into();
             }
         }
         Ok(all)
@@ -51,9 +51,9 @@ impl<'c> Emit<'_, 'c> {
     /// A wait for products.
     pub(super) fn mma_wait(&mut self, inst: &Inst, op: &MmaWait) -> Res<()> {
         let (v, r) = (self.operand(inst, 0)?, self.result(inst)?);
-        let sums = self.registers(v)?;
-        let sums = self.machine.wgmma_wait(self, op.pending, &sums)?;
-        self.define_regs(r, sums)
+        let acc = self.registers(v)?;
+        let acc = self.target.wgmma_wait(self, op.pending, &acc)?;
+        self.define_regs(r, acc)
     }
 
     /// Its instructions: step by step along K, in each all rows and columns of the warpgroup.
@@ -71,7 +71,7 @@ impl<'c> Emit<'_, 'c> {
         let acc = tiles.accumulator();
         let (atoms, along) = (acc.repeats(), cut(k));
         let (rows, columns) = (tiles.more(0).len(), tiles.more(1).len());
-        let bits = [0, 1].map(|side| tiles.factor(side, k).out_bits());
+        let bits = [0, 1].map(|side| tiles.operand(side, k).out_bits());
         let size = |side: usize| i64::from(matrix.bytes()) << bits[side].iter().sum::<u32>();
         let offset = |side: usize, inside: [u32; 2]| {
             wgmma_shared::offset(&matrix, side, bits[side], [&op.a, &op.b][side].bases(), inside)
@@ -94,7 +94,7 @@ impl<'c> Emit<'_, 'c> {
                     let left = if left.is_some() { of_left * size(0) + inside } else { held * words };
                     let of_right = i64::from(atom * atoms[1] + n);
                     steps.push(Step {
-                        sums: (instruction as usize) << (matrix.n - 1),
+                        accumulator: (instruction as usize) << (matrix.n - 1),
                         left,
                         right: of_right * size(1) + offset(1, [column << matrix.n, at]),
                     });
@@ -116,7 +116,7 @@ impl<'c> Emit<'_, 'c> {
         if threads.warp_bits == warps {
             Ok(self.int(0))
         } else {
-            self.machine.shuffle(self, own, Lane::Index(self.int(0)))
+            self.target.shuffle(self, own, Lane::Index(self.int(0)))
         }
     }
 
@@ -133,11 +133,11 @@ impl<'c> Emit<'_, 'c> {
         let Some(found) = self.kernel.buffers.get(buffer.buffer) else {
             return bug("a factor has no buffer");
         };
-        let dtype = product.factors[side.min(1)];
+        let dtype = product.operands[side.min(1)];
         let Some(swizzled) = WgmmaShared::find(tiles, side, dtype, k, bases) else {
             return bug("a factor does not lie as a group reads it");
         };
-        let bits = tiles.factor(side, k).out_bits();
+        let bits = tiles.operand(side, k).out_bits();
         let images: Vec<u64> = tiles
             .groups()
             .iter()
@@ -163,14 +163,14 @@ impl<'c> Emit<'_, 'c> {
     ) -> Res<Vec<BasicValueEnum<'c>>> {
         let Some(v) = shared_access::plain_operands(inst).get(1) else { return bug("a factor is missing") };
         let held = self.registers(*v)?;
-        let fragment = tiles.factor(0, k);
+        let fragment = tiles.operand(0, k);
         let atoms: u32 = fragment.repeats().iter().product();
         let each = fragment.registers();
         let elements: Option<Vec<_>> = (0..atoms as usize * each)
             .map(|n| held.get(fragment.held(n / each, n % each)).copied())
             .collect();
         let elements = elements.ok_or_else(|| Stop::Bug("a factor lacks a register".into()))?;
-        let dtype = product.factors[0];
+        let dtype = product.operands[0];
         self.packed_words(dtype, product.matrix.packed() as usize, &elements)
     }
 }

@@ -121,27 +121,27 @@ impl<'c> Emit<'_, 'c> {
         let (product, tiles) = self.product_of(op.product, op.instruction, acc)?;
         let k = op.product.k;
         let to = self.dtype(r).ok_or_else(|| Stop::Bug("a product of pointers".into()))?;
-        let sum = if to.is_int() { to } else { product.matrix.sum };
+        let acc_type = if to.is_int() { to } else { product.matrix.acc };
         let fragment = tiles.accumulator();
         let atoms = fragment.repeats().map(|n| n as usize);
         let held = self.registers(acc)?;
-        let mut sums = vec![];
+        let mut accumulators = vec![];
         for atom in 0..atoms[0] * atoms[1] {
             for n in 0..fragment.registers() {
                 let x = held.get(fragment.held(atom, n)).copied();
                 let x = x.ok_or_else(|| Stop::Bug("an accumulator lacks a register".into()))?;
-                sums.push(self.converted(x, to, sum)?);
+                accumulators.push(self.converted(x, to, acc_type)?);
             }
         }
-        let before = product.matrix.halves.then(|| sums.clone());
+        let before = product.matrix.halves.then(|| accumulators.clone());
         if before.is_some() {
-            sums.iter_mut().for_each(|x| *x = self.zero(Some(sum)));
+            accumulators.iter_mut().for_each(|x| *x = self.zero(Some(acc_type)));
         }
         if product.matrix.is_group() {
-            let sums = self.multiply_in_groups((inst, op), (&product, &tiles, k), sums)?;
-            let back = |x| self.converted(x, sum, to);
-            let sums = sums.into_iter().map(back).collect::<Res<Vec<_>>>()?;
-            return self.define_regs(r, sums);
+            let accumulators = self.multiply_in_groups((inst, op), (&product, &tiles, k), accumulators)?;
+            let back = |x| self.converted(x, acc_type, to);
+            let accumulators = accumulators.into_iter().map(back).collect::<Res<Vec<_>>>()?;
+            return self.define_regs(r, accumulators);
         }
         let sides = self.sides((inst, op), &product, &tiles, k)?;
         let [a, b] = &sides;
@@ -152,15 +152,15 @@ impl<'c> Emit<'_, 'c> {
         for atom in 0..along {
             for step in 0..1 << a.fragment.steps {
                 let left = (0..atoms[0])
-                    .map(|m| self.factor_step(a, bits, m * along + atom, step))
+                    .map(|m| self.operand_step(a, bits, m * along + atom, step))
                     .collect::<Res<Vec<_>>>()?;
                 let right = (0..atoms[1])
-                    .map(|n| self.factor_step(b, bits, atom * atoms[1] + n, step))
+                    .map(|n| self.operand_step(b, bits, atom * atoms[1] + n, step))
                     .collect::<Res<Vec<_>>>()?;
                 for (m, left) in left.iter().enumerate() {
                     for (n, right) in right.iter().enumerate() {
                         let first = (m * atoms[1] + n) * fragment.registers();
-                        let part = sums.get_mut(first..first + fragment.registers());
+                        let part = accumulators.get_mut(first..first + fragment.registers());
                         let Some(part) = part else { return bug("an accumulator lacks an atom") };
                         if let (Some((rest, finite)), Some((other, fine))) = (&left.rest, &right.rest) {
                             self.multiply_step(&product, rest, fine, part, fragment.own)?;
@@ -174,18 +174,18 @@ impl<'c> Emit<'_, 'c> {
         if let Some(before) = before {
             // Both operands were half of their values.
             let four = self.context.f32_type().const_float(4.0);
-            for (x, before) in sums.iter_mut().zip(before) {
+            for (x, before) in accumulators.iter_mut().zip(before) {
                 let whole = self.builder.build_float_mul(x.into_float_value(), four, "")?;
                 *x = self.builder.build_float_add(before.into_float_value(), whole, "")?.into();
             }
         }
         let mut regs = vec![];
-        for (n, x) in sums.into_iter().enumerate() {
+        for (n, x) in accumulators.into_iter().enumerate() {
             let register = n % fragment.registers();
             let again = fragment.register().iter().enumerate();
             let repeats = |(i, b): (usize, &[u32; 2])| *b == [0, 0] && register >> i & 1 == 1;
             if !again.into_iter().any(repeats) {
-                regs.push(self.converted(x, sum, to)?);
+                regs.push(self.converted(x, acc_type, to)?);
             }
         }
         self.define_regs(r, regs)
@@ -197,19 +197,19 @@ impl<'c> Emit<'_, 'c> {
         product: &MmaRequest,
         left: &[Vec<BasicValueEnum<'c>>],
         right: &[Vec<BasicValueEnum<'c>>],
-        sums: &mut [BasicValueEnum<'c>],
+        accumulators: &mut [BasicValueEnum<'c>],
         own: usize,
     ) -> Res<()> {
         let exchanged = product.matrix.form.exchanges();
-        let [x, y] = product.factors;
-        let product = &if exchanged { MmaRequest { factors: [y, x], ..*product } } else { *product };
-        for (n, c) in sums.chunks_mut(1 << own).enumerate() {
+        let [x, y] = product.operands;
+        let product = &if exchanged { MmaRequest { operands: [y, x], ..*product } } else { *product };
+        for (n, c) in accumulators.chunks_mut(1 << own).enumerate() {
             let (Some(a), Some(b)) = (left.get(n / right.len().max(1)), right.get(n % right.len().max(1)))
             else {
                 return bug("a step lacks a fragment");
             };
             let (a, b) = if exchanged { (b, a) } else { (a, b) };
-            let next = self.machine.multiply(self, product, a, b, c)?;
+            let next = self.target.multiply(self, product, a, b, c)?;
             for (c, x) in c.iter_mut().zip(next) {
                 *c = x;
             }
@@ -222,8 +222,8 @@ impl<'c> Emit<'_, 'c> {
         let (acc, r) = (self.operand(inst, 0)?, self.result(inst)?);
         let (product, tiles) = self.product_of(op.product, op.instruction, acc)?;
         let n = op.axis;
-        let Some(dtype) = product.factors.get(n).copied() else { return bug("a factor is missing") };
-        let (fragment, part) = (tiles.factor(n, op.product.k), tiles.factor(n, 1 << product.matrix.k));
+        let Some(dtype) = product.operands.get(n).copied() else { return bug("a factor is missing") };
+        let (fragment, part) = (tiles.operand(n, op.product.k), tiles.operand(n, 1 << product.matrix.k));
         let load = decided(op.load)?;
         let lying = self.lying(inst, &fragment, op.buffer, (&op.bases, dtype, load))?;
         let packed = product.matrix.packed() as usize;
@@ -274,7 +274,7 @@ impl<'c> Emit<'_, 'c> {
         acc: ValueId,
     ) -> Res<(MmaRequest, Tiles)> {
         match analysis::mma::tiles(self.kernel, product, instruction, acc) {
-            Some(tiles) => Ok((MmaRequest { matrix: tiles.matrix, factors: product.elems }, tiles)),
+            Some(tiles) => Ok((MmaRequest { matrix: tiles.matrix, operands: product.elems }, tiles)),
             None => bug("there is no such matrix instruction"),
         }
     }
@@ -288,8 +288,8 @@ impl<'c> Emit<'_, 'c> {
     ) -> Res<[Side<'c>; 2]> {
         let mut held = tk_gpu::ir::shared_access::plain_operands(inst).iter().skip(1);
         let mut side = |n: usize, operand: &MmaOperand| -> Res<Side<'c>> {
-            let fragment = tiles.factor(n, k);
-            let dtype = product.factors[n.min(1)];
+            let fragment = tiles.operand(n, k);
+            let dtype = product.operands[n.min(1)];
             let from = match operand {
                 MmaOperand::Shared { buffer, bases, load } => {
                     From::Buffer(self.lying(inst, &fragment, *buffer, (bases, dtype, decided(*load)?))?)
@@ -349,7 +349,7 @@ impl<'c> Emit<'_, 'c> {
     }
 
     /// An operand for one step of an atom.
-    fn factor_step(&self, side: &Side<'c>, bits: Bits, atom: usize, step: usize) -> Res<Step<'c>> {
+    fn operand_step(&self, side: &Side<'c>, bits: Bits, atom: usize, step: usize) -> Res<Step<'c>> {
         let words = self.factor_words(side, atom, step)?;
         let each = 1 << (side.fragment.own - side.packed);
         let grouped = |words: &[BasicValueEnum<'c>]| words.chunks(each).map(<[_]>::to_vec).collect();
@@ -361,7 +361,7 @@ impl<'c> Emit<'_, 'c> {
             return Ok(Step { all: grouped(&words), rest: None });
         }
         if !bits.split {
-            let rounded = words.iter().map(|x| self.machine.tf32(self, x.into_int_value()));
+            let rounded = words.iter().map(|x| self.target.tf32(self, x.into_int_value()));
             return Ok(Step { all: grouped(&rounded.collect::<Res<Vec<_>>>()?), rest: None });
         }
         let (mut all, mut rest, mut finite) = (vec![], vec![], vec![]);
@@ -407,7 +407,7 @@ impl<'c> Emit<'_, 'c> {
         let rest = b.build_bit_cast(rest, self.i32(), "")?.into_int_value();
         let rest = b.build_select(odd, zero, rest, "")?.into_int_value();
         let finite = b.build_select(odd, zero, high, "")?;
-        Ok([high.into(), self.machine.tf32(self, rest)?, finite])
+        Ok([high.into(), self.target.tf32(self, rest)?, finite])
     }
 
     /// The words of one step of an atom.
@@ -443,8 +443,7 @@ impl<'c> Emit<'_, 'c> {
         for n in 0..count {
             let (address, offset) = lying.access(self, atom, step * count + n)?;
             let transposed = lying.load == FragmentLoad::TransposedMatrices;
-            let loaded =
-                self.machine.load_matrices(self, address, offset, 1 << lying.matrices, transposed)?;
+            let loaded = self.target.load_matrices(self, address, offset, 1 << lying.matrices, transposed)?;
             out.extend(loaded.into_iter().map(BasicValueEnum::from));
         }
         Ok(out)
@@ -473,7 +472,7 @@ impl<'c> Emit<'_, 'c> {
             let count = 1u32 << vector.len();
             let access = Access::of(address, offset, ty, bytes, count);
             let zeros = vec![ty.const_zero(); count as usize];
-            let loaded = self.machine.load(self, Space::Shared, &access, &zeros)?;
+            let loaded = self.target.load(self, Space::Shared, &access, &zeros)?;
             for (i, x) in loaded.into_iter().enumerate() {
                 let bits = vector.iter().enumerate().filter(|(b, _)| i >> b & 1 == 1);
                 let register = bits.fold(n, |n, (_, bit)| n | 1 << bit);

@@ -62,7 +62,7 @@ pub struct Emit<'a, 'c> {
     /// The facts about its values.
     pub axis: AxisInfo,
     /// The emitter of target-specific code.
-    pub machine: &'a dyn TargetEmitter<'c>,
+    pub target: &'a dyn TargetEmitter<'c>,
     /// The function.
     pub function: FunctionValue<'c>,
     /// The emitted form of every value.
@@ -101,7 +101,7 @@ pub fn emit<'a, 'c>(
     builder: &'a Builder<'c>,
     module: &'a Module<'c>,
     kernel: &'a Kernel,
-    machine: &'a dyn TargetEmitter<'c>,
+    target: &'a dyn TargetEmitter<'c>,
     function: FunctionValue<'c>,
     lines: Option<&'a LineTable<'a, 'c>>,
 ) -> Res<()> {
@@ -111,14 +111,14 @@ pub fn emit<'a, 'c>(
     }
     let axis = AxisInfo::new(&kernel.module, func, &kernel.options.facts);
     let start = crate::target::Start { context, builder, module, function, kernel };
-    let entry = machine.enter(&start)?;
+    let entry = target.enter(&start)?;
     let mut e = Emit {
         context,
         builder,
         module,
         kernel,
         axis,
-        machine,
+        target,
         function,
         values: vec![None; func.values.len()],
         threads: BTreeMap::new(),
@@ -249,7 +249,7 @@ impl<'a, 'c> Emit<'a, 'c> {
         f: impl FnOnce(&Scalars<'_, 'c>) -> Result<T, crate::scalar::Error>,
     ) -> Res<T> {
         let math = |op, width, fast, args: &[BasicValueEnum<'c>]| {
-            self.machine.math(self.builder, self.module, op, width, fast, args)
+            self.target.math(self.builder, self.module, op, width, fast, args)
         };
         Ok(f(&self.scalars(&math))?)
     }
@@ -369,7 +369,7 @@ impl<'a, 'c> Emit<'a, 'c> {
         for i in insts.iter() {
             let inst = &self.func().insts[*i];
             self.loc = inst.loc.or(self.loc);
-            self.machine.at(self.loc);
+            self.target.at(self.loc);
             if let Some(table) = self.lines {
                 table.at(self.builder, self.loc);
             }
@@ -388,7 +388,7 @@ impl<'a, 'c> Emit<'a, 'c> {
         if self.nested.is_none()
             && let Some(scope) = self.released(inst)
         {
-            self.machine.release(self, scope)?;
+            self.target.release_fence(self, scope)?;
         }
         match inst.op {
             Op::Elementwise(op) => self.elementwise(inst, op),

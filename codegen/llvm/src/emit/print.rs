@@ -38,7 +38,7 @@ impl<'c> Emit<'_, 'c> {
             }
         }
         let forms: Vec<Form> = inst.operands.iter().map(|v| Form::of(self.ty(*v))).collect();
-        self.machine.print(self, inst.attrs.str("message").unwrap_or(""), forms, &parts)
+        self.target.print(self, inst.attrs.str("message").unwrap_or(""), forms, &parts)
     }
 
     /// Returns true if the text of a tile shows the element of a register; `None` if it shows all.

@@ -40,12 +40,12 @@ impl<'c> Emit<'_, 'c> {
             GpuOp::SharedAdd(op) => self.shared_add(inst, op),
             GpuOp::SharedDot(op) => self.shared_dot(inst, op),
             GpuOp::AsyncCopy(op) => self.async_copy(inst, op),
-            GpuOp::AsyncCommit(_) => self.machine.async_commit(self),
-            GpuOp::AsyncWait(op) => self.machine.async_wait(self, op.pending),
+            GpuOp::AsyncCommit(_) => self.target.async_commit(self),
+            GpuOp::AsyncWait(op) => self.target.async_wait(self, op.pending),
             GpuOp::Mma(op) => self.mma(inst, op),
             GpuOp::IsProducerWarp(op) => self.producer(inst, op),
             GpuOp::Elect(_) => self.elect(inst),
-            GpuOp::SetMaxRegisters(op) => self.machine.set_max_registers(self, op.count),
+            GpuOp::SetMaxRegisters(op) => self.target.set_max_registers(self, op.count),
             GpuOp::ProducerAcquire(op) => self.producer_acquire(op),
             GpuOp::TmaLoad(op) => self.tma_load(inst, op),
             GpuOp::TmaStore(op) => self.tma_store(inst, op),
@@ -55,9 +55,9 @@ impl<'c> Emit<'_, 'c> {
             GpuOp::MmaWait(op) => self.mma_wait(inst, op),
             GpuOp::Fragments(op) => self.fragments(inst, op),
             GpuOp::ClusterArrive(op) => self.cluster_arrive(op),
-            GpuOp::ClusterWait(_) => self.machine.join(self),
-            GpuOp::Barrier(_) => self.machine.barrier(self),
-            GpuOp::ProxyFence(_) => self.machine.proxy_fence(self),
+            GpuOp::ClusterWait(_) => self.target.cluster_wait(self),
+            GpuOp::Barrier(_) => self.target.barrier(self),
+            GpuOp::ProxyFence(_) => self.target.proxy_fence(self),
         }
     }
 
@@ -104,7 +104,7 @@ impl<'c> Emit<'_, 'c> {
             let n = i * vector as usize;
             let copies = self.both(self.lies(&op.placement, r, n)?, first)?;
             let from = self.access_at(self.dtype(r), from, vector, op.caching);
-            self.machine.async_copy(self, &from, &self.shared_access(r, &to, n, copies))?;
+            self.target.async_copy(self, &from, &self.shared_access(r, &to, n, copies))?;
         }
         Ok(())
     }
@@ -150,7 +150,7 @@ impl<'c> Emit<'_, 'c> {
             let words = self.packed_words(dtype, 1, part)?;
             let plain = |w: BasicValueEnum<'c>| self.builder.build_bit_cast(w, self.i32(), "");
             let words = words.into_iter().map(plain).collect::<Result<Vec<_>, _>>()?;
-            self.machine.store_matrices(self, address, offset, &words)?;
+            self.target.store_matrices(self, address, offset, &words)?;
         }
         Ok(())
     }
@@ -166,12 +166,12 @@ impl<'c> Emit<'_, 'c> {
             }
             self.act_where(Some(self.is_first_of_block()?), || {
                 for n in 0..count {
-                    self.machine.mbarrier_init(self, self.remote_barrier(n)?, 1)?;
+                    self.target.mbarrier_init(self, self.remote_barrier(n)?, 1)?;
                 }
-                self.machine.mbarriers_ready(self)
+                self.target.mbarriers_ready(self)
             })?;
         }
-        self.machine.cluster_arrive(self)
+        self.target.cluster_arrive(self)
     }
 
     /// Returns true if this is the first thread of its block.
@@ -195,7 +195,7 @@ impl<'c> Emit<'_, 'c> {
         if let Some(barrier) = remote {
             let bytes = tk_gpu::ir::cluster::remote_store_bytes(self.kernel, inst);
             let first = self.is_first_of_block()?;
-            self.act_where(Some(first), || self.machine.mbarrier_expect(self, barrier, bytes))?;
+            self.act_where(Some(first), || self.target.mbarrier_expect(self, barrier, bytes))?;
         }
         let step = match op.access {
             Some(StoreAccess::Matrices) => return self.store_matrices(op, v),
@@ -213,8 +213,8 @@ impl<'c> Emit<'_, 'c> {
                 let values = values.iter().map(|x| self.to_memory(dtype, *x)).collect::<Res<Vec<_>>>()?;
                 let access = self.shared_access(v, &places, n, predicate);
                 match remote {
-                    Some(barrier) => self.machine.post(self, &access, &values, barrier)?,
-                    None => self.machine.store(self, Space::Shared, &access, &values)?,
+                    Some(barrier) => self.target.post(self, &access, &values, barrier)?,
+                    None => self.target.store(self, Space::Shared, &access, &values)?,
                 }
             }
             Ok(())
@@ -236,7 +236,7 @@ impl<'c> Emit<'_, 'c> {
                 return bug("a barrier was not made");
             };
             let parity = self.builder.build_load(self.i32(), phase, "")?.into_int_value();
-            self.machine.mbarrier_wait(self, barrier, parity)?;
+            self.target.mbarrier_wait(self, barrier, parity)?;
             self.builder.build_store(phase, self.builder.build_xor(parity, self.int(1), "")?)?;
         }
         let vector = decided(op.vector)?;
@@ -259,7 +259,7 @@ impl<'c> Emit<'_, 'c> {
         for n in (0..self.count(r)?).step_by(places.vector as usize) {
             let predicate = self.lies(placement, r, n)?;
             let access = self.shared_access(r, places, n, predicate);
-            for x in self.machine.load(self, Space::Shared, &access, &others)? {
+            for x in self.target.load(self, Space::Shared, &access, &others)? {
                 regs.push(self.from_memory(dtype, x)?);
             }
         }
@@ -306,7 +306,7 @@ impl<'c> Emit<'_, 'c> {
             let inside = self.builder.build_int_compare(IntPredicate::ULT, x, self.long(extent), "")?;
             let predicate = self.both(Some(inside), self.is_no_padding(r, n)?)?;
             let access = self.shared_access(r, &places, n, predicate);
-            for x in self.machine.load(self, Space::Shared, &access, &[zero])? {
+            for x in self.target.load(self, Space::Shared, &access, &[zero])? {
                 regs.push(self.from_memory(dtype, x)?);
             }
         }
@@ -325,7 +325,7 @@ impl<'c> Emit<'_, 'c> {
         for (n, x) in self.registers(v)?.into_iter().enumerate() {
             let predicate = self.both(first, self.is_no_padding(v, n)?)?;
             let value = self.to_memory(dtype, x)?;
-            self.machine.store(
+            self.target.store(
                 self,
                 Space::Shared,
                 &self.shared_access(v, &places, n, predicate),
@@ -353,7 +353,7 @@ impl<'c> Emit<'_, 'c> {
             let at = self.builder.build_int_truncate(x, self.i32(), "")?;
             let at = self.builder.build_left_shift(at, self.int(2), "")?;
             let address = self.builder.build_int_add(start, at, "")?;
-            self.machine.shared_increment(self, address, predicate)?;
+            self.target.shared_increment(self, address, predicate)?;
         }
         Ok(())
     }
@@ -379,7 +379,7 @@ impl<'c> Emit<'_, 'c> {
             for (n, (x, rank)) in own.iter().zip(ranks).enumerate() {
                 let mut access = e.shared_access(keys, &places, n, e.is_no_padding(keys, n)?);
                 access.address = e.builder.build_int_add(access.address, moved, "")?;
-                let other = e.machine.load(e, Space::Shared, &access, &[zero])?;
+                let other = e.target.load(e, Space::Shared, &access, &[zero])?;
                 let Some(other) = other.first().copied() else { return bug("nothing was loaded") };
                 let other = e.from_memory(dtype, other)?;
                 let before = e.comes_before(op, dtype, (other, at), (*x, e.coord(layout, n, axis)?))?;

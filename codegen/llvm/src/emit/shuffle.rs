@@ -114,12 +114,12 @@ impl<'c> Emit<'_, 'c> {
         };
         if bits <= 32 {
             let wide = b.build_int_z_extend_or_bit_cast(whole, self.i32(), "")?;
-            let got = self.machine.shuffle(self, wide, lane)?;
+            let got = self.target.shuffle(self, wide, lane)?;
             return back(b.build_int_truncate_or_bit_cast(got, word, "")?);
         }
-        let low = self.machine.shuffle(self, b.build_int_truncate(whole, self.i32(), "")?, lane)?;
+        let low = self.target.shuffle(self, b.build_int_truncate(whole, self.i32(), "")?, lane)?;
         let high = b.build_right_shift(whole, self.long(32), false, "")?;
-        let high = self.machine.shuffle(self, b.build_int_truncate(high, self.i32(), "")?, lane)?;
+        let high = self.target.shuffle(self, b.build_int_truncate(high, self.i32(), "")?, lane)?;
         let high = b.build_left_shift(b.build_int_z_extend(high, self.i64(), "")?, self.long(32), "")?;
         back(b.build_or(high, b.build_int_z_extend(low, self.i64(), "")?, "")?)
     }

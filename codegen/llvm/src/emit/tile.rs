@@ -152,7 +152,7 @@ impl<'c> Emit<'_, 'c> {
         let ty = word(self.context, d.bits().max(8));
         let values: Vec<IntValue<'c>> = bits.iter().map(|b| ty.const_int(b.cast_unsigned(), false)).collect();
         let array = ty.const_array(&values);
-        let global = self.module.add_global(array.get_type(), Some(self.machine.constant_space()), "table");
+        let global = self.module.add_global(array.get_type(), Some(self.target.constant_space()), "table");
         global.set_initializer(&array);
         global.set_constant(true);
         global.set_linkage(inkwell::module::Linkage::Private);

@@ -58,15 +58,15 @@ impl<'c> Emit<'_, 'c> {
                 for stage in 0..c.stages {
                     let at = c.start + stage * BARRIERS;
                     // One thread announces the bytes, and one thread of each warp releases.
-                    self.machine.mbarrier_init(self, self.int(at), 1)?;
-                    self.machine.mbarrier_init(self, self.int(at + BARRIER), warps)?;
+                    self.target.mbarrier_init(self, self.int(at), 1)?;
+                    self.target.mbarrier_init(self, self.int(at + BARRIER), warps)?;
                 }
             }
-            self.machine.mbarriers_ready(self)
+            self.target.mbarriers_ready(self)
         })?;
-        self.machine.meet_all_warps(self)?;
+        self.target.barrier_all_warps(self)?;
         let warp = b.build_right_shift(self.tid, self.int(threads.lane_bits), false, "")?;
-        let warp = self.machine.shuffle(self, warp, crate::target::Lane::Index(self.int(0)))?;
+        let warp = self.target.shuffle(self, warp, crate::target::Lane::Index(self.int(0)))?;
         let brings = b.build_int_compare(IntPredicate::UGE, warp, self.int(warps), "")?;
         if self.producers > 1 {
             self.brings = Some(b.build_int_compare(IntPredicate::EQ, warp, self.int(warps), "")?);
@@ -86,7 +86,7 @@ impl<'c> Emit<'_, 'c> {
 
     pub(super) fn elect(&mut self, inst: &Inst) -> Res<()> {
         let r = self.result(inst)?;
-        let mut one = self.machine.elect(self)?;
+        let mut one = self.target.elect(self)?;
         if let Some(brings) = self.brings {
             one = self.builder.build_and(brings, one, "")?;
         }
@@ -134,8 +134,8 @@ impl<'c> Emit<'_, 'c> {
         let c = self.tma_pipeline(op.pipeline)?;
         let (stage, phase) = (self.variable(c.fills.stage)?, self.variable(c.fills.phase)?);
         let [full, free] = self.barriers(&c, stage)?;
-        self.machine.mbarrier_wait(self, free, phase)?;
-        self.machine.mbarrier_expect(self, full, op.bytes)
+        self.target.mbarrier_wait(self, free, phase)?;
+        self.target.mbarrier_expect(self, full, op.bytes)
     }
 
     pub(super) fn producer_commit(&mut self, op: &ProducerCommit) -> Res<()> {
@@ -147,7 +147,7 @@ impl<'c> Emit<'_, 'c> {
         let (c, r) = (self.tma_pipeline(op.pipeline)?, self.result(inst)?);
         let (stage, phase) = (self.variable(c.receives.stage)?, self.variable(c.receives.phase)?);
         let [full, _] = self.barriers(&c, stage)?;
-        self.machine.mbarrier_wait(self, full, phase)?;
+        self.target.mbarrier_wait(self, full, phase)?;
         self.advance(&c, &c.receives, None)?;
         self.define(r, Val::Scalar(stage.into()));
         Ok(())
@@ -167,7 +167,7 @@ impl<'c> Emit<'_, 'c> {
             None => first,
         };
         let [_, free] = self.barriers(&c, self.variable(c.releases.stage)?)?;
-        self.machine.mbarrier_arrive(self, free, arrives)?;
+        self.target.mbarrier_arrive(self, free, arrives)?;
         self.advance(&c, &c.releases, when)
     }
 
@@ -180,7 +180,7 @@ impl<'c> Emit<'_, 'c> {
         let by = self.builder.build_int_mul(stage, self.int(buffer.bytes / c.stages), "")?;
         let start = self.builder.build_int_add(by, self.int(buffer.offset), "")?;
         for what in self.boxes((inst, op.copied, op.caching), start)? {
-            self.machine.tma_load(self, &what, full)?;
+            self.target.tma_load(self, &what, full)?;
         }
         Ok(())
     }
@@ -192,9 +192,9 @@ impl<'c> Emit<'_, 'c> {
         let first = self.builder.build_int_compare(IntPredicate::EQ, self.tid, self.int(0), "")?;
         self.act_where(Some(first), || {
             for what in &boxes {
-                self.machine.tma_store(self, what)?;
+                self.target.tma_store(self, what)?;
             }
-            self.machine.tensor_stores_wait(self, op.once)
+            self.target.tensor_stores_wait(self, op.once)
         })
     }
 

@@ -354,7 +354,7 @@ impl<'c> Emit<'_, 'c> {
         if self.chunked.contains(&tile) {
             // Values that depend only on them would stay live for all iterations of a loop, a number for each row.
             for stride in view.strides.iter_mut().filter(|s| !s.is_const()) {
-                *stride = self.machine.opaque_value(self, *stride)?;
+                *stride = self.target.opaque_value(self, *stride)?;
             }
         }
         let rank = view.extents.len();

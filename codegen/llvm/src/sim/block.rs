@@ -345,9 +345,9 @@ impl Block {
                 self.lanes.get_mut(lane as usize).into_iter().for_each(|l| l.copies.commit());
                 Ok(Next::Go(0))
             }
-            Request::Group(GroupRequest { what, words, sums, loc }) => {
+            Request::Group(GroupRequest { what, words, accumulators, loc }) => {
                 let at = Wait::at(Meeting::Group { what, loc }, loc);
-                self.meet(lane, Wait { room: sums as usize, more: words as usize, ..at }, env)
+                self.meet(lane, Wait { room: accumulators as usize, more: words as usize, ..at }, env)
             }
             Request::GroupCommit => {
                 self.lanes.get_mut(lane as usize).into_iter().for_each(|l| l.steps.commit());

@@ -142,7 +142,7 @@ pub(super) enum MatrixCall {
     /// Stores this many to shared memory.
     Store { matrices: i32 },
     /// Multiplies: position in [`tk_gpu::target::mma::all()`], positions of the types of the operands in `DType::ALL`.
-    Multiply { kind: i32, factors: [i32; 2] },
+    Multiply { kind: i32, operands: [i32; 2] },
 }
 
 impl Request {
@@ -195,7 +195,7 @@ pub(super) struct GroupRequest {
     pub what: GroupCall,
     /// The words of the left operand of the lane, and its accumulator.
     pub words: *const u8,
-    pub sums: *mut u8,
+    pub accumulators: *mut u8,
     pub loc: i32,
 }
 
@@ -204,7 +204,7 @@ pub(super) struct GroupRequest {
 pub(super) struct GroupCall {
     /// As for [`MatrixCall::Multiply`].
     pub kind: i32,
-    pub factors: [i32; 2],
+    pub operands: [i32; 2],
     pub columns: i32,
     /// Descriptors.
     pub left: u64,
@@ -351,7 +351,7 @@ unsafe extern "C" fn store_matrices(ctx: *mut c_void, addr: u32, matrices: i32, 
 }
 
 unsafe extern "C" fn multiply(ctx: *mut c_void, kind: i32, a: i32, b: i32, room: *mut u8, loc: i32) {
-    let what = MatrixCall::Multiply { kind, factors: [a, b] };
+    let what = MatrixCall::Multiply { kind, operands: [a, b] };
     // SAFETY: called by a kernel with its context.
     unsafe { ask(ctx, Request::Matrix { what, addr: 0, room, loc }) };
 }
@@ -367,12 +367,12 @@ unsafe extern "C" fn group_multiply(
     right: u64,
     flags: i32,
     words: *const u8,
-    sums: *mut u8,
+    accumulators: *mut u8,
     loc: i32,
 ) {
-    let what = GroupCall { kind, factors: [a, b], columns, left, right, flags };
+    let what = GroupCall { kind, operands: [a, b], columns, left, right, flags };
     // SAFETY: called by a kernel with its context.
-    unsafe { ask(ctx, Request::Group(GroupRequest { what, words, sums, loc })) };
+    unsafe { ask(ctx, Request::Group(GroupRequest { what, words, accumulators, loc })) };
 }
 
 unsafe extern "C" fn group_commit(ctx: *mut c_void) {

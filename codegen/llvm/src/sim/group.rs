@@ -38,7 +38,7 @@ fn mark(product: u32, register: usize) -> u32 {
 #[derive(Clone, Copy)]
 struct Kind {
     matrix: MmaInstruction,
-    factors: [DType; 2],
+    operands: [DType; 2],
     columns: usize,
 }
 
@@ -48,12 +48,12 @@ impl Kind {
         let matrix = usize::try_from(call.kind).ok().and_then(|k| all().nth(k)).ok_or_else(wrong)?;
         let dtype = |code: i32| {
             let d = usize::try_from(code).ok().and_then(|c| DType::ALL.get(c)).copied();
-            d.filter(|d| matrix.factors.contains(d)).ok_or_else(wrong)
+            d.filter(|d| matrix.operands.contains(d)).ok_or_else(wrong)
         };
-        let factors = [dtype(call.factors[0])?, dtype(call.factors[1])?];
+        let operands = [dtype(call.operands[0])?, dtype(call.operands[1])?];
         let columns = usize::try_from(call.columns).unwrap_or(0);
         let fits = matrix.is_group() && (8..=1 << matrix.n).contains(&columns) && columns.is_multiple_of(8);
-        if fits { Ok(Kind { matrix, factors, columns }) } else { Err(wrong()) }
+        if fits { Ok(Kind { matrix, operands, columns }) } else { Err(wrong()) }
     }
 
     fn rows(&self) -> usize {
@@ -65,13 +65,13 @@ impl Kind {
     }
 
     /// Accumulator elements of a lane.
-    fn sums(&self) -> usize {
+    fn accumulators(&self) -> usize {
         self.columns / 2
     }
 
     /// Words of the left operand of a lane, and elements of each.
     fn words(&self) -> (usize, usize) {
-        let each = 4 / self.factors[0].bytes();
+        let each = 4 / self.operands[0].bytes();
         (self.rows() * self.k() / (WARPS * LANES) as usize / each, each)
     }
 }
@@ -87,7 +87,7 @@ struct Begun {
     /// The contents of shared memory.
     found: Vec<u8>,
     /// The accumulators of each lane, one after the other: before, and with the product once it is done.
-    sums: Vec<u32>,
+    accumulators: Vec<u32>,
     done: bool,
     /// The lanes that have not waited for it.
     left: u32,
@@ -135,17 +135,17 @@ impl Block {
             loc: waits.first().map_or(-1, |w| w.loc),
             held: if call.flags & 1 == 1 { held(kind, &waits) } else { vec![] },
             found: vec![],
-            sums: vec![],
+            accumulators: vec![],
             done: false,
             left: WARPS * LANES,
         };
-        begun.found = factors(&begun, first, &mut self.reach, env.memory)?;
+        begun.found = operands(&begun, first, &mut self.reach, env.memory)?;
         for wait in &waits {
             let room = wait.room as *mut u32;
-            for register in 0..kind.sums() {
+            for register in 0..kind.accumulators() {
                 // SAFETY: the lane waits, and guarantees that this many words may be read and written there.
                 unsafe {
-                    begun.sums.push(room.add(register).read_unaligned());
+                    begun.accumulators.push(room.add(register).read_unaligned());
                     room.add(register).write_unaligned(mark(number, register));
                 }
             }
@@ -181,14 +181,18 @@ impl Block {
         for (_, number) in due {
             products.finish(number, first, &mut self.reach, env.memory)?;
             let Some(begun) = products.begun.iter_mut().find(|b| b.number == number) else { continue };
-            let sums = begun.sums.iter().skip(mine * begun.kind.sums()).take(begun.kind.sums());
+            let accumulators = begun
+                .accumulators
+                .iter()
+                .skip(mine * begun.kind.accumulators())
+                .take(begun.kind.accumulators());
             let room = room.cast::<u32>();
-            for (register, sum) in sums.enumerate() {
+            for (register, acc) in accumulators.enumerate() {
                 for word in 0..usize::try_from(words).unwrap_or(0) {
                     // SAFETY: the lane guarantees that this many words may be read and written there.
                     unsafe {
                         if room.add(word).read_unaligned() == mark(number, register) {
-                            room.add(word).write_unaligned(*sum);
+                            room.add(word).write_unaligned(*acc);
                         }
                     }
                 }
@@ -216,18 +220,18 @@ impl Products {
         if begun.done {
             return Ok(());
         }
-        if factors(begun, first, reach, memory)? != begun.found {
+        if operands(begun, first, reach, memory)? != begun.found {
             let message = "what a matrix instruction of a group multiplies changes before it is waited for";
             return Err(Wrong::with(FaultKind::Race, message, begun.loc));
         }
         begun.multiply();
         begun.done = true;
-        let registers = begun.kind.sums();
+        let registers = begun.kind.accumulators();
         // The next product on these accumulators reads them.
-        for other in later.iter_mut().filter(|o| o.kind.sums() == registers) {
-            for (n, sum) in other.sums.iter_mut().enumerate() {
-                if *sum == mark(number, n % registers) {
-                    *sum = begun.sums.get(n).copied().unwrap_or(0);
+        for other in later.iter_mut().filter(|o| o.kind.accumulators() == registers) {
+            for (n, acc) in other.accumulators.iter_mut().enumerate() {
+                if *acc == mark(number, n % registers) {
+                    *acc = begun.accumulators.get(n).copied().unwrap_or(0);
                 }
             }
         }
@@ -249,9 +253,9 @@ fn held(kind: Kind, waits: &[Wait]) -> Vec<Element> {
             for j in 0..each {
                 let row = 16 * warp + group + 8 * (word % 2);
                 let column = within * each + j + 4 * each * (word / 2);
-                let part = u64::from(bits) >> (j * 8 * kind.factors[0].bytes());
+                let part = u64::from(bits) >> (j * 8 * kind.operands[0].bytes());
                 let slot = all.get_mut(row * kind.k() + column);
-                slot.into_iter().for_each(|e| *e = element(kind.factors[0], part));
+                slot.into_iter().for_each(|e| *e = element(kind.operands[0], part));
             }
         }
     }
@@ -268,7 +272,7 @@ fn chunks(descriptor: u64, across: bool, extent: usize, kind: Kind, side: usize)
         3 => 32,
         _ => return Err(Wrong::new(FaultKind::Call, "a factor of a group has an unknown order")),
     };
-    let bytes = kind.factors[side.min(1)].bytes() as u64;
+    let bytes = kind.operands[side.min(1)].bytes() as u64;
     if across && bytes != 2 {
         return Err(Wrong::new(FaultKind::Call, "only elements of two bytes are neighbours across K"));
     }
@@ -289,7 +293,7 @@ fn chunks(descriptor: u64, across: bool, extent: usize, kind: Kind, side: usize)
 }
 
 /// The bytes of the operands in shared memory.
-fn factors(begun: &Begun, first: u32, reach: &mut Reach, memory: &dyn Global) -> Result<Vec<u8>, Wrong> {
+fn operands(begun: &Begun, first: u32, reach: &mut Reach, memory: &dyn Global) -> Result<Vec<u8>, Wrong> {
     let (kind, call) = (begun.kind, begun.call);
     let mut places = vec![];
     if call.flags & 1 == 0 {
@@ -309,8 +313,8 @@ impl Begun {
     fn multiply(&mut self) {
         let (kind, call) = (self.kind, self.call);
         let mut bytes = self.found.as_slice();
-        let mut factor = |side: usize, across: bool, extent: usize| {
-            let d = kind.factors[side.min(1)];
+        let mut operand = |side: usize, across: bool, extent: usize| {
+            let d = kind.operands[side.min(1)];
             let size = d.bytes();
             let (own, rest) = bytes.split_at(extent * kind.k() * size);
             bytes = rest;
@@ -327,11 +331,14 @@ impl Begun {
             }
             all
         };
-        let left =
-            if call.flags & 1 == 1 { self.held.clone() } else { factor(0, call.flags & 2 != 0, kind.rows()) };
-        let right = factor(1, call.flags & 4 != 0, kind.columns);
-        let registers = kind.sums();
-        for (n, sum) in self.sums.iter_mut().enumerate() {
+        let left = if call.flags & 1 == 1 {
+            self.held.clone()
+        } else {
+            operand(0, call.flags & 2 != 0, kind.rows())
+        };
+        let right = operand(1, call.flags & 4 != 0, kind.columns);
+        let registers = kind.accumulators();
+        for (n, acc) in self.accumulators.iter_mut().enumerate() {
             let (lane, register) = (n / registers, n % registers);
             let (warp, lane) = (lane / LANES as usize, lane % LANES as usize);
             let row = 16 * warp + lane / 4 + 8 * (register / 2 % 2);
@@ -340,7 +347,7 @@ impl Begun {
                 all.iter().skip(at * kind.k()).take(kind.k()).copied().collect()
             };
             let products = line(&left, row).into_iter().zip(line(&right, column));
-            *sum = add(kind.matrix.sum, u64::from(*sum), products) as u32;
+            *acc = add(kind.matrix.acc, u64::from(*acc), products) as u32;
         }
     }
 }

@@ -25,7 +25,7 @@ const ROW_BYTES: usize = 16;
 
 /// Words of f64 have 8 bytes, others 4.
 fn word_bytes(matrix: &MmaInstruction) -> usize {
-    if matrix.sum == DType::F64 { 8 } else { 4 }
+    if matrix.acc == DType::F64 { 8 } else { 4 }
 }
 
 /// The arguments of a lane: the address of a row, its memory, its source position.
@@ -61,7 +61,7 @@ impl Block {
                 self.load_matrices(&brought, matrices, transposed, env)
             }
             MatrixCall::Store { matrices } => self.store_matrices(&brought, matrices, env),
-            MatrixCall::Multiply { kind, factors } => multiply(&brought, kind, factors),
+            MatrixCall::Multiply { kind, operands } => multiply(&brought, kind, operands),
         }
     }
 
@@ -149,7 +149,7 @@ impl Held {
     }
 
     /// The row or column, and the position along K, of an element of an operand in a lane.
-    fn factor(&self, across: usize, lane: usize, element: usize) -> (usize, usize) {
+    fn operand(&self, across: usize, lane: usize, element: usize) -> (usize, usize) {
         match self.matrix.form {
             FragmentForm::Quads => {
                 let (word, j, rows) = (element / self.packed, element % self.packed, across / 8);
@@ -161,11 +161,11 @@ impl Held {
     }
 
     /// The row and column of an element of the accumulator in a lane.
-    fn sum(&self, lane: usize, i: usize) -> (usize, usize) {
+    fn accumulator(&self, lane: usize, i: usize) -> (usize, usize) {
         let columns = 1usize << self.matrix.n;
         match self.matrix.form {
             FragmentForm::Quads => (lane / 4 + 8 * (i / 2), 2 * (lane % 4) + i % 2),
-            FragmentForm::Mfma if self.matrix.sum == DType::F64 => (4 * i + lane / columns, lane % columns),
+            FragmentForm::Mfma if self.matrix.acc == DType::F64 => (4 * i + lane / columns, lane % columns),
             // Four rows in each lane of a column, then the next lanes; of 32 x 32 that four times.
             FragmentForm::Mfma => {
                 ((64 / columns) * 4 * (i / 4) + 4 * (lane / columns) + i % 4, lane % columns)
@@ -175,14 +175,14 @@ impl Held {
     }
 }
 
-fn multiply(lanes: &[Brought], kind: i32, factors: [i32; 2]) -> Result<(), Wrong> {
+fn multiply(lanes: &[Brought], kind: i32, operands: [i32; 2]) -> Result<(), Wrong> {
     let wrong = || Wrong::new(FaultKind::Call, "an unknown matrix instruction is called");
     let matrix = instruction(kind).ok_or_else(wrong)?;
     let dtype = |code: i32| {
         let d = usize::try_from(code).ok().and_then(|c| DType::ALL.get(c)).copied();
-        d.filter(|d| matrix.factors.contains(d)).ok_or_else(wrong)
+        d.filter(|d| matrix.operands.contains(d)).ok_or_else(wrong)
     };
-    let [x, y] = [dtype(factors[0])?, dtype(factors[1])?];
+    let [x, y] = [dtype(operands[0])?, dtype(operands[1])?];
     let (m, n, k) = (1usize << matrix.m, 1usize << matrix.n, 1usize << matrix.k);
     let size = word_bytes(&matrix);
     let packed = (size / x.bytes()).max(1);
@@ -211,20 +211,20 @@ fn multiply(lanes: &[Brought], kind: i32, factors: [i32; 2]) -> Result<(), Wrong
     };
     for (lane, number) in lanes.iter().zip(0usize..) {
         for i in 0..of_a {
-            let (row, along) = held.factor(m, number, i);
+            let (row, along) = held.operand(m, number, i);
             a.get_mut(row * k + along).into_iter().for_each(|e| *e = part(lane, 0, i, x));
         }
         for i in 0..of_b {
-            let (column, along) = held.factor(n, number, i);
+            let (column, along) = held.operand(n, number, i);
             b.get_mut(along * n + column).into_iter().for_each(|e| *e = part(lane, words_a, i, y));
         }
     }
     for (lane, number) in lanes.iter().zip(0usize..) {
         for i in 0..m * n / lanes.len().max(1) {
-            let (row, column) = held.sum(number, i);
+            let (row, column) = held.accumulator(number, i);
             let word = words_a + words_b + i;
-            let factors = (0..k).filter_map(|s| Some((*a.get(row * k + s)?, *b.get(s * n + column)?)));
-            let sum = add(matrix.sum, read(lane, word), factors).to_le_bytes();
+            let pairs = (0..k).filter_map(|s| Some((*a.get(row * k + s)?, *b.get(s * n + column)?)));
+            let sum = add(matrix.acc, read(lane, word), pairs).to_le_bytes();
             // SAFETY: the lane waits, and guarantees that the result may be written there.
             unsafe { std::ptr::copy_nonoverlapping(sum.as_ptr(), lane.room.add(word * size), size) };
         }

@@ -304,12 +304,12 @@ impl<'c> TargetEmitter<'c> for Amdgcn<'c> {
         self.matrix_product(e, product, [a, b], c)
     }
 
-    fn meet_all_warps(&self, e: &Emit<'_, 'c>) -> Res<()> {
+    fn barrier_all_warps(&self, e: &Emit<'_, 'c>) -> Res<()> {
         self.barrier(e)
     }
 
     /// A wave counts only its own accesses: each waits for its stores before the barrier.
-    fn release(&self, e: &Emit<'_, 'c>, scope: &str) -> Res<()> {
+    fn release_fence(&self, e: &Emit<'_, 'c>, scope: &str) -> Res<()> {
         let of = if scope == "system" { "" } else { "agent" };
         self.inlined(e, &text::release(of), &[])?;
         self.barrier(e)

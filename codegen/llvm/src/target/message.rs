@@ -123,7 +123,7 @@ pub trait Speaks<'c>: TargetEmitter<'c> {
     /// A barrier of all threads of a program, after which the first one adds `by` to the counter of barriers and waits
     /// until its highest bit changes or, with `stops`, the flag that stops programs is set; then another barrier.
     /// Returns that flag in the first thread, 0 in others.
-    fn meet_others(
+    fn grid_barrier_wait(
         &self,
         e: &Emit<'_, 'c>,
         address: IntValue<'c>,
@@ -328,7 +328,7 @@ pub trait Speaks<'c>: TargetEmitter<'c> {
         let by = b.build_select(is_first, rest, e.int(1), "")?.into_int_value();
         let stops = self.message_buffer().needs.get().asserts;
         // Writes of all threads come before the first barrier, and so before other programs read the counter.
-        let stop = self.meet_others(e, self.control()?, by, stops)?;
+        let stop = self.grid_barrier_wait(e, self.control()?, by, stops)?;
         if !stops {
             return Ok(());
         }

@@ -412,7 +412,7 @@ pub trait TargetEmitter<'c> {
     }
 
     /// A barrier of all threads of a block, including the producer warp.
-    fn meet_all_warps(&self, e: &Emit<'_, 'c>) -> Res<()>;
+    fn barrier_all_warps(&self, e: &Emit<'_, 'c>) -> Res<()>;
 
     /// Makes writes of this thread to shared memory visible to [`TargetEmitter::wgmma_issue`] after a barrier.
     fn proxy_fence(&self, _e: &Emit<'_, 'c>) -> Res<()> {
@@ -426,7 +426,7 @@ pub trait TargetEmitter<'c> {
 
     /// Releases writes of all threads of the program with the next atomic operation of one of them, for acquires of
     /// others; all threads execute it. `scope` is `device` or `system`.
-    fn release(&self, e: &Emit<'_, 'c>, scope: &str) -> Res<()>;
+    fn release_fence(&self, e: &Emit<'_, 'c>, scope: &str) -> Res<()>;
 
     /// Signals that this block of a program has begun; all its threads execute it.
     fn cluster_arrive(&self, _e: &Emit<'_, 'c>) -> Res<()> {
@@ -446,7 +446,7 @@ pub trait TargetEmitter<'c> {
 
     /// Waits for all blocks, before the first store to shared memory of a program of several blocks; all its threads
     /// execute it once.
-    fn join(&self, _e: &Emit<'_, 'c>) -> Res<()> {
+    fn cluster_wait(&self, _e: &Emit<'_, 'c>) -> Res<()> {
         missing("programs of several blocks")
     }
 

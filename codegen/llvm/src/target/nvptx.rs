@@ -230,7 +230,7 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
         self.post_to_all(e, access, values, barrier)
     }
 
-    fn join(&self, e: &Emit<'_, 'c>) -> Res<()> {
+    fn cluster_wait(&self, e: &Emit<'_, 'c>) -> Res<()> {
         self.intrinsic(e, "barrier.cluster.wait.aligned", &[]).map(|_| ())
     }
 
@@ -310,18 +310,18 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
         &self,
         e: &Emit<'_, 'c>,
         what: &WgmmaOperands<'c>,
-        sums: &[BasicValueEnum<'c>],
+        acc: &[BasicValueEnum<'c>],
     ) -> Res<Vec<BasicValueEnum<'c>>> {
-        self.wgmma(e, what, sums)
+        self.wgmma(e, what, acc)
     }
 
     fn wgmma_wait(
         &self,
         e: &Emit<'_, 'c>,
         pending: u32,
-        sums: &[BasicValueEnum<'c>],
+        acc: &[BasicValueEnum<'c>],
     ) -> Res<Vec<BasicValueEnum<'c>>> {
-        self.wgmma_wait(e, pending, sums)
+        self.wgmma_wait(e, pending, acc)
     }
 
     fn opaque_value(&self, e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<IntValue<'c>> {
@@ -375,7 +375,7 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
         self.wait_for_boxes(e, left)
     }
 
-    fn meet_all_warps(&self, e: &Emit<'_, 'c>) -> Res<()> {
+    fn barrier_all_warps(&self, e: &Emit<'_, 'c>) -> Res<()> {
         self.intrinsic(e, "barrier0", &[]).map(|_| ())
     }
 
@@ -388,7 +388,7 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
     }
 
     /// A barrier has preceded, and PTX's release covers earlier writes of the other threads.
-    fn release(&self, _: &Emit<'_, 'c>, _: &str) -> Res<()> {
+    fn release_fence(&self, _: &Emit<'_, 'c>, _: &str) -> Res<()> {
         Ok(())
     }
 

@@ -11,7 +11,7 @@ pub struct MmaRequest {
     /// The instruction.
     pub matrix: MmaInstruction,
     /// The types of the operands.
-    pub factors: [DType; 2],
+    pub operands: [DType; 2],
 }
 
 /// An operand in shared memory.
@@ -36,7 +36,7 @@ pub enum Left<'c> {
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
     /// Its first accumulator element; it has half as many as columns.
-    pub sums: usize,
+    pub accumulator: usize,
     /// Bytes from the address of the left operand, or the number of its first word.
     pub left: i64,
     /// Bytes from the address of the right operand.
@@ -63,7 +63,7 @@ impl WgmmaOperands<'_> {
     }
 
     /// Accumulator elements that a thread owns of an instruction.
-    pub fn sums(&self) -> usize {
+    pub fn accumulators(&self) -> usize {
         1 << (self.product.matrix.n - 1)
     }
 }

@@ -235,8 +235,8 @@ impl<'c> TargetEmitter<'c> for Sim {
         c: &[BasicValueEnum<'c>],
     ) -> Res<Vec<BasicValueEnum<'c>>> {
         let all = [a, b, c].concat();
-        let ty = if product.matrix.sum == DType::F64 { e.context.f64_type().into() } else { e.i32().into() };
-        let bytes = product.matrix.sum.bytes() as u32;
+        let ty = if product.matrix.acc == DType::F64 { e.context.f64_type().into() } else { e.i32().into() };
+        let bytes = product.matrix.acc.bytes() as u32;
         let access = Access::of(e.int(0), 0, ty, bytes, all.len() as u32);
         let room = self.room(e, &access)?;
         for (i, x) in all.iter().enumerate() {
@@ -245,7 +245,7 @@ impl<'c> TargetEmitter<'c> for Sim {
         }
         let kind = tk_gpu::target::mma::all().position(|m| m == product.matrix).unwrap_or(usize::MAX);
         let code = |d: DType| e.int(DType::ALL.iter().position(|o| *o == d).unwrap_or(0) as u32);
-        let [x, y] = product.factors.map(code);
+        let [x, y] = product.operands.map(code);
         let args = [e.int(kind as u32).into(), x.into(), y.into(), room.into(), self.place(e).into()];
         self.call(&Place::of(e), "tk_sim_multiply", None, &args)?;
         let back = |(i, c): (usize, &BasicValueEnum<'c>)| {
@@ -261,14 +261,14 @@ impl<'c> TargetEmitter<'c> for Sim {
         &self,
         e: &Emit<'_, 'c>,
         what: &WgmmaOperands<'c>,
-        sums: &[BasicValueEnum<'c>],
+        acc: &[BasicValueEnum<'c>],
     ) -> Res<Vec<BasicValueEnum<'c>>> {
         let matrix = what.product.matrix;
-        let room = self.words_room(e, sums)?;
+        let room = self.words_room(e, acc)?;
         let left_room = self.words_room(e, &vec![e.int(0).into(); what.words()])?;
         let code = |d: DType| e.int(DType::ALL.iter().position(|o| *o == d).unwrap_or(0) as u32);
         let kind = tk_gpu::target::mma::all().position(|m| m.is_like(&matrix)).unwrap_or(usize::MAX);
-        let [x, y] = what.product.factors.map(code);
+        let [x, y] = what.product.operands.map(code);
         for step in &what.steps {
             let left = match &what.left {
                 Left::Lies(lies) => self.descriptor(e, lies, step.left)?,
@@ -294,26 +294,25 @@ impl<'c> TargetEmitter<'c> for Sim {
                 right.into(),
                 e.int(flags).into(),
                 left_room.into(),
-                self.word(e, room, step.sums)?.into(),
+                self.word(e, room, step.accumulator)?.into(),
                 self.place(e).into(),
             ];
             self.call(&Place::of(e), "tk_sim_group_multiply", None, &args)?;
         }
         self.call(&Place::of(e), "tk_sim_group_commit", None, &[])?;
-        self.words_back(e, room, sums)
+        self.words_back(e, room, acc)
     }
 
     fn wgmma_wait(
         &self,
         e: &Emit<'_, 'c>,
         pending: u32,
-        sums: &[BasicValueEnum<'c>],
+        acc: &[BasicValueEnum<'c>],
     ) -> Res<Vec<BasicValueEnum<'c>>> {
-        let room = self.words_room(e, sums)?;
-        let args =
-            [e.int(pending).into(), room.into(), e.int(sums.len() as u32).into(), self.place(e).into()];
+        let room = self.words_room(e, acc)?;
+        let args = [e.int(pending).into(), room.into(), e.int(acc.len() as u32).into(), self.place(e).into()];
         self.call(&Place::of(e), "tk_sim_group_wait", None, &args)?;
-        self.words_back(e, room, sums)
+        self.words_back(e, room, acc)
     }
 
     fn proxy_fence(&self, e: &Emit<'_, 'c>) -> Res<()> {
@@ -333,7 +332,7 @@ impl<'c> TargetEmitter<'c> for Sim {
     }
 
     /// A barrier has preceded, and a release covers earlier writes of the other threads.
-    fn release(&self, _: &Emit<'_, 'c>, _: &str) -> Res<()> {
+    fn release_fence(&self, _: &Emit<'_, 'c>, _: &str) -> Res<()> {
         Ok(())
     }
 
@@ -398,7 +397,7 @@ impl<'c> TargetEmitter<'c> for Sim {
         self.call(&Place::of(e), "tk_sim_store_wait", None, &args).map(|_| ())
     }
 
-    fn meet_all_warps(&self, e: &Emit<'_, 'c>) -> Res<()> {
+    fn barrier_all_warps(&self, e: &Emit<'_, 'c>) -> Res<()> {
         let args = [e.int(0).into(), e.int(0).into(), self.place(e).into()];
         self.call(&Place::of(e), "tk_sim_barrier", None, &args).map(|_| ())
     }

@@ -483,11 +483,11 @@ pub fn kind(spec: &TargetSpec, module: &Module, func: &Func, dot: &Inst) -> Opti
     let [a, b, acc] = dot.operands.as_slice() else { return None };
     let ty = |v: ValueId| module.types.get(func.ty(v));
     let own = [ty(*a).dtype()?, ty(*b).dtype()?];
-    let has = spec.matrices.iter().any(|m| own.iter().all(|d| m.factors.contains(d)));
-    let factors = own.map(|d| if d.is_f8() && !has { DType::F16 } else { d });
+    let has = spec.matrices.iter().any(|m| own.iter().all(|d| m.operands.contains(d)));
+    let operands = own.map(|d| if d.is_f8() && !has { DType::F16 } else { d });
     Some(MmaKind {
-        factors,
-        sum: ty(*acc).dtype()?,
+        operands,
+        acc: ty(*acc).dtype()?,
         precision: Precision::of(&dot.attrs),
         k: *ty(*a).shape()?.get(1)?,
     })

@@ -83,9 +83,9 @@ impl Lower<'_> {
     }
 
     /// The computation of a `dot` with these operands.
-    fn product(&self, dot: &Inst, factors: [ValueId; 2]) -> Product {
-        let elems = factors.map(|v| self.ty(v).dtype().unwrap_or(DType::F32));
-        let k = self.shape(factors[0]).get(1).copied().unwrap_or(1);
+    fn product(&self, dot: &Inst, operands: [ValueId; 2]) -> Product {
+        let elems = operands.map(|v| self.ty(v).dtype().unwrap_or(DType::F32));
+        let k = self.shape(operands[0]).get(1).copied().unwrap_or(1);
         Product { elems, k, precision: Precision::of(&dot.attrs), fast: dot.attrs.flag("fast") }
     }
 
@@ -106,7 +106,7 @@ impl Lower<'_> {
         let k = self.shape(*a).get(1).copied().unwrap_or(1);
         let [a, b] = [*a, *b].map(|v| self.multiplied(block, v, matrix));
         let mut operands = vec![*acc];
-        let mut place = |side: usize, v: ValueId| match self.factor(block, v, (tiles, side, k)) {
+        let mut place = |side: usize, v: ValueId| match self.operand(block, v, (tiles, side, k)) {
             Place::Register(v) => {
                 operands.push(v);
                 MmaOperand::Registers
@@ -132,8 +132,8 @@ impl Lower<'_> {
 
     /// An operand in a type that the instruction supports.
     fn multiplied(&mut self, block: BlockId, v: ValueId, matrix: &MmaInstruction) -> ValueId {
-        let (Type::Tile { shape, .. }, Some(to)) = (self.ty(v), matrix.factors.first()) else { return v };
-        if self.ty(v).dtype().is_none_or(|d| matrix.factors.contains(&d)) {
+        let (Type::Tile { shape, .. }, Some(to)) = (self.ty(v), matrix.operands.first()) else { return v };
+        if self.ty(v).dtype().is_none_or(|d| matrix.operands.contains(&d)) {
             return v;
         }
         let ty = Type::tile(*to, shape);
@@ -146,8 +146,8 @@ impl Lower<'_> {
         wide
     }
 
-    fn factor(&mut self, block: BlockId, v: ValueId, (tiles, side, k): (&Tiles, usize, u32)) -> Place {
-        let (bytes, fragment) = (self.bytes(v), tiles.factor(side, k));
+    fn operand(&mut self, block: BlockId, v: ValueId, (tiles, side, k): (&Tiles, usize, u32)) -> Place {
+        let (bytes, fragment) = (self.bytes(v), tiles.operand(side, k));
         let (Some(held), Some(wanted)) = (self.kernel.layout(v).cloned(), fragment.layout()) else {
             return Place::Register(v);
         };

@@ -52,7 +52,7 @@ pub fn product(kernel: &Kernel, body: BlockId, multi_stage_buffers: &[usize]) ->
     let (acc, result) = (*inst.operands.first()?, *inst.results.first()?);
     let GpuOp::Mma(mma) = GpuOp::of(inst)? else { return None };
     let tiles = analysis::mma::tiles(kernel, mma.product, mma.instruction, acc)?;
-    let own = kernel.module.types.get(func.ty(acc)).dtype() == Some(tiles.matrix.sum);
+    let own = kernel.module.types.get(func.ty(acc)).dtype() == Some(tiles.matrix.acc);
     // 8-bit floats are accumulated in parts, unless the source allows otherwise.
     let whole = mma.promote_every.is_none();
     let staged = |o: &MmaOperand| o.buffer().is_some_and(|b| multi_stage_buffers.contains(&b.buffer));

@@ -154,7 +154,7 @@ impl<'a> Expand<'a> {
         let (outer, id) = self.plan.at;
         self.loc = self.kernel.func().insts[id].loc;
         let (slot, ahead) = self.arguments();
-        self.multi_stage_buffers(slot);
+        self.stage_buffers(slot);
         let Some(at) = self.kernel.func().blocks[outer].insts.iter().position(|i| *i == id) else { return };
         let tail = self.func().blocks[outer].insts.split_off(at);
         let begin = self.prologue(outer);
@@ -163,8 +163,8 @@ impl<'a> Expand<'a> {
         let prefetch = if prefetches { self.prefetch() } else { None };
         let factors = match (&prefetch, self.kernel.func().insts[id].operands.first().copied()) {
             (Some(prefetch), Some(lo)) => {
-                let comes = self.comes(id, outer, lo, 0);
-                self.first_operands(outer, prefetch, comes)
+                let is_iteration = self.is_iteration(id, outer, lo, 0);
+                self.first_operands(outer, prefetch, is_iteration)
             }
             (None, _) | (_, None) => vec![],
         };
@@ -200,7 +200,7 @@ impl<'a> Expand<'a> {
     }
 
     /// Makes the buffers multi-stage buffers, and the loads reads of them.
-    fn multi_stage_buffers(&mut self, slot: ValueId) {
+    fn stage_buffers(&mut self, slot: ValueId) {
         let stages = self.plan.stages;
         for taken in self.plan.taken.clone() {
             let inst = self.kernel.func().insts[taken.load].clone();
@@ -333,10 +333,10 @@ impl<'a> Expand<'a> {
         let mut current: Vec<ValueId> =
             self.plan.carried.iter().filter_map(|k| init.get(*k).copied()).collect();
         for iteration in 0..self.plan.ahead() {
-            let comes = self.edit.comes(self.plan.at.1, block, *lo, iteration);
+            let is_iteration = self.edit.is_iteration(self.plan.at.1, block, *lo, iteration);
             let stage = self.int(block, DType::I32, iteration.into());
             let (outer, from) = (block, (*lo, *step, iteration));
-            current = self.branch(outer, comes, &args, &current, from, stage, false);
+            current = self.branch(outer, is_iteration, &args, &current, from, stage, false);
             if self.plan.by_registers {
                 self.store(block, &mut current, stage, false);
                 continue;
@@ -354,7 +354,7 @@ impl<'a> Expand<'a> {
     fn branch(
         &mut self,
         outer: BlockId,
-        comes: ValueId,
+        is_iteration: ValueId,
         args: &[ValueId],
         current: &[ValueId],
         (iv, step, iterations): (ValueId, ValueId, u32),
@@ -375,7 +375,7 @@ impl<'a> Expand<'a> {
             renamed.extend(args.get(k + 1).map(|a| (*a, *c)));
         }
         self.slice(then, &mut renamed);
-        let when = straight.then_some(comes);
+        let when = straight.then_some(is_iteration);
         let loaded = if self.plan.by_registers {
             self.load(then, &renamed)
         } else {
@@ -396,7 +396,7 @@ impl<'a> Expand<'a> {
         self.yields(other, &current);
         let results: Vec<_> =
             current.iter().map(|v| (self.kernel.func().ty(*v), self.layout_of(*v))).collect();
-        let mut inst = self.inst(Op::Control(ControlOp::If), &[comes], Attrs::new());
+        let mut inst = self.inst(Op::Control(ControlOp::If), &[is_iteration], Attrs::new());
         inst.blocks = vec![then, other];
         self.add(outer, inst, &results).1
     }
@@ -483,7 +483,7 @@ impl<'a> Expand<'a> {
         self.func().blocks[body].insts.append(&mut behind);
         let waited =
             self.plan.in_flight.clone().map(|f| (f.result, f.wait(&mut self.edit, body, f.result, 1)));
-        let slot = self.edit.behind(body, slot, self.plan.stages);
+        let slot = self.edit.next_stage(body, slot, self.plan.stages);
         let Some(end) = end else { return };
         let func = self.func();
         if let Some((sums, waited)) = waited {
@@ -517,12 +517,12 @@ impl<'a> Expand<'a> {
         // before that.
         let back = i64::from(self.plan.stages) - i64::from(far);
         let (by, more) = (self.int(body, DType::I32, back), self.int(body, DType::I32, far.into()));
-        let comes = self.edit.comes(self.plan.at.1, body, iv, far);
+        let is_iteration = self.edit.is_iteration(self.plan.at.1, body, iv, far);
         let begins = self.compute(body, ElementwiseOp::Lt, &[slot, by], DType::Bool);
         let before = self.compute(body, ElementwiseOp::Sub, &[slot, by], DType::I32);
         let around = self.compute(body, ElementwiseOp::Add, &[slot, more], DType::I32);
         let stage = self.compute(body, ElementwiseOp::Select, &[begins, around, before], DType::I32);
-        let next = self.branch(body, comes, &args, ahead, (iv, step, far), stage, true);
+        let next = self.branch(body, is_iteration, &args, ahead, (iv, step, far), stage, true);
         if !self.plan.by_registers {
             self.gpu(body, AsyncCommit {}, &[], &[]);
         }

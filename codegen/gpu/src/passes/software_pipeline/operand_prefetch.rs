@@ -71,7 +71,7 @@ impl Expand<'_> {
         let inst = func.insts[product].clone();
         let GpuOp::Mma(mma) = GpuOp::of(&inst)? else { return None };
         let staged = |o: &MmaOperand| o.buffer().is_some_and(|b| b.stages == Some(stages));
-        let multi_stage_buffers = staged(&mma.a) && staged(&mma.b);
+        let is_multi_stage = staged(&mma.a) && staged(&mma.b);
         let acc = *inst.operands.first()?;
         let tiles = analysis::mma::tiles(self.kernel, mma.product, mma.instruction, acc)?;
         let Product { k, elems, .. } = mma.product;
@@ -84,13 +84,13 @@ impl Expand<'_> {
             && cut(k).repeats == 1
             && held >= MANY
             && stages >= LEAST_STAGES;
-        if !(here && alone(&product) && multi_stage_buffers && long) {
+        if !(here && alone(&product) && is_multi_stage && long) {
             return None;
         }
         let acc = (func.ty(acc), self.layout_of(acc)?);
         let [m, n] = *self.kernel.module.types.get(acc.0).shape()? else { return None };
         let mut part = |side: usize, shape: [u32; 2]| -> Option<(TypeId, LayoutId)> {
-            let layout = self.kernel.layouts.intern(tiles.factor(side, own).layout()?);
+            let layout = self.kernel.layouts.intern(tiles.operand(side, own).layout()?);
             Some((self.kernel.module.types.intern(Type::tile(elems[side], &shape)), layout))
         };
         let parts = [part(0, [m, own])?, part(1, [own, n])?];
@@ -110,7 +110,7 @@ impl Expand<'_> {
         &mut self,
         block: BlockId,
         prefetch: &OperandPrefetch,
-        comes: ValueId,
+        is_iteration: ValueId,
     ) -> Vec<ValueId> {
         let pending = self.plan.stages.saturating_sub(2);
         self.arrive(block, pending);
@@ -122,7 +122,7 @@ impl Expand<'_> {
         let none: Vec<ValueId> =
             prefetch.parts.iter().map(|p| self.nothing(other, (p.0, Some(p.1)))).collect();
         self.yields(other, &none);
-        let mut inst = self.inst(Op::Control(ControlOp::If), &[comes], Attrs::new());
+        let mut inst = self.inst(Op::Control(ControlOp::If), &[is_iteration], Attrs::new());
         inst.blocks = vec![then, other];
         let results: Vec<_> = prefetch.parts.iter().map(|(ty, l)| (*ty, Some(*l))).collect();
         self.add(block, inst, &results).1
@@ -166,9 +166,9 @@ impl Expand<'_> {
     fn next_stage(&mut self, block: BlockId, slot: ValueId) -> ValueId {
         let args = self.kernel.func().blocks[self.plan.body].args.clone();
         let Some(iv) = args.first().copied() else { return slot };
-        let comes = self.edit.comes(self.plan.at.1, block, iv, 1);
-        let behind = self.edit.behind(block, slot, self.plan.stages);
-        self.compute(block, ElementwiseOp::Select, &[comes, behind, slot], DType::I32)
+        let is_iteration = self.edit.is_iteration(self.plan.at.1, block, iv, 1);
+        let next = self.edit.next_stage(block, slot, self.plan.stages);
+        self.compute(block, ElementwiseOp::Select, &[is_iteration, next, slot], DType::I32)
     }
 
     /// Waits until all copies of all threads except the last groups are complete.

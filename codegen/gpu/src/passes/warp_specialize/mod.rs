@@ -169,35 +169,35 @@ fn run(kernel: &mut Kernel) {
     }
     let slice = Slice::new(kernel, &known.roots);
     feeds.retain(|f| f.taken.iter().all(|t| slice.reaches(kernel.func(), t.load)));
-    let mut multi_stage_buffers: Vec<PlannedPipeline> = vec![];
+    let mut pipelines: Vec<PlannedPipeline> = vec![];
     for feed in feeds {
-        match multi_stage_buffers.iter_mut().find(|r| r.takes(kernel, &feed)) {
-            Some(multi_stage) => multi_stage.feeds.push(feed),
-            None => multi_stage_buffers.push(PlannedPipeline { feeds: vec![feed], stages: 0 }),
+        match pipelines.iter_mut().find(|r| r.takes(kernel, &feed)) {
+            Some(pipeline) => pipeline.feeds.push(feed),
+            None => pipelines.push(PlannedPipeline { feeds: vec![feed], stages: 0 }),
         }
     }
     let mut chosen: Vec<PlannedPipeline> = vec![];
-    for mut multi_stage in multi_stage_buffers {
-        let room = room(kernel, &multi_stage, &chosen);
-        for feed in &mut multi_stage.feeds {
+    for mut pipeline in pipelines {
+        let room = room(kernel, &pipeline, &chosen);
+        for feed in &mut pipeline.feeds {
             let buffers: Vec<usize> = feed.taken.iter().map(|t| t.buffer).collect();
             let in_flight = async_mma::product(kernel, feed.block, &buffers);
             feed.in_flight = in_flight.filter(|_| room >= async_mma::LEAST_STAGES);
         }
-        let asked = multi_stage.feeds.first().map_or(STAGES, |f| asked(kernel, f));
-        let more = u32::from(multi_stage.feeds.iter().any(|f| f.in_flight.is_some()));
-        multi_stage.stages = (asked.min(kernel.options.most_stages) + more).min(room);
-        if multi_stage.stages < 2 || kernel.options.most_stages < 2 {
+        let asked = pipeline.feeds.first().map_or(STAGES, |f| asked(kernel, f));
+        let more = u32::from(pipeline.feeds.iter().any(|f| f.in_flight.is_some()));
+        pipeline.stages = (asked.min(kernel.options.most_stages) + more).min(room);
+        if pipeline.stages < 2 || kernel.options.most_stages < 2 {
             continue;
         }
-        let fits = multi_stage.stages - more;
+        let fits = pipeline.stages - more;
         if fits < asked {
-            let locs = multi_stage.feeds.iter().map(|f| kernel.func().insts[f.at.1].loc);
+            let locs = pipeline.feeds.iter().map(|f| kernel.func().insts[f.at.1].loc);
             let remedy = Remedy::Stages { asked, fits };
             let shortages: Vec<Shortage> = locs.map(|loc| Shortage { loc, remedy }).collect();
             kernel.shortages.extend(shortages);
         }
-        chosen.push(multi_stage);
+        chosen.push(pipeline);
     }
     if !chosen.is_empty() {
         let loads = chosen.iter().flat_map(|r| &r.feeds).flat_map(|f| &f.taken).map(|t| t.load);
@@ -361,7 +361,7 @@ fn asked(kernel: &Kernel, feed: &Feed) -> u32 {
 
 /// The stages for which shared memory has room, beside what is live until the last loop around the products ends and
 /// what other multi-stage buffers need.
-fn room(kernel: &Kernel, multi_stage: &PlannedPipeline, others: &[PlannedPipeline]) -> u32 {
+fn room(kernel: &Kernel, pipeline: &PlannedPipeline, others: &[PlannedPipeline]) -> u32 {
     let func = kernel.func();
     let ends = walk::insts(func).into_iter().enumerate().filter_map(|(start, i)| {
         let inst = &func.insts[i];
@@ -369,10 +369,10 @@ fn room(kernel: &Kernel, multi_stage: &PlannedPipeline, others: &[PlannedPipelin
             return None;
         }
         let inside: Vec<InstId> = inst.blocks.iter().flat_map(|b| walk::insts_in(func, *b)).collect();
-        multi_stage.feeds.iter().any(|f| inside.contains(&f.product)).then_some(start + inside.len())
+        pipeline.feeds.iter().any(|f| inside.contains(&f.product)).then_some(start + inside.len())
     });
     let end = ends.max().unwrap_or(usize::MAX);
-    let apart: Vec<usize> = others.iter().chain([multi_stage]).flat_map(PlannedPipeline::buffers).collect();
+    let apart: Vec<usize> = others.iter().chain([pipeline]).flat_map(PlannedPipeline::buffers).collect();
     let (lives, _) = lives(kernel);
     let alive = lives
         .iter()
@@ -383,5 +383,5 @@ fn room(kernel: &Kernel, multi_stage: &PlannedPipeline, others: &[PlannedPipelin
     // The alignment of stages is the period of their order.
     let slack = u64::from(wgmma_shared::WIDEST_PATTERN);
     let left = u64::from(kernel.options.spec.shared_bytes).saturating_sub(taken + slack);
-    u32::try_from(left / multi_stage.stage(kernel)).unwrap_or(u32::MAX)
+    u32::try_from(left / pipeline.stage(kernel)).unwrap_or(u32::MAX)
 }

@@ -30,7 +30,7 @@ struct TmaPipeline<'a> {
     barriers: usize,
     stages: u32,
     /// The multi-stage buffers, in the order of the loads of the feed.
-    multi_stage_buffers: Vec<usize>,
+    buffers: Vec<usize>,
 }
 
 impl TmaPipeline<'_> {
@@ -40,9 +40,9 @@ impl TmaPipeline<'_> {
 }
 
 /// Splits the kernel.
-pub fn apply(kernel: &mut Kernel, multi_stage_buffers: &[PlannedPipeline], slice: &SlicePart) {
+pub fn apply(kernel: &mut Kernel, pipelines: &[PlannedPipeline], slice: &SlicePart) {
     let tma_pipelines: Vec<TmaPipeline<'_>> =
-        multi_stage_buffers.iter().flat_map(|r| tma_pipelines(kernel, r)).collect();
+        pipelines.iter().flat_map(|r| tma_pipelines(kernel, r)).collect();
     let body = kernel.func().body;
     let mut insts = std::mem::take(&mut func(kernel).blocks[body].insts);
     let end = insts.pop();
@@ -77,21 +77,17 @@ fn func(kernel: &mut Kernel) -> &mut tk_tile::Func {
 }
 
 /// Makes the buffers of the first feed multi-stage buffers, for all feeds that share them.
-fn tma_pipelines<'a>(kernel: &mut Kernel, multi_stage: &'a PlannedPipeline) -> Vec<TmaPipeline<'a>> {
-    let multi_stage_buffers: Vec<usize> =
-        multi_stage.feeds.first().map_or(vec![], |f| f.taken.iter().map(|t| t.buffer).collect());
-    for b in &multi_stage_buffers {
-        kernel.buffers.get_mut(*b).into_iter().for_each(|b| b.bytes *= multi_stage.stages);
+fn tma_pipelines<'a>(kernel: &mut Kernel, pipeline: &'a PlannedPipeline) -> Vec<TmaPipeline<'a>> {
+    let buffers: Vec<usize> =
+        pipeline.feeds.first().map_or(vec![], |f| f.taken.iter().map(|t| t.buffer).collect());
+    for b in &buffers {
+        kernel.buffers.get_mut(*b).into_iter().for_each(|b| b.bytes *= pipeline.stages);
     }
-    kernel.buffers.push(Buffer { bytes: BARRIERS * multi_stage.stages, offset: 0 });
+    kernel.buffers.push(Buffer { bytes: BARRIERS * pipeline.stages, offset: 0 });
     let barriers = kernel.buffers.len() - 1;
-    let tma_pipeline = |feed| TmaPipeline {
-        feed,
-        barriers,
-        stages: multi_stage.stages,
-        multi_stage_buffers: multi_stage_buffers.clone(),
-    };
-    multi_stage.feeds.iter().map(tma_pipeline).collect()
+    let tma_pipeline =
+        |feed| TmaPipeline { feed, barriers, stages: pipeline.stages, buffers: buffers.clone() };
+    pipeline.feeds.iter().map(tma_pipeline).collect()
 }
 
 /// The producer.
@@ -167,12 +163,11 @@ impl Bring<'_> {
 
     /// Fills a stage.
     fn copies(&mut self, block: BlockId, tma_pipeline: &TmaPipeline<'_>, renamed: &Renamed) {
-        let buffers =
-            tma_pipeline.multi_stage_buffers.iter().filter_map(|b| self.edit.kernel.buffers.get(*b));
+        let buffers = tma_pipeline.buffers.iter().filter_map(|b| self.edit.kernel.buffers.get(*b));
         let whole: u32 = buffers.map(|b| b.bytes / tma_pipeline.stages.max(1)).sum();
         let pipeline = tma_pipeline.pipeline();
         self.edit.gpu(block, ProducerAcquire { pipeline, bytes: whole }, &[], &[]);
-        for (t, multi_stage) in tma_pipeline.feed.taken.iter().zip(&tma_pipeline.multi_stage_buffers) {
+        for (t, staged) in tma_pipeline.feed.taken.iter().zip(&tma_pipeline.buffers) {
             let load = self.edit.kernel.func().insts[t.load].clone();
             let places = load.operands.iter().take(3);
             let operands: Vec<ValueId> = places.map(|v| renamed.get(v).copied().unwrap_or(*v)).collect();
@@ -180,7 +175,7 @@ impl Bring<'_> {
             let shape = ty.and_then(|ty| self.edit.kernel.module.types.get(ty).shape()).unwrap_or(&[]);
             let Ok(shape) = shape.try_into() else { continue };
             let copy = TmaLoad {
-                destination: *multi_stage,
+                destination: *staged,
                 pipeline,
                 copied: TmaBox { shape, span: t.span },
                 caching: Caching::of(&load.attrs),
@@ -207,9 +202,9 @@ fn receive(edit: &mut Edit<'_>, tma_pipeline: &TmaPipeline<'_>, (body, rest): (B
             // The multi-stage buffer of each operand that is loaded.
             let staged = |operand: &mut MmaOperand| {
                 let MmaOperand::Shared { buffer, .. } = operand else { return };
-                let mut taken = feed.taken.iter().zip(&tma_pipeline.multi_stage_buffers);
-                if let Some((_, multi_stage)) = taken.find(|(t, _)| t.buffer == buffer.buffer) {
-                    *buffer = BufferRef { buffer: *multi_stage, stages: Some(tma_pipeline.stages) };
+                let mut taken = feed.taken.iter().zip(&tma_pipeline.buffers);
+                if let Some((_, staged)) = taken.find(|(t, _)| t.buffer == buffer.buffer) {
+                    *buffer = BufferRef { buffer: *staged, stages: Some(tma_pipeline.stages) };
                 }
             };
             GpuOp::change(inst, |op| {
@@ -242,7 +237,7 @@ fn receive(edit: &mut Edit<'_>, tma_pipeline: &TmaPipeline<'_>, (body, rest): (B
     let tail = edit.func().blocks[outer].insts.split_off(at + 1);
     in_flight.land(edit, outer, id);
     if let Some(lo) = lo {
-        let came = edit.comes(id, outer, lo, 0);
+        let came = edit.is_iteration(id, outer, lo, 0);
         edit.gpu(outer, ConsumerRelease { pipeline, when: true }, &[came], &[]);
     }
     edit.func().blocks[outer].insts.extend(tail);

@@ -16,7 +16,7 @@ const SHORT: u32 = 8;
 /// The intrinsic of an instruction, without `llvm.amdgcn.`: names of instructions that CDNA3 added have a dot before
 /// the type.
 fn name(matrix: &MmaInstruction, [factor, other]: [DType; 2]) -> String {
-    let sum = match matrix.sum {
+    let sum = match matrix.acc {
         DType::F64 => "f64",
         DType::I32 => "i32",
         _ => "f32",
@@ -43,7 +43,7 @@ fn name(matrix: &MmaInstruction, [factor, other]: [DType; 2]) -> String {
 
 impl<'c> Amdgcn<'c> {
     /// The words of an operand in the type of the instruction.
-    fn factor(
+    fn operand(
         &self,
         e: &Emit<'_, 'c>,
         matrix: &MmaInstruction,
@@ -80,15 +80,15 @@ impl<'c> Amdgcn<'c> {
         &self,
         e: &Emit<'_, 'c>,
         product: &MmaRequest,
-        factors: [&[BasicValueEnum<'c>]; 2],
-        sums: &[BasicValueEnum<'c>],
+        operands: [&[BasicValueEnum<'c>]; 2],
+        acc: &[BasicValueEnum<'c>],
     ) -> Res<Vec<BasicValueEnum<'c>>> {
-        let ([a, b], Some(first)) = (factors, sums.first()) else { return bug("a product of nothing") };
-        let [x, y] = product.factors;
-        let (a, b) = (self.factor(e, &product.matrix, x, a)?, self.factor(e, &product.matrix, y, b)?);
-        let ty = vector_of(first.get_type(), sums.len() as u32)?;
+        let ([a, b], Some(first)) = (operands, acc.first()) else { return bug("a product of nothing") };
+        let [x, y] = product.operands;
+        let (a, b) = (self.operand(e, &product.matrix, x, a)?, self.operand(e, &product.matrix, y, b)?);
+        let ty = vector_of(first.get_type(), acc.len() as u32)?;
         let mut c = ty.get_poison();
-        for (i, sum) in sums.iter().enumerate() {
+        for (i, sum) in acc.iter().enumerate() {
             c = e.builder.build_insert_element(c, *sum, e.int(i as u32), "")?;
         }
         let c: BasicValueEnum<'c> = c.into();
@@ -107,7 +107,7 @@ impl<'c> Amdgcn<'c> {
         let name = format!("llvm.amdgcn.{}", name(&product.matrix, [x, y]));
         let out = self.given(e, &name, &[ty.into(), a.get_type()], &args)?.into_vector_value();
         let one = |i| Ok(e.builder.build_extract_element(out, e.int(i as u32), "")?);
-        (0..sums.len()).map(one).collect()
+        (0..acc.len()).map(one).collect()
     }
 }
 
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn every_instruction_has_an_intrinsic() {
         for m in [CDNA2, CDNA3, RDNA3].into_iter().flatten() {
-            for (a, b) in m.factors.iter().flat_map(|a| m.factors.iter().map(move |b| (*a, *b))) {
+            for (a, b) in m.operands.iter().flat_map(|a| m.operands.iter().map(move |b| (*a, *b))) {
                 let name = format!("llvm.amdgcn.{}", name(m, [a, b]));
                 assert!(inkwell::intrinsics::Intrinsic::find(&name).is_some(), "{name}");
             }

@@ -71,7 +71,7 @@ impl<'c> Speaks<'c> for Amdgcn<'c> {
         Ok(b.build_int_compare(IntPredicate::NE, same.into_int_value(), e.int(0), "")?)
     }
 
-    fn meet_others(
+    fn grid_barrier_wait(
         &self,
         e: &Emit<'_, 'c>,
         address: IntValue<'c>,
@@ -79,7 +79,7 @@ impl<'c> Speaks<'c> for Amdgcn<'c> {
         stops: bool,
     ) -> Res<IntValue<'c>> {
         let b = e.builder;
-        self.release(e, "device")?;
+        self.release_fence(e, "device")?;
         let before = e.here()?;
         let (leads, again, after) = (e.new_block("leads"), e.new_block("again"), e.new_block("met"));
         let is_first = b.build_int_compare(IntPredicate::EQ, e.tid, e.int(0), "")?;

@@ -39,14 +39,14 @@ impl<'c> Nvptx<'c> {
         &self,
         e: &Emit<'_, 'c>,
         what: &WgmmaOperands<'c>,
-        sums: &[BasicValueEnum<'c>],
+        acc: &[BasicValueEnum<'c>],
     ) -> Res<Vec<BasicValueEnum<'c>>> {
         let matrix = what.product.matrix;
-        let count = sums.len();
-        let letter = if sums.first().is_some_and(|x| x.is_float_value()) { "f" } else { "r" };
+        let count = acc.len();
+        let letter = if acc.first().is_some_and(|x| x.is_float_value()) { "f" } else { "r" };
         let mut constraints: Vec<String> = vec![format!("={letter}"); count];
         constraints.extend((0..count).map(|i| i.to_string()));
-        let mut inputs = sums.to_vec();
+        let mut inputs = acc.to_vec();
         let first = inputs.len() + count;
         let right = format!("${first}");
         inputs.push(self.described(e, &what.right)?.into());
@@ -61,10 +61,10 @@ impl<'c> Nvptx<'c> {
                 constraints.extend(words.iter().map(|_| "r".to_string()));
             }
         }
-        let [x, y] = what.product.factors.map(matrix_type);
+        let [x, y] = what.product.operands.map(matrix_type);
         let columns = 1u32 << matrix.n;
         let depth = 1u32 << matrix.k;
-        let sum = matrix_type(matrix.sum);
+        let sum = matrix_type(matrix.acc);
         let mut text = String::from(
             "{\n\t.reg .pred p;\n\t.reg .b64 x, y;\n\tsetp.eq.b32 p, 0, 0;\n\twgmma.fence.sync.aligned;\n\t",
         );
@@ -87,11 +87,11 @@ impl<'c> Nvptx<'c> {
                 }
                 Left::Words(_) => list(first + 1 + step.left as usize, what.words()),
             };
-            let d = list(step.sums, what.sums());
+            let d = list(step.accumulator, what.accumulators());
             text +=
                 &format!("wgmma.mma_async.sync.aligned.m64n{columns}k{depth}.{sum}.{x}.{y} {d}, {a}, {b}, p");
             // Operands keep their signs; 16-bit ones state whether neighbours are across K.
-            if !matrix.sum.is_int() {
+            if !matrix.acc.is_int() {
                 text += ", 1, 1";
             }
             if matrix.bytes() == 2 {
@@ -103,7 +103,7 @@ impl<'c> Nvptx<'c> {
             text += ";\n\t";
         }
         text += "wgmma.commit_group.sync.aligned;\n\t}";
-        let types: Vec<_> = sums.iter().map(|x| x.get_type()).collect();
+        let types: Vec<_> = acc.iter().map(|x| x.get_type()).collect();
         self.asm(e, &text, &constraints.join(","), &types, &inputs, Kind::Meeting)
     }
 
@@ -112,14 +112,14 @@ impl<'c> Nvptx<'c> {
         &self,
         e: &Emit<'_, 'c>,
         pending: u32,
-        sums: &[BasicValueEnum<'c>],
+        acc: &[BasicValueEnum<'c>],
     ) -> Res<Vec<BasicValueEnum<'c>>> {
-        let letter = if sums.first().is_some_and(|x| x.is_float_value()) { "f" } else { "r" };
-        let outputs = vec![format!("={letter}"); sums.len()];
-        let inputs = (0..sums.len()).map(|i| i.to_string());
+        let letter = if acc.first().is_some_and(|x| x.is_float_value()) { "f" } else { "r" };
+        let outputs = vec![format!("={letter}"); acc.len()];
+        let inputs = (0..acc.len()).map(|i| i.to_string());
         let constraints: Vec<String> = outputs.into_iter().chain(inputs).collect();
         let text = format!("wgmma.wait_group.sync.aligned {pending};");
-        let types: Vec<_> = sums.iter().map(|x| x.get_type()).collect();
-        self.asm(e, &text, &constraints.join(","), &types, sums, Kind::Meeting)
+        let types: Vec<_> = acc.iter().map(|x| x.get_type()).collect();
+        self.asm(e, &text, &constraints.join(","), &types, acc, Kind::Meeting)
     }
 }

@@ -79,7 +79,7 @@ impl<'c> Nvptx<'c> {
         product: &MmaRequest,
         operands: [&[BasicValueEnum<'c>]; 3],
     ) -> Res<Option<Vec<BasicValueEnum<'c>>>> {
-        let types = match product.factors {
+        let types = match product.operands {
             [DType::F16, DType::F16] => "f32.f32",
             [DType::BF16, DType::BF16] => "bf16",
             [DType::F32, DType::F32] => "tf32",

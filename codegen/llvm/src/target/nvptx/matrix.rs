@@ -55,11 +55,11 @@ impl<'c> Nvptx<'c> {
         b: &[BasicValueEnum<'c>],
         c: &[BasicValueEnum<'c>],
     ) -> Res<Vec<BasicValueEnum<'c>>> {
-        if let Some(sums) = self.mma_intrinsic(e, product, [a, b, c])? {
-            return Ok(sums);
+        if let Some(acc) = self.mma_intrinsic(e, product, [a, b, c])? {
+            return Ok(acc);
         }
-        let (name, sum) = (product.matrix.name, matrix_type(product.matrix.sum));
-        let [x, y] = product.factors.map(|d| if d == DType::F32 { "tf32" } else { matrix_type(d) });
+        let (name, sum) = (product.matrix.name, matrix_type(product.matrix.acc));
+        let [x, y] = product.operands.map(|d| if d == DType::F32 { "tf32" } else { matrix_type(d) });
         let mut next = 0;
         let mut list = |count: usize| {
             next += count;

@@ -57,7 +57,7 @@ impl<'c> Speaks<'c> for Nvptx<'c> {
         Ok(e.builder.build_int_compare(IntPredicate::NE, any, e.int(0), "")?)
     }
 
-    fn meet_others(
+    fn grid_barrier_wait(
         &self,
         e: &Emit<'_, 'c>,
         address: IntValue<'c>,
