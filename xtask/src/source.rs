@@ -25,7 +25,9 @@ fn collect(root: &Path, folder: &str, extension: &str, found: &mut Vec<File>) {
         let name = entry.file_name().to_string_lossy().into_owned();
         let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
         let is_folder = entry.file_type().is_ok_and(|t| t.is_dir());
-        if is_folder && !name.starts_with('.') && name != "out" && !is_cache(&entry.path()) {
+        // Cargo marks a build folder only if it creates it.
+        let is_output = name == "out" || folder.is_empty() && name == "target";
+        if is_folder && !name.starts_with('.') && !is_output && !is_cache(&entry.path()) {
             collect(root, &path, extension, found);
         } else if !is_folder && name.rsplit_once('.').is_some_and(|(_, e)| e == extension) {
             // What is no UTF-8 is no text that the checks could say anything about.
