@@ -4,7 +4,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread;
 
 use tk_driver::{Asked, Cache, Environment, ProgramShape, Request, Tools, Until, compile, facts_about};
 use tk_gpu::TargetSpec;
@@ -158,27 +160,44 @@ fn unfolded(building: &Building, program: &Program) {
 }
 
 /// The programs in files, which find each other.
-fn in_files(building: &Arc<Building>) {
+fn in_files() -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut texts = vec![];
     for folder in ["examples", "stdlib"] {
         let mut paths: Vec<_> =
             std::fs::read_dir(root.join(folder)).unwrap().flatten().map(|e| e.path()).collect();
         paths.sort();
-        for path in paths.iter().filter(|p| p.extension().is_some_and(|e| e == "tk")) {
-            let device: Arc<dyn Device> = building.clone();
-            program::run_on(&std::fs::read_to_string(path).unwrap(), Some(&device));
-        }
+        paths.retain(|p| p.extension().is_some_and(|e| e == "tk"));
+        texts.extend(paths.iter().map(|path| std::fs::read_to_string(path).unwrap()));
     }
+    texts
+}
+
+/// Does something with each item, on all processors.
+fn each<T: Sync>(items: &[T], run: impl Fn(&T) + Sync) {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+            run(item);
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            thread::Builder::new().stack_size(everything::STACK).spawn_scoped(scope, work).unwrap();
+        }
+    });
 }
 
 fn refused(target: &'static TargetSpec, whole: bool) -> Vec<String> {
     let building = Arc::new(Building::new(target));
     let device: Arc<dyn Device> = building.clone();
-    for program in everything::programs().iter().filter(|_| whole) {
-        program::run_on(&program.text, Some(&device));
-    }
-    in_files(&building);
-    everything::operations().iter().for_each(|p| unfolded(&building, p));
+    let programs = everything::programs();
+    let programs = programs.iter().filter(|_| whole).map(|p| p.text.clone());
+    let programs: Vec<String> = programs.chain(in_files()).collect();
+    each(&programs, |text| {
+        program::run_on(text, Some(&device));
+    });
+    each(&everything::operations(), |p| unfolded(&building, p));
     let of_target = format!(" cannot be compiled for `{}` yet", target.name);
     let allowed = |m: &str| refused_by(target).iter().any(|what| *m == format!("E1003: {what}{of_target}"));
     let refused = building.refused.lock().unwrap();

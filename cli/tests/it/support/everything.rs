@@ -131,8 +131,11 @@ pub fn differences(
     problems
 }
 
+/// Enough for programs that nest deep.
+pub const STACK: usize = 64 << 20;
+
 /// Runs `work` on a stack as large as that of the command, and fails with every problem that it found.
 pub fn on_large_stack(work: impl FnOnce() -> Vec<String> + Send + 'static) {
-    let problems = std::thread::Builder::new().stack_size(64 << 20).spawn(work).unwrap().join().unwrap();
+    let problems = std::thread::Builder::new().stack_size(STACK).spawn(work).unwrap().join().unwrap();
     assert!(problems.is_empty(), "{} problems\n\n{}", problems.len(), problems.join("\n\n"));
 }
