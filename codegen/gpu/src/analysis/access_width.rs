@@ -10,7 +10,7 @@ use tk_tile::{Inst, Type, ValueId};
 use crate::analysis::axis::AxisInfo;
 use crate::analysis::{coalesce, ldmatrix, mma};
 use crate::ir::kernel::Kernel;
-use crate::ir::op::{FragmentLoad, Fragments, Mma, MmaOperand, Placement, Strides};
+use crate::ir::op::{AsyncCopy, FragmentLoad, Fragments, Mma, MmaOperand, Placement, Strides};
 use crate::ir::params::element_bytes;
 use crate::ir::shared_access::{image, strided_vector, swizzled_vector};
 use crate::target::mma::Fragment;
@@ -68,6 +68,11 @@ pub fn memory(kernel: &Kernel, axis: &AxisInfo, inst: &Inst, v: ValueId) -> u32 
     let Some(access) = coalesce::access(module, func, axis, spec, inst) else { return 1 };
     let fastest = access.order.first().copied().unwrap_or(0);
     access.vector.min(layout.vector(fastest))
+}
+
+/// The width of an asynchronous copy with the result `r`: what both sides of it allow.
+pub fn copy(kernel: &Kernel, axis: &AxisInfo, inst: &Inst, copy: &AsyncCopy, r: ValueId) -> u32 {
+    memory(kernel, axis, inst, r).min(shared(kernel, &copy.placement, copy.buffer.buffer, r))
 }
 
 /// How the fragments of an operand in a buffer with these `bases` are read.

@@ -75,11 +75,6 @@ impl Edit<'_> {
         self.add(block, inst, results).1
     }
 
-    /// An instruction with an operation of scheduled kernels, without operands.
-    pub fn inst_of(&self, op: impl Into<GpuOp>) -> Inst {
-        op.into().inst(vec![], self.loc)
-    }
-
     /// An integer.
     pub fn int(&mut self, block: BlockId, d: DType, value: i64) -> ValueId {
         let ty = self.scalar(d);

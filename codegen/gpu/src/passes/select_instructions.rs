@@ -58,10 +58,7 @@ fn selected(kernel: &Kernel, axis: &AxisInfo, inst: &Inst) -> Option<GpuOp> {
             load.vector = Some(access_width::shared(kernel, &load.placement, load.buffer.buffer, result?));
         }
         GpuOp::AsyncCopy(copy) => {
-            let r = result?;
-            let from = access_width::memory(kernel, axis, inst, r);
-            let to = access_width::shared(kernel, &copy.placement, copy.buffer.buffer, r);
-            copy.vector = Some(from.min(to));
+            copy.vector = Some(access_width::copy(kernel, axis, inst, copy, result?));
         }
         GpuOp::Mma(mma) => {
             let loads = access_width::of_mma(kernel, mma, operand?)?;

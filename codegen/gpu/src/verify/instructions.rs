@@ -49,9 +49,7 @@ fn access(kernel: &Kernel, axis: &AxisInfo, inst: &Inst) -> Check {
             width(load.vector, access_width::shared(kernel, &load.placement, load.buffer.buffer, r))
         }
         (Some(GpuOp::AsyncCopy(copy)), _, Some(r)) => {
-            let from = access_width::memory(kernel, axis, inst, r);
-            let to = access_width::shared(kernel, &copy.placement, copy.buffer.buffer, r);
-            width(copy.vector, from.min(to))
+            width(copy.vector, access_width::copy(kernel, axis, inst, copy, r))
         }
         (Some(GpuOp::Mma(mma)), Some(acc), _) => {
             let Some(best) = access_width::of_mma(kernel, mma, acc) else { return Ok(()) };
@@ -103,8 +101,13 @@ fn pipelines(kernel: &Kernel) -> Check {
             _ => {}
         }
     }
-    for pipeline in used.iter().chain(&declared) {
-        let sides = sides(kernel, *pipeline, &declared)?;
+    let mut checked: Vec<Pipeline> = vec![];
+    for pipeline in used.into_iter().chain(declared.clone()) {
+        if checked.contains(&pipeline) {
+            continue;
+        }
+        checked.push(pipeline);
+        let sides = sides(kernel, pipeline, &declared)?;
         let missing = [
             (sides.is_declared, "is not initialized by `is_producer_warp`"),
             (sides.is_filled, "has no producer that fills it"),

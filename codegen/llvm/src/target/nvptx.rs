@@ -42,17 +42,17 @@ pub struct Nvptx<'c> {
 }
 
 impl<'c> Nvptx<'c> {
-    /// The barrier of the threads of a program, for assembly. A single warp needs only a warp barrier.
-    fn meeting(&self, e: &Emit<'_, 'c>) -> String {
+    /// The barrier of the threads of a program. A single warp needs only a warp barrier.
+    fn meeting(&self, e: &Emit<'_, 'c>) -> Meeting {
         let threads = e.kernel.options.threads();
         if e.kernel.options.blocks > 1 {
-            "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;".to_string()
+            Meeting::Cluster
         } else if threads.warp_bits == 0 {
-            "bar.warp.sync -1;".to_string()
+            Meeting::Warp
         } else if e.producers > 0 {
-            format!("bar.sync 1, {};", threads.count())
+            Meeting::Consumers(threads.count())
         } else {
-            "bar.sync 0;".to_string()
+            Meeting::Block
         }
     }
 
@@ -138,6 +138,31 @@ impl<'c> Nvptx<'c> {
         match self.asm(e, text, constraints, &[output], inputs, Kind::Memory)?.first() {
             Some(x) => Ok(*x),
             None => bug("assembly gave nothing"),
+        }
+    }
+}
+
+/// A barrier of all threads of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Meeting {
+    /// Of the blocks of a cluster.
+    Cluster,
+    /// Of one warp.
+    Warp,
+    /// Of this many threads, without the producer warps of the block.
+    Consumers(u32),
+    /// Of a block.
+    Block,
+}
+
+impl Meeting {
+    /// As assembly.
+    fn text(self) -> String {
+        match self {
+            Meeting::Cluster => "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;".to_string(),
+            Meeting::Warp => "bar.warp.sync -1;".to_string(),
+            Meeting::Consumers(threads) => format!("bar.sync 1, {threads};"),
+            Meeting::Block => "bar.sync 0;".to_string(),
         }
     }
 }
@@ -393,16 +418,20 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
     }
 
     fn barrier(&self, e: &Emit<'_, 'c>) -> Res<()> {
-        let threads = e.kernel.options.threads();
-        if e.kernel.options.blocks > 1 {
-            self.intrinsic(e, "barrier.cluster.arrive.aligned", &[])?;
-            self.intrinsic(e, "barrier.cluster.wait.aligned", &[])?;
-        } else if threads.warp_bits == 0 {
-            self.intrinsic(e, "bar.warp.sync", &[self.all_lanes(e)])?;
-        } else if e.producers > 0 {
-            self.asm(e, &self.meeting(e), "", &[], &[], Kind::Meeting)?;
-        } else {
-            self.intrinsic(e, "barrier0", &[])?;
+        match self.meeting(e) {
+            Meeting::Cluster => {
+                self.intrinsic(e, "barrier.cluster.arrive.aligned", &[])?;
+                self.intrinsic(e, "barrier.cluster.wait.aligned", &[])?;
+            }
+            Meeting::Warp => {
+                self.intrinsic(e, "bar.warp.sync", &[self.all_lanes(e)])?;
+            }
+            some @ Meeting::Consumers(_) => {
+                self.asm(e, &some.text(), "", &[], &[], Kind::Meeting)?;
+            }
+            Meeting::Block => {
+                self.intrinsic(e, "barrier0", &[])?;
+            }
         }
         Ok(())
     }

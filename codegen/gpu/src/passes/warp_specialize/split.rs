@@ -196,7 +196,7 @@ fn receive(edit: &mut Edit<'_>, tma_pipeline: &TmaPipeline<'_>, (body, rest): (B
     let i32 = edit.scalar(DType::I32);
     for i in insts.into_iter().filter(|i| !gone(i)) {
         if i == feed.product {
-            let receive = edit.inst_of(ConsumerWait { pipeline });
+            let receive = GpuOp::from(ConsumerWait { pipeline }).inst(vec![], edit.loc);
             let stage = edit.first(feed.block, receive, i32);
             let inst = &mut edit.func().insts[i];
             // The multi-stage buffer of each operand that is loaded.

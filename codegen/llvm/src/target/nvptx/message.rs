@@ -64,7 +64,7 @@ impl<'c> Speaks<'c> for Nvptx<'c> {
         by: IntValue<'c>,
         stops: bool,
     ) -> Res<IntValue<'c>> {
-        let meet = self.meeting(e);
+        let meet = self.meeting(e).text();
         let (barrier, stop) = (control::BARRIER, control::STOP);
         let stops = if stops {
             format!("ld.relaxed.gpu.global.b32 $0, [$1+{stop}]; setp.eq.and.u32 %again, $0, 0, %again; ")
