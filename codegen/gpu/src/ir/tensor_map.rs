@@ -50,19 +50,15 @@ pub struct TensorAxis {
 pub struct TensorMatrix {
     /// The number of the tensor's address among the flattened parameters.
     pub address: usize,
-    /// The axes of the tensor, in its order. Two are not taken at one index: the rows and the columns.
+    /// The axes of the tensor, in its order. All but `kept` are taken at one index.
     pub axes: Vec<TensorAxis>,
+    /// The axes of rows and columns.
+    pub kept: [usize; 2],
     /// Its elements.
     pub dtype: DType,
 }
 
 impl TensorMatrix {
-    /// The numbers of the axes of rows and columns.
-    pub fn kept(&self) -> Option<[usize; 2]> {
-        let kept = self.axes.iter().enumerate().filter(|(_, a)| a.taken != AxisTaken::Index);
-        kept.map(|(n, _)| n).collect::<Vec<_>>().try_into().ok()
-    }
-
     /// The dimensions of its map, the fastest first.
     ///
     /// TMA fills elements outside of a tensor with 0, but not those outside of a range of rows. The map of a tensor
@@ -70,7 +66,7 @@ impl TensorMatrix {
     /// ends before row e is at N - n + r along one dimension and e along the other. The first reaches its extent N
     /// where the range ends, wherever that is.
     pub fn dimensions(&self) -> Vec<MapDimension> {
-        let Some([rows, columns]) = self.kept() else { return vec![] };
+        let [rows, columns] = self.kept;
         let axis = |n: usize, at| self.axes.get(n).map(|a| MapDimension::of(a, at));
         let indices = (0..self.axes.len()).filter(|n| ![rows, columns].contains(n));
         let mut all: Vec<MapDimension> = [axis(columns, Position::Column), axis(rows, Position::Row)]
@@ -168,36 +164,51 @@ pub fn copied(inst: &Inst) -> Option<TmaBox> {
     }
 }
 
-/// The matrix that a view of rank 2 is: a tensor that the launch knows completely, or a slice of one.
+/// The matrix that a view of rank 2 is: a tensor that the launch knows completely, with slices and permutations of it.
 pub fn matrix(kernel: &Kernel, view: ValueId) -> Option<TensorMatrix> {
-    let slice = slice(kernel, view);
-    let root = slice.and_then(|s| s.operands.first().copied()).unwrap_or(view);
-    let mut matrix = tensor(kernel, root)?;
-    if let Some(slice) = slice {
-        for (axis, code) in matrix.axes.iter_mut().zip(slice.attrs.ints("axes")?) {
-            axis.taken = match code {
-                0 => AxisTaken::Index,
-                1 => AxisTaken::Whole,
-                _ => AxisTaken::Range,
-            };
+    let (tensor, kept) = sliced(kernel, view)?;
+    Some(TensorMatrix { kept: kept.try_into().ok()?, ..tensor })
+}
+
+/// The tensor of which a view is a part, and the axes of it that are the axes of the view.
+fn sliced(kernel: &Kernel, view: ValueId) -> Option<(TensorMatrix, Vec<usize>)> {
+    let Some(inst) = subview(kernel, view) else {
+        let tensor = tensor(kernel, view)?;
+        let all = (0..tensor.axes.len()).collect();
+        return Some((tensor, all));
+    };
+    let (mut tensor, kept) = sliced(kernel, *inst.operands.first()?)?;
+    if inst.op == Op::Memory(MemoryOp::ViewPermute) {
+        let perm = crate::ir::attrs::permutation(inst);
+        return Some((tensor, perm.iter().map(|p| kept.get(*p).copied()).collect::<Option<_>>()?));
+    }
+    let mut left = vec![];
+    for (axis, code) in kept.iter().zip(inst.attrs.ints("axes")?) {
+        let of = tensor.axes.get_mut(*axis)?;
+        match code {
+            0 => of.taken = AxisTaken::Index,
+            1 => left.push(*axis),
+            _ => {
+                of.taken = AxisTaken::Range;
+                left.push(*axis);
+            }
         }
     }
-    matrix.kept().is_some().then_some(matrix)
+    Some((tensor, left))
 }
 
-/// The slice that defines a view.
-pub fn slice(kernel: &Kernel, view: ValueId) -> Option<&Inst> {
+/// The slice or the permutation that defines a view.
+pub fn subview(kernel: &Kernel, view: ValueId) -> Option<&Inst> {
     let func = kernel.func();
     let Def::Inst(id, _) = func.values[view].def else { return None };
-    Some(&func.insts[id]).filter(|i| i.op == Op::Memory(MemoryOp::ViewSlice))
+    let is_subview = |i: &&Inst| matches!(i.op, Op::Memory(MemoryOp::ViewSlice | MemoryOp::ViewPermute));
+    Some(&func.insts[id]).filter(is_subview)
 }
 
-/// A parameter, or a view made of an address and numbers that are parameters or constants.
+/// A parameter, or a view made of an address and numbers that are parameters or constants. No axis is kept yet.
 fn tensor(kernel: &Kernel, view: ValueId) -> Option<TensorMatrix> {
     let func = kernel.func();
-    let Type::View { elem: ElemType::Scalar(dtype), rank, wide: false, .. } =
-        kernel.module.types.get(func.ty(view))
-    else {
+    let Type::View { elem: ElemType::Scalar(dtype), rank, .. } = kernel.module.types.get(func.ty(view)) else {
         return None;
     };
     let (dtype, rank) = (*dtype, *rank as usize);
@@ -220,7 +231,7 @@ fn tensor(kernel: &Kernel, view: ValueId) -> Option<TensorMatrix> {
         stride: *s,
         taken: AxisTaken::Whole,
     });
-    Some(TensorMatrix { address, axes: axes.collect(), dtype })
+    Some(TensorMatrix { address, axes: axes.collect(), kept: [0; 2], dtype })
 }
 
 /// A parameter or a constant, possibly extended to more bits.

@@ -18,7 +18,8 @@ use tk_gpu::ir::op::{
 };
 use tk_gpu::ir::tensor_map::{self, Position, TensorMap};
 use tk_gpu::layout::cut;
-use tk_tile::Inst;
+use tk_ops::{MemoryOp, Op};
+use tk_tile::{Inst, ValueId};
 
 use super::state::{Cursor, TmaPipeline};
 use super::value::Val;
@@ -232,12 +233,49 @@ impl<'c> Emit<'_, 'c> {
         Ok(boxes)
     }
 
-    /// The number of rows of the tensor that contains a matrix.
-    fn rows_behind(&self, inst: &Inst, map: &TensorMap) -> Res<IntValue<'c>> {
-        let view = self.operand(inst, 0)?;
-        let root = tensor_map::slice(self.kernel, view).and_then(|s| s.operands.first().copied());
-        let axis = map.matrix.kept().map(|[rows, _]| rows).ok_or_else(nothing)?;
-        self.view(root.unwrap_or(view))?.extents.get(axis).copied().ok_or_else(nothing)
+    /// The part of each axis of the tensor of which a view is a part, the extents of the tensor, and the axes of it that
+    /// are the axes of the view.
+    fn taken(&self, view: ValueId) -> Res<TakenParts<'c>> {
+        let Some(inst) = tensor_map::subview(self.kernel, view) else {
+            let extents = self.view(view)?.extents.clone();
+            let cuts = extents.iter().map(|_| Cut::Whole).collect();
+            return Ok(TakenParts { cuts, kept: (0..extents.len()).collect(), extents });
+        };
+        let mut of = self.taken(self.operand(inst, 0)?)?;
+        if inst.op == Op::Memory(MemoryOp::ViewPermute) {
+            let perm = tk_gpu::ir::attrs::permutation(inst);
+            of.kept = perm.iter().filter_map(|p| of.kept.get(*p).copied()).collect();
+            return Ok(of);
+        }
+        let mut kept = vec![];
+        for (axis, cut) in of.kept.iter().zip(self.cuts(inst)?) {
+            if !matches!(cut, Cut::Index(_)) {
+                kept.push(*axis);
+            }
+            let slot = of.cuts.get_mut(*axis).ok_or_else(nothing)?;
+            *slot = self.cut_again(std::mem::replace(slot, Cut::Whole), cut)?;
+        }
+        Ok(TakenParts { kept, ..of })
+    }
+
+    /// A part of a part of an axis.
+    fn cut_again(&self, outer: Cut<'c>, inner: Cut<'c>) -> Res<Cut<'c>> {
+        let b = self.builder;
+        Ok(match (outer, inner) {
+            (Cut::Whole, cut) => cut,
+            (outer, Cut::Whole) => outer,
+            (Cut::Range { start, count }, Cut::Index(at)) => {
+                // What is outside of the range is outside of the tensor.
+                let inside = b.build_int_compare(IntPredicate::ULT, at, count, "")?;
+                let at = b.build_int_add(start, at, "")?;
+                let outside = self.i64().const_all_ones();
+                Cut::Index(b.build_select(inside, at, outside, "")?.into_int_value())
+            }
+            (Cut::Range { start, .. }, Cut::Range { start: more, count }) => {
+                Cut::Range { start: b.build_int_add(start, more, "")?, count }
+            }
+            (Cut::Index(_), _) => return bug("an index leaves no axis"),
+        })
     }
 
     /// The start of a copy along each dimension of its map.
@@ -246,31 +284,24 @@ impl<'c> Emit<'_, 'c> {
         let at = |n: usize| -> Res<IntValue<'c>> {
             let v = self.operand(inst, n)?;
             let x = self.scalar(v)?.into_int_value();
-            let signed = self.dtype(v).is_none_or(|d| d.is_signed());
-            Ok(if x.get_type().get_bit_width() >= 32 {
-                x
-            } else if signed {
-                b.build_int_s_extend(x, self.i32(), "")?
-            } else {
-                b.build_int_z_extend(x, self.i32(), "")?
-            })
+            // What does not fit 32 bits is outside, and so is what wraps around with the offset of a box.
+            if x.get_type().get_bit_width() == 32 { Ok(x) } else { self.saturated(self.wide(v)?) }
         };
-        let cuts = match tensor_map::slice(self.kernel, self.operand(inst, 0)?) {
-            Some(slice) => self.cuts(slice)?,
-            None => vec![],
+        let TakenParts { cuts, extents, .. } = self.taken(self.operand(inst, 0)?)?;
+        let [rows, _] = map.matrix.kept;
+        let range = match cuts.get(rows) {
+            Some(Cut::Range { start, count }) => Some((*start, *count)),
+            Some(Cut::Whole | Cut::Index(_)) | None => None,
         };
-        let rows = self.rows_behind(inst, map)?;
-        let range = cuts.iter().find_map(|c| match c {
-            Cut::Range { start, count } => Some((*start, *count)),
-            Cut::Whole | Cut::Index(_) => None,
-        });
         let place = |position: Position| -> Res<IntValue<'c>> {
             Ok(match (position, range) {
                 (Position::Column, _) => at(2)?,
                 (Position::Row, None) => at(1)?,
                 (Position::Row, Some((_, count))) => {
                     let count = b.build_int_truncate(count, self.i32(), "")?;
-                    b.build_int_add(b.build_int_sub(rows, count, "")?, at(1)?, "")?
+                    let whole = *extents.get(rows).ok_or_else(nothing)?;
+                    let whole = b.build_int_truncate_or_bit_cast(whole, self.i32(), "")?;
+                    b.build_int_add(b.build_int_sub(whole, count, "")?, at(1)?, "")?
                 }
                 (Position::End, Some((start, count))) => {
                     let end = b.build_int_add(start, count, "")?;
@@ -285,4 +316,14 @@ impl<'c> Emit<'_, 'c> {
         };
         map.matrix.dimensions().iter().map(|d| place(d.at)).collect()
     }
+}
+
+/// The part of a tensor that a view is.
+struct TakenParts<'c> {
+    /// The part of each axis of the tensor.
+    cuts: Vec<Cut<'c>>,
+    /// The extents of the tensor.
+    extents: Vec<IntValue<'c>>,
+    /// The axes of the tensor that are the axes of the view.
+    kept: Vec<usize>,
 }

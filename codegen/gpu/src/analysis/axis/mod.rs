@@ -192,8 +192,8 @@ impl AxisInfo {
     }
 
     /// The facts about operands of accesses to tiles in memory, in program order: all on which code depends if one
-    /// access of a lane moves at most `bytes` bytes. For slices that are matrices this includes the views they are
-    /// taken from, which TMA may be given.
+    /// access of a lane moves at most `bytes` bytes. For matrices that are parts of views this includes those
+    /// views, which TMA may be given.
     pub fn of_accesses(&self, module: &Module, func: &Func, bytes: u32) -> Vec<ValueFacts> {
         let is_tile = |v: &ValueId| match module.types.get(func.ty(*v)) {
             Type::Tile { shape, .. } => !shape.is_empty(),
@@ -219,14 +219,17 @@ impl AxisInfo {
             Some(known)
         };
         let tensor = |v: &ValueId| {
-            let (Type::View { rank: 2, .. }, Def::Inst(slice, _)) =
-                (module.types.get(func.ty(*v)), func.values[*v].def)
-            else {
-                return None;
-            };
-            let slice = Some(&func.insts[slice]).filter(|i| i.op == Op::Memory(MemoryOp::ViewSlice))?;
+            let Type::View { rank: 2, .. } = module.types.get(func.ty(*v)) else { return None };
+            let mut root = *v;
+            while let Def::Inst(id, _) = func.values[root].def {
+                let inst = &func.insts[id];
+                if !matches!(inst.op, Op::Memory(MemoryOp::ViewSlice | MemoryOp::ViewPermute)) {
+                    break;
+                }
+                root = *inst.operands.first()?;
+            }
             // The start and the length of a slice are facts about the slice.
-            match capped(slice.operands.first()?)? {
+            match capped(&root).filter(|_| root != *v)? {
                 ValueFacts::View(f) => Some(ValueFacts::View(ViewFacts { base: 1, extents: vec![], ..f })),
                 ValueFacts::Tile(_) => None,
             }

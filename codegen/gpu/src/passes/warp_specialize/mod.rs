@@ -277,10 +277,10 @@ fn feed(
 fn can_bring(kernel: &Kernel, known: &Known, load: InstId, store: InstId, span: u32) -> bool {
     let func = kernel.func();
     let inst = &func.insts[load];
-    let ([view, row, column, ..], Some(r)) = (inst.operands.as_slice(), inst.results.first().copied()) else {
+    let ([view, row, _, ..], Some(r)) = (inst.operands.as_slice(), inst.results.first().copied()) else {
         return false;
     };
-    let Some(matrix) = mapped(kernel, known, *view, [*row, *column]) else { return false };
+    let Some(matrix) = mapped(kernel, known, *view, *row) else { return false };
     let bytes = matrix.dtype.bytes() as u32;
     // Neighbours of a line are neighbours in memory.
     let Some(GpuOp::SharedStore(stored)) = GpuOp::of(&func.insts[store]) else { return false };
@@ -294,22 +294,13 @@ fn can_bring(kernel: &Kernel, known: &Known, load: InstId, store: InstId, span: 
     in_order && unwritten && other_of(kernel, load).is_none()
 }
 
-/// The matrix of a view, if TMA can access a tile of it that begins at a row and a column.
-pub(crate) fn mapped(
-    kernel: &Kernel,
-    known: &Known,
-    view: ValueId,
-    [row, column]: [ValueId; 2],
-) -> Option<TensorMatrix> {
-    let func = kernel.func();
+/// The matrix of a view, if TMA can access tiles of it that begin at a row.
+pub(crate) fn mapped(kernel: &Kernel, known: &Known, view: ValueId, row: ValueId) -> Option<TensorMatrix> {
     let matrix = tensor_map::matrix(kernel, view)?;
-    let narrow = |v: ValueId| {
-        kernel.module.types.get(func.ty(v)).dtype().is_some_and(|d| d.is_int() && d.bits() <= 32)
-    };
     // Before a range of rows are other rows, which are not out of bounds.
     let ranged = matrix.axes.iter().any(|a| a.taken == AxisTaken::Range);
     let begins = !ranged || known.axes.tile(row).natural;
-    (is_mapped(kernel, &matrix) && narrow(row) && narrow(column) && begins).then_some(matrix)
+    (is_mapped(kernel, &matrix) && begins).then_some(matrix)
 }
 
 /// Returns true if a kernel may write to the memory of a parameter.
@@ -338,7 +329,7 @@ fn is_mapped(kernel: &Kernel, matrix: &TensorMatrix) -> bool {
         MapWord::Value(v) if axis.taken != AxisTaken::Range => (1..=i64::from(i32::MAX)).contains(&v),
         of => fact(of).positive,
     };
-    let Some([_, columns]) = matrix.kept() else { return false };
+    let [_, columns] = matrix.kept;
     let bytes = matrix.dtype.bytes() as u32;
     let fits = fact(MapWord::Passed(matrix.address)).divisible >= ALIGNED
         && matrix.dimensions().len() <= MOST_DIMENSIONS;
