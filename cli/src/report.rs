@@ -149,7 +149,7 @@ pub struct Built<'a> {
     pub kernel: &'a str,
     pub target: &'static str,
     /// `aligned` or `general`: for which arguments.
-    pub variant: &'static str,
+    pub variant: &'a str,
     /// The names of its files in the folder.
     pub files: &'a [String],
     pub shared_bytes: Option<u32>,

@@ -77,7 +77,7 @@ pub fn run(terminal: &Terminal, args: &BuildArgs) -> Outcome {
         let (module, entry, target) = (&compiled.module, compiled.entry, special.target);
         let prefer = contract::preferred(&session.checked().hir, special.kernel, &special.bindings)
             .map_err(|wrong| builder.refused(&[*wrong]))?;
-        for (variant, facts) in builder.variants(module, entry, prefer.as_deref()) {
+        for (variant, facts) in builder.variants(module, entry, &prefer) {
             let shape = ProgramShape::of(target, special.asked);
             let request = Request { module, entry, target, shape, facts, sources };
             let (row, written) = builder.one(special, variant, &request)?;
@@ -224,7 +224,7 @@ impl Builder<'_> {
         &self,
         module: &TileModule,
         entry: FuncId,
-        prefer: Option<&[Preferred]>,
+        prefer: &[Vec<Preferred>],
     ) -> Vec<(Variant, Vec<ArgFacts>)> {
         let mut all = Variant::of(module, entry, prefer);
         if self.each().all(|f| f == BuildForm::Tile) {

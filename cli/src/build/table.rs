@@ -9,7 +9,7 @@ use crate::terminal::{Outcome, Terminal};
 pub struct Row {
     pub kernel: String,
     pub target: &'static str,
-    pub variant: &'static str,
+    pub variant: String,
     /// The names of its files.
     pub files: Vec<String>,
     pub shared_bytes: Option<u32>,
@@ -70,7 +70,7 @@ fn object(row: &Row) -> Line<'_> {
     Line::Built(report::Built {
         kernel: &row.kernel,
         target: row.target,
-        variant: row.variant,
+        variant: &row.variant,
         files: &row.files,
         shared_bytes: row.shared_bytes,
         registers: resources.map(|r| r.registers),

@@ -12,7 +12,7 @@ use crate::ir::kernel::{CompileOptions, Kernel};
 use crate::passes::{
     Pass, Run, TileKernel, allocate_shared, assign_layouts, chunk_loads, cluster, decompose_dot_scaled,
     form_tensor_accesses, hoist_shared_stores, inline_functions, insert_barriers, insert_proxy_fences,
-    lower_to_shared, reallocate_registers, select_instructions, software_pipeline, split_dots, split_stores,
+    lower_to_shared, permute_views, reallocate_registers, select_instructions, software_pipeline, split_dots, split_stores,
     tma_stores, warp_specialize,
 };
 use crate::verify::{GpuVerifyError, LaidOutModule, ScheduledModule};
@@ -22,6 +22,7 @@ pub const PASSES: &[Pass] = &[
     inline_functions::PASS,
     decompose_dot_scaled::PASS,
     form_tensor_accesses::PASS,
+    permute_views::PASS,
     split_dots::PASS,
     assign_layouts::PASS,
     lower_to_shared::PASS,

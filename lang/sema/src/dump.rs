@@ -124,7 +124,8 @@ impl<'h> Dump<'h> {
                 c.launch.iter().map(|(n, e)| format!("{n} = {}", self.expr(e))).collect();
             self.line(&format!("launch({})", items.join(", ")));
         }
-        for (word, list) in [("require", &c.require), ("prefer", &c.prefer)] {
+        let lists = c.prefer.iter().map(|list| ("prefer", list));
+        for (word, list) in std::iter::once(("require", &c.require)).chain(lists) {
             for r in list {
                 let cond = self.expr(&r.cond);
                 let when = if r.compile_time { " at compile time" } else { "" };

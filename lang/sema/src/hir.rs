@@ -202,8 +202,8 @@ pub struct Contract {
     pub grid: Vec<HExpr>,
     /// Conditions.
     pub require: Vec<Requirement>,
-    /// `prefer` conditions.
-    pub prefer: Vec<Requirement>,
+    /// The conditions of each `prefer`: a binary is made for each of these lists.
+    pub prefer: Vec<Vec<Requirement>>,
     /// `launch(name = value)`.
     pub launch: Vec<(String, HExpr)>,
     /// Pairs of parameters declared to alias.

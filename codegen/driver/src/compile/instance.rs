@@ -66,7 +66,7 @@ impl Specialization {
     /// The same with the variant, unless it is the general one.
     pub fn variant_label(&self, variant: Variant) -> String {
         match variant {
-            Variant::Aligned => format!("{} ({})", self.label(), variant.name()),
+            Variant::Aligned(_) => format!("{} ({})", self.label(), variant.name()),
             Variant::General => self.label(),
         }
     }
@@ -83,7 +83,7 @@ impl Specialization {
             stem.push_str(&format!(".{}", self.number));
         }
         match variant {
-            Variant::Aligned => stem.push_str(&format!(".{}", variant.name())),
+            Variant::Aligned(_) => stem.push_str(&format!(".{}", variant.name())),
             Variant::General => {}
         }
         stem.chars().map(plain).collect()

@@ -1,5 +1,5 @@
-//! Determines the variants of a kernel for `tk build`: [`Variant::Aligned`] for the arguments of most launches,
-//! [`Variant::General`] for all others.
+//! Determines the variants of a kernel for `tk build`: [`Variant::Aligned`] for each set of arguments that is worth a
+//! binary, [`Variant::General`] for all others.
 //!
 //! Guarantees that a variant's facts are in the order of the kernel's machine parameters, and that the compiler itself
 //! requires no fact that does not affect an access to memory: a launch that lacks only such a fact takes the faster
@@ -22,49 +22,69 @@ const NUMBER: ArgFacts = ArgFacts { divisible: 1, one: false, positive: true };
 /// The arguments for which a binary is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
-    /// Addresses and integers are divisible by 16, and strides by 16 bytes; so is the last extent of a view, along
-    /// which its elements are adjacent; each only if it helps.
-    Aligned,
+    /// Those of the `prefer` clause of this number. Without such a clause, the first: addresses and integers are
+    /// divisible by 16, and strides by 16 bytes; so is the last extent of a view, along which its elements are adjacent;
+    /// each only if it helps.
+    Aligned(usize),
     /// All.
     General,
 }
 
 impl Variant {
-    /// The variants of a kernel, in the order in which a launcher tries them. `prefer` is the clause of that name: then
-    /// the variant for aligned arguments requires it and aligned addresses, and nothing else.
-    pub fn of(
-        module: &TileModule,
-        entry: FuncId,
-        prefer: Option<&[Preferred]>,
-    ) -> Vec<(Variant, Vec<ArgFacts>)> {
-        let general = (Variant::General, vec![]);
-        let aligned = match prefer {
-            Some(list) => as_preferred(module, entry, list),
-            None => useful(module, entry, aligned(module, entry)),
+    /// The variants of a kernel, in the order in which a launcher tries them: one for each `prefer` clause, which
+    /// requires the properties in the clause, aligned addresses, and nothing else, except that a view of which a clause
+    /// says only which axis is contiguous has all facts of aligned views in that order; then the general one.
+    pub fn of(module: &TileModule, entry: FuncId, prefer: &[Vec<Preferred>]) -> Vec<(Variant, Vec<ArgFacts>)> {
+        let sets = if prefer.is_empty() {
+            vec![useful(module, entry, facts(module, entry, None))]
+        } else {
+            prefer.iter().map(|set| preferred(module, entry, set)).collect()
         };
-        if aligned.iter().all(|f| f.divisible == 1 && !f.one) {
-            return vec![general];
+        let mut all: Vec<(Variant, Vec<ArgFacts>)> = vec![];
+        for (number, facts) in sets.into_iter().enumerate() {
+            let says = facts.iter().any(|f| f.divisible > 1 || f.one);
+            if says && all.iter().all(|(_, known)| *known != facts) {
+                all.push((Variant::Aligned(number), facts));
+            }
         }
-        vec![(Variant::Aligned, aligned), general]
+        all.push((Variant::General, vec![]));
+        all
     }
 
-    /// The name in reports.
-    pub fn name(self) -> &'static str {
+    /// The name in reports and files: `aligned`, `aligned2`, .. or `general`.
+    pub fn name(self) -> String {
         match self {
-            Variant::Aligned => "aligned",
-            Variant::General => "general",
+            Variant::Aligned(0) => "aligned".to_string(),
+            Variant::Aligned(number) => format!("aligned{}", number + 1),
+            Variant::General => "general".to_string(),
         }
     }
 }
 
-/// The facts of [`Variant::Aligned`] for a kernel with a `prefer` clause.
-fn as_preferred(module: &TileModule, entry: FuncId, list: &[Preferred]) -> Vec<ArgFacts> {
+/// The facts of the variant for a `prefer` clause.
+fn preferred(module: &TileModule, entry: FuncId, set: &[Preferred]) -> Vec<ArgFacts> {
+    let found = facts(module, entry, Some(set));
+    if set.iter().any(|p| only_order(set, p.arg).is_some()) { useful(module, entry, found) } else { found }
+}
+
+/// The contiguous axis of a view, if it is all that a clause says about it.
+fn only_order(set: &[Preferred], arg: usize) -> Option<usize> {
+    let mut own = set.iter().filter(|p| p.arg == arg);
+    let first = own.next().filter(|_| own.next().is_none())?;
+    match first.part {
+        Part::Stride(axis) if first.one => Some(axis),
+        Part::Number | Part::Extent(_) | Part::Stride(_) => None,
+    }
+}
+
+/// The facts of aligned arguments, for a clause or for none.
+fn facts(module: &TileModule, entry: FuncId, set: Option<&[Preferred]>) -> Vec<ArgFacts> {
     let Some(func) = module.funcs.get(entry) else { return vec![] };
     let params = func.blocks.get(func.body).map(|b| b.args.as_slice()).unwrap_or_default();
     let mut facts = vec![];
     for (arg, v) in params.iter().enumerate() {
         let of = |part: Part| {
-            let own = list.iter().filter(|p| p.arg == arg && p.part == part);
+            let own = set.unwrap_or_default().iter().filter(|p| p.arg == arg && p.part == part);
             own.fold(NUMBER, |f, p| ArgFacts {
                 divisible: f.divisible.max(p.divisible.min(ALIGNED.divisible)),
                 one: f.one || p.one,
@@ -73,37 +93,31 @@ fn as_preferred(module: &TileModule, entry: FuncId, list: &[Preferred]) -> Vec<A
         };
         match module.types.get(func.ty(*v)) {
             Type::Tile { elem: ElemType::Ptr { .. }, .. } => facts.push(ALIGNED),
-            Type::Tile { elem: ElemType::Scalar(d), .. } => {
-                facts.push(if d.is_int() { of(Part::Number) } else { ArgFacts::default() });
+            Type::Tile { elem: ElemType::Scalar(d), .. } if d.is_int() => {
+                facts.push(if set.is_some() { of(Part::Number) } else { ALIGNED_NUMBER });
             }
-            Type::View { rank, .. } => {
-                let rank = *rank as usize;
-                facts.push(ALIGNED);
-                facts.extend((0..rank).map(|axis| of(Part::Extent(axis))));
-                facts.extend((0..rank).map(|axis| of(Part::Stride(axis))));
-            }
-        }
-    }
-    facts
-}
-
-/// The facts of [`Variant::Aligned`].
-fn aligned(module: &TileModule, entry: FuncId) -> Vec<ArgFacts> {
-    let Some(func) = module.funcs.get(entry) else { return vec![] };
-    let params = func.blocks.get(func.body).map(|b| b.args.as_slice()).unwrap_or_default();
-    let mut facts = vec![];
-    for v in params {
-        match module.types.get(func.ty(*v)) {
-            Type::Tile { elem: ElemType::Ptr { .. }, .. } => facts.push(ALIGNED),
-            Type::Tile { elem: ElemType::Scalar(d), .. } if d.is_int() => facts.push(ALIGNED_NUMBER),
             Type::Tile { elem: ElemType::Scalar(_), .. } => facts.push(ArgFacts::default()),
             Type::View { rank, .. } => {
                 let rank = *rank as usize;
-                // The address; of the extents the last, along which accesses are wide; all strides but the last.
+                let contiguous = match set {
+                    Some(set) => only_order(set, arg).filter(|axis| *axis < rank),
+                    None => rank.checked_sub(1),
+                };
                 facts.push(ALIGNED);
-                facts.extend(std::iter::repeat_n(NUMBER, rank.saturating_sub(1)));
-                facts.extend(std::iter::repeat_n(ALIGNED_NUMBER, rank));
-                facts.extend((rank > 0).then_some(ArgFacts { one: true, ..NUMBER }));
+                match contiguous {
+                    // Accesses are wide along this axis; along the others, strides are far apart.
+                    Some(axis) => {
+                        let extent = |d: usize| if d == axis { ALIGNED_NUMBER } else { NUMBER };
+                        let stride =
+                            |d: usize| if d == axis { ArgFacts { one: true, ..NUMBER } } else { ALIGNED_NUMBER };
+                        facts.extend((0..rank).map(extent));
+                        facts.extend((0..rank).map(stride));
+                    }
+                    None => {
+                        facts.extend((0..rank).map(|axis| of(Part::Extent(axis))));
+                        facts.extend((0..rank).map(|axis| of(Part::Stride(axis))));
+                    }
+                }
             }
         }
     }
@@ -148,7 +162,7 @@ mod tests {
 
     fn variants(text: &str) -> Vec<(Variant, Vec<ArgFacts>)> {
         let module: Module = tk_tile::text::parse(text).unwrap();
-        Variant::of(&TileModule::new(module).unwrap(), FuncId::new(0), None)
+        Variant::of(&TileModule::new(module).unwrap(), FuncId::new(0), &[])
     }
 
     #[test]
@@ -172,7 +186,7 @@ mod tests {
              }
             ",
         );
-        assert_eq!(found, [(Variant::Aligned, [view, rest].concat()), (Variant::General, vec![])]);
+        assert_eq!(found, [(Variant::Aligned(0), [view, rest].concat()), (Variant::General, vec![])]);
     }
 
     #[test]
@@ -193,7 +207,7 @@ mod tests {
         let four = ArgFacts { divisible: 4, ..NUMBER };
         let tensor = vec![ALIGNED, NUMBER, NUMBER, four, four, four, one];
         let scalars = vec![ArgFacts::default(), NUMBER, NUMBER, NUMBER];
-        assert_eq!(found, [(Variant::Aligned, [tensor, scalars].concat()), (Variant::General, vec![])]);
+        assert_eq!(found, [(Variant::Aligned(0), [tensor, scalars].concat()), (Variant::General, vec![])]);
     }
 
     #[test]

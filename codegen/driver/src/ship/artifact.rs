@@ -205,7 +205,7 @@ impl Shipping<'_> {
         let contract = contract::close(hir, special.kernel, bindings).map_err(|d| vec![*d])?;
         let (module, entry, target) = (&compiled.module, compiled.entry, special.target);
         let prefer = contract::preferred(hir, special.kernel, bindings).map_err(|d| vec![*d])?;
-        for (variant, facts) in Variant::of(module, entry, prefer.as_deref()) {
+        for (variant, facts) in Variant::of(module, entry, &prefer) {
             let sources = &session.checked().sources;
             let shape = ProgramShape::of(target, special.asked);
             let request = Request { module, entry, target, shape, facts: facts.clone(), sources };

@@ -18,7 +18,7 @@ struct Report<'a> {
     /// The values of the compile-time parameters, as the language writes them.
     values: Vec<Value<'a>>,
     target: &'a str,
-    variant: &'static str,
+    variant: String,
     /// The conditions on the arguments of a launch.
     guard: Vec<Guard<'a>>,
     symbol: &'a str,

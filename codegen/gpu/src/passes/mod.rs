@@ -11,6 +11,7 @@ pub mod inline_functions;
 pub mod insert_barriers;
 pub mod insert_proxy_fences;
 pub mod lower_to_shared;
+pub mod permute_views;
 pub mod reallocate_registers;
 pub mod select_instructions;
 pub mod software_pipeline;
@@ -94,6 +95,8 @@ pub enum Property {
     PlainDots,
     /// Masked tiles of pointers that TMA can load are loads through views.
     TensorAccesses,
+    /// Accesses through views whose contiguous dimension is known have it last.
+    LastDimensionContiguous,
     /// No product has a K for which its operands exceed shared memory.
     ShortDots,
     /// Tiles have layouts, and each change of layout is an instruction.

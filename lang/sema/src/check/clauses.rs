@@ -80,7 +80,7 @@ impl Cx<'_, '_> {
                 }
                 "prefer" => {
                     let list = self.conditions(c, false);
-                    self.p.func_mut(id).contract.prefer.extend(list);
+                    self.p.func_mut(id).contract.prefer.push(list);
                 }
                 "alias" => self.alias(id, c),
                 "scratch" => self.scratch(id, c),

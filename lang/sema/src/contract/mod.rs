@@ -267,7 +267,7 @@ impl Planner<'_> {
             }
         }
         // `prefer` only chooses between binaries, but its condition must have a value.
-        for r in self.f.contract.prefer.iter().filter(|r| self.speaks(r)) {
+        for r in self.f.contract.prefer.iter().flatten().filter(|r| self.speaks(r)) {
             self.eval(|ev| ev.condition(&r.cond))?;
         }
         Ok(())

@@ -30,7 +30,7 @@ pub fn argument_uses(hir: &Hir, kernel: FnId) -> Vec<ArgUse> {
         }
     };
     let c = &f.contract;
-    let conditions = c.require.iter().chain(&c.prefer).map(|r| &r.cond);
+    let conditions = c.require.iter().chain(c.prefer.iter().flatten()).map(|r| &r.cond);
     let defaults = f.cparams.iter().filter_map(|id| hir.cvar(*id).default.as_ref());
     let values = f.params.iter().filter_map(|p| p.default.as_ref());
     let launch = c.launch.iter().map(|(_, e)| e);

@@ -1,10 +1,10 @@
-//! The conditions of `prefer` on single arguments: [`preferred`], for a binary that assumes them.
+//! The conditions of each `prefer` on single arguments: [`preferred`], for a binary that assumes them.
 //!
 //! A condition that says something else changes no code, so it need not be checked either.
 
 use super::{Closed, ClosedOp, Closer, arguments};
 use crate::eval::{Bindings, EvalResult};
-use crate::hir::{FnId, Hir};
+use crate::hir::{FnId, Hir, Requirement};
 
 /// The preferred properties of an argument of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,11 +30,12 @@ pub enum Part {
     Stride(usize),
 }
 
-/// The properties in the `prefer` clause of a kernel; `None` if it has none.
-pub fn preferred(hir: &Hir, kernel: FnId, bindings: &Bindings) -> EvalResult<Option<Vec<Preferred>>> {
-    let clause = &hir.func(kernel).contract.prefer;
-    if clause.is_empty() {
-        return Ok(None);
+/// The properties in each `prefer` clause of a kernel; none if it has no such clause. A condition about an optional
+/// argument that is absent says nothing.
+pub fn preferred(hir: &Hir, kernel: FnId, bindings: &Bindings) -> EvalResult<Vec<Vec<Preferred>>> {
+    let clauses = &hir.func(kernel).contract.prefer;
+    if clauses.is_empty() {
+        return Ok(vec![]);
     }
     let present: Vec<bool> = arguments(hir, kernel, bindings)?.iter().map(|a| a.present).collect();
     let position = |slot: usize| {
@@ -42,13 +43,15 @@ pub fn preferred(hir: &Hir, kernel: FnId, bindings: &Bindings) -> EvalResult<Opt
         (present.get(slot) == Some(&true)).then_some(before)
     };
     let mut closer = Closer::of_kernel(hir, kernel, bindings);
-    // What has no closed form is nothing that a binary could take for granted.
-    let conditions: Vec<Closed> = clause.iter().filter_map(|r| closer.number(&r.cond).ok()).collect();
-    let mut out = vec![];
-    for condition in &conditions {
-        say(condition, &position, &mut out);
-    }
-    Ok(Some(out))
+    let mut of = |clause: &Vec<Requirement>| {
+        let mut out = vec![];
+        // What has no closed form is nothing that a binary could take for granted.
+        for condition in clause.iter().filter_map(|r| closer.number(&r.cond).ok()) {
+            say(&condition, &position, &mut out);
+        }
+        out
+    };
+    Ok(clauses.iter().map(&mut of).collect())
 }
 
 /// Adds what a condition says: `a % c == 0`, `a == 1`, or several of these.
