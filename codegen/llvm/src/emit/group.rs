@@ -9,13 +9,32 @@ use tk_gpu::analysis::wgmma_shared::{self, WgmmaShared};
 use tk_gpu::ir::op::{Mma, MmaOperand, MmaWait};
 use tk_gpu::ir::shared_access;
 use tk_gpu::layout::cut;
-use tk_gpu::target::mma::Tiles;
+use tk_gpu::target::mma::{self, Tiles};
 use tk_tile::Inst;
 
 use super::{Emit, Res, Stop, bug};
 use crate::target::Lane;
 use crate::target::request::MmaRequest;
 use crate::target::request::{Left, Lies, Step, WgmmaOperands, words_of};
+
+/// Log2 of the lines after which the swizzle repeats.
+const LINES_LOG2: u32 = 3;
+
+/// Returns true if the atoms of the right operand along the columns are one operand of a wider instruction: each is
+/// that of one instruction, they follow one another in memory as lines or swizzle atoms do, and all their columns
+/// are no more than the instruction has. It reads the left operand once for all of them.
+fn follow(tiles: &Tiles, right: &Lies<'_>, bytes: i64) -> bool {
+    let n = tiles.matrix.n;
+    let p = right.swizzled;
+    let lines = i64::from(p.lines) << n >> LINES_LOG2;
+    let most = mma::all().filter(|m| m.is_like(&tiles.matrix)).map(|m| m.n).max().unwrap_or(n);
+    let atoms = tiles.accumulator().repeats()[1];
+    tiles.more(0).is_empty()
+        && tiles.more(1).is_empty()
+        && n >= LINES_LOG2
+        && (p.across || lines == bytes)
+        && atoms << n <= 1 << most
+}
 
 impl<'c> Emit<'_, 'c> {
     /// A product by warpgroups.
@@ -77,12 +96,13 @@ impl<'c> Emit<'_, 'c> {
             wgmma_shared::offset(&matrix, side, bits[side], [&op.a, &op.b][side].bases(), inside)
         };
         let words = words_of(product) as i64;
+        let merged = if follow(tiles, &right, size(1)) { atoms[1] } else { 1 };
         let mut steps = vec![];
         for (atom, step) in
             (0..along.repeats).flat_map(|a| (0..1 << (along.log2 - matrix.k)).map(move |s| (a, s)))
         {
             let at = step << matrix.k;
-            for (m, n) in (0..atoms[0]).flat_map(|m| (0..atoms[1]).map(move |n| (m, n))) {
+            for (m, n) in (0..atoms[0]).flat_map(|m| (0..atoms[1] / merged).map(move |n| (m, n))) {
                 for (row, column) in (0..1u32 << rows).flat_map(|r| (0..1u32 << columns).map(move |c| (r, c)))
                 {
                     let instruction = ((((m * atoms[1] + n) << rows) + row) << columns) + column;
@@ -105,7 +125,7 @@ impl<'c> Emit<'_, 'c> {
             Some(lies) => Left::Lies(lies),
             None => Left::Words(self.left_words(inst, product, tiles, k)?),
         };
-        Ok(WgmmaOperands { product: *product, left, right, steps })
+        Ok(WgmmaOperands { product: *product, atoms: merged, left, right, steps })
     }
 
     /// The number of the warpgroup of this thread, as a value that is uniform in a warp.

@@ -46,8 +46,10 @@ pub struct Step {
 /// Instructions that are issued together.
 #[derive(Clone, Debug)]
 pub struct WgmmaOperands<'c> {
-    /// The instruction.
+    /// The instruction, for the columns of one atom.
     pub product: MmaRequest,
+    /// The atoms along the columns that one instruction multiplies.
+    pub atoms: u32,
     /// The left operand.
     pub left: Left<'c>,
     /// The right operand.
@@ -62,9 +64,14 @@ impl WgmmaOperands<'_> {
         words_of(&self.product)
     }
 
+    /// Columns of an instruction.
+    pub fn columns(&self) -> u32 {
+        self.atoms << self.product.matrix.n
+    }
+
     /// Accumulator elements that a thread owns of an instruction.
     pub fn accumulators(&self) -> usize {
-        1 << (self.product.matrix.n - 1)
+        self.columns() as usize / 2
     }
 }
 

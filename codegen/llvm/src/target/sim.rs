@@ -289,7 +289,7 @@ impl<'c> TargetEmitter<'c> for Sim {
                 e.int(kind as u32).into(),
                 x.into(),
                 y.into(),
-                e.int(1 << matrix.n).into(),
+                e.int(what.columns()).into(),
                 left.into(),
                 right.into(),
                 e.int(flags).into(),

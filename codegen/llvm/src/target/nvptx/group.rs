@@ -62,7 +62,7 @@ impl<'c> Nvptx<'c> {
             }
         }
         let [x, y] = what.product.operands.map(matrix_type);
-        let columns = 1u32 << matrix.n;
+        let columns = what.columns();
         let depth = 1u32 << matrix.k;
         let sum = matrix_type(matrix.acc);
         let mut text = String::from(
