@@ -31,10 +31,12 @@
 //! on a product or store.
 //!
 //! Requires a lowered kernel without offsets. Guarantees the same results: only memory that the kernel does not write
-//! is read ahead, and only if nothing in the kernel orders memory or stops.
+//! is read ahead, and only by loops that end before anything in the kernel orders memory or stops.
 
 mod slice;
 mod split;
+
+use std::collections::BTreeSet;
 
 use tk_ops::table::Effects;
 use tk_ops::{ControlOp, MemoryOp, Op};
@@ -155,12 +157,16 @@ fn run(kernel: &mut Kernel) {
     let spec = kernel.options.spec;
     // The producer is an additional warp.
     let fits = kernel.options.threads().count() + spec.warp_size <= spec.max_threads;
-    if !spec.has_tma || !spec.has_async_mma || !fits || !may_run_ahead(kernel) {
+    if !spec.has_tma || !spec.has_async_mma || !fits {
         return;
     }
+    let free = runs_ahead_until(kernel);
     let known = Known::new(kernel);
     let mut feeds: Vec<Feed> = vec![];
     for (at, body) in loops(kernel, kernel.func().body) {
+        if !free.contains(&at.1) {
+            continue;
+        }
         let products = &kernel.func().blocks[body].insts;
         feeds.extend(products.iter().filter_map(|p| feed(kernel, &known, *p, body, at)));
     }
@@ -208,11 +214,29 @@ fn run(kernel: &mut Kernel) {
 
 /// Returns true if no instruction of a kernel restricts when memory is read and written.
 pub(crate) fn may_run_ahead(kernel: &Kernel) -> bool {
+    walk::insts(kernel.func()).into_iter().all(|i| !restricts(kernel, i))
+}
+
+/// Returns true if memory must not be read ahead of an instruction.
+fn restricts(kernel: &Kernel, inst: InstId) -> bool {
+    let op = kernel.func().insts[inst].op;
+    orders_memory(op) || op == Op::Control(ControlOp::Print)
+}
+
+/// The instructions that run before the first one that restricts when memory is read: those of the body of the kernel,
+/// with the blocks in them. Whatever a producer reads for these is also read before it.
+fn runs_ahead_until(kernel: &Kernel) -> BTreeSet<InstId> {
     let func = kernel.func();
-    walk::insts(func)
-        .into_iter()
-        .map(|i| func.insts[i].op)
-        .all(|op| !orders_memory(op) && op != Op::Control(ControlOp::Print))
+    let mut free = BTreeSet::new();
+    for i in &func.blocks[func.body].insts {
+        let inside: Vec<InstId> =
+            func.insts[*i].blocks.iter().flat_map(|b| walk::insts_in(func, *b)).chain([*i]).collect();
+        if inside.iter().any(|i| restricts(kernel, *i)) {
+            break;
+        }
+        free.extend(inside);
+    }
+    free
 }
 
 /// The loops of a block with their bodies, including inner loops.
