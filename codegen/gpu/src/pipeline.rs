@@ -10,7 +10,7 @@ use tk_tile::{FuncId, FuncKind, Module, TileModule};
 
 use crate::ir::kernel::{CompileOptions, Kernel};
 use crate::passes::{
-    Pass, Run, TileKernel, allocate_shared, assign_layouts, chunk_loads, cluster, decompose_dot_scaled,
+    Pass, Run, TileKernel, allocate_shared, assign_layouts, chunk_loads, cluster, decompose_dot_scaled, expand_gathers,
     form_tensor_accesses, hoist_shared_stores, inline_functions, insert_barriers, insert_proxy_fences,
     lower_to_shared, permute_views, reallocate_registers, select_instructions, software_pipeline, split_dots, split_stores,
     tma_stores, warp_specialize,
@@ -21,6 +21,7 @@ use crate::verify::{GpuVerifyError, LaidOutModule, ScheduledModule};
 pub const PASSES: &[Pass] = &[
     inline_functions::PASS,
     decompose_dot_scaled::PASS,
+    expand_gathers::PASS,
     form_tensor_accesses::PASS,
     permute_views::PASS,
     split_dots::PASS,

@@ -5,6 +5,7 @@ pub mod assign_layouts;
 pub mod chunk_loads;
 pub mod cluster;
 pub mod decompose_dot_scaled;
+pub mod expand_gathers;
 pub mod form_tensor_accesses;
 pub mod hoist_shared_stores;
 pub mod inline_functions;
@@ -17,6 +18,7 @@ pub mod select_instructions;
 pub mod software_pipeline;
 pub mod split_dots;
 pub mod split_stores;
+mod tile_edit;
 pub mod tma_stores;
 pub mod warp_specialize;
 
@@ -93,6 +95,8 @@ pub enum Property {
     OneFunction,
     /// No product has scales.
     PlainDots,
+    /// Gathers and scatters of neighbours are loads and stores of tiles of pointers.
+    ExpandedGathers,
     /// Masked tiles of pointers that TMA can load are loads through views.
     TensorAccesses,
     /// Accesses through views whose contiguous dimension is known have it last.

@@ -14,8 +14,9 @@
 
 use tk_ops::{MemoryOp, Op, ShapeOp};
 use tk_tile::passes::{cse, dce, fold};
-use tk_tile::{Attr, Attrs, BlockId, Func, Inst, InstId, Loc, Type, Types, ValueId, walk};
+use tk_tile::{Attr, Attrs, Func, Inst, InstId, Type, Types, walk};
 
+use super::tile_edit::TileEdit;
 use super::{Pass, Property, Run, TileKernel};
 use crate::analysis::axis::AxisInfo;
 
@@ -36,16 +37,10 @@ fn run(tile: &mut TileKernel) -> bool {
         .into_iter()
         .filter_map(|i| Some((i, order(&tile.module.types, func, &axis, &func.insts[i])?)))
         .collect();
-    let blocks: Vec<BlockId> = func.blocks.iter().map(|(b, _)| b).collect();
-    let (func, types) = (&mut tile.module.funcs[tile.kernel], &mut tile.module.types);
-    for block in blocks {
-        for id in std::mem::take(&mut func.blocks[block].insts) {
-            match found.iter().find(|(i, _)| *i == id) {
-                Some((_, perm)) => Change { func, types, block, loc: None }.access(id, perm),
-                None => func.blocks[block].insts.push(id),
-            }
-        }
-    }
+    TileEdit::rebuild(&mut tile.module, tile.kernel, |edit, id| {
+        let perm = found.iter().find(|(i, _)| *i == id).map(|(_, perm)| perm);
+        perm.is_some_and(|perm| access(edit, id, perm))
+    });
     !found.is_empty()
 }
 
@@ -69,67 +64,32 @@ fn order(types: &Types, func: &Func, axis: &AxisInfo, inst: &Inst) -> Option<Vec
     Some((0..rank).filter(|d| *d != fastest).chain([fastest]).map(|d| d as i64).collect())
 }
 
-/// A block that is changed.
-struct Change<'a> {
-    func: &'a mut Func,
-    types: &'a mut Types,
-    block: BlockId,
-    loc: Option<Loc>,
-}
-
-impl Change<'_> {
-    /// Appends an access with the dimensions of its view in another order.
-    fn access(&mut self, id: InstId, perm: &[i64]) {
-        let old = self.func.insts[id].clone();
-        self.loc = old.loc;
-        let Some((view, rest)) = old.operands.split_first() else { return };
-        let (at, tiles) = rest.split_at(perm.len().min(rest.len()));
-        let ty = self.func.ty(*view);
-        let view = self.add(Op::Memory(MemoryOp::ViewPermute), *view, perm, ty);
-        let mut operands = vec![view];
-        operands.extend(perm.iter().filter_map(|d| at.get(usize::try_from(*d).ok()?).copied()));
-        for tile in tiles {
-            let tile = self.permuted(*tile, perm);
-            operands.push(tile);
-        }
-        let Some(result) = old.results.first().copied() else {
-            self.func.insts[id].operands = operands;
-            return self.func.blocks[self.block].insts.push(id);
-        };
-        let tile = self.func.ty(result);
-        let loaded = self.shape(tile, perm);
-        let load = Inst { operands, results: vec![], ..old };
-        let load = self.func.add_inst(self.block, load, &[loaded]);
-        let Some(loaded) = self.func.insts[load].results.first().copied() else { return };
-        // The old instruction is the permutation, and keeps its result.
-        let mut back = vec![0; perm.len()];
-        for (n, d) in perm.iter().enumerate() {
-            usize::try_from(*d).ok().and_then(|d| back.get_mut(d)).into_iter().for_each(|b| *b = n as i64);
-        }
-        let inst = &mut self.func.insts[id];
-        inst.op = Op::Shape(ShapeOp::Permute);
-        inst.operands = vec![loaded];
-        inst.attrs = Attrs::new().with("perm", Attr::Ints(back));
-        self.func.blocks[self.block].insts.push(id);
+/// Appends an access with the dimensions of its view in another order.
+fn access(edit: &mut TileEdit<'_>, id: InstId, perm: &[i64]) -> bool {
+    let old = edit.func.insts[id].clone();
+    let Some((view, rest)) = old.operands.split_first() else { return false };
+    let (at, tiles) = rest.split_at(perm.len().min(rest.len()));
+    let mut operands = vec![edit.permuted(*view, perm)];
+    operands.extend(perm.iter().filter_map(|d| at.get(usize::try_from(*d).ok()?).copied()));
+    for tile in tiles {
+        let tile = edit.permuted(*tile, perm);
+        operands.push(tile);
     }
-
-    /// A tile type with its dimensions in this order.
-    fn shape(&mut self, ty: tk_tile::TypeId, perm: &[i64]) -> tk_tile::TypeId {
-        let Type::Tile { elem, shape } = self.types.get(ty).clone() else { return ty };
-        let shape = perm.iter().filter_map(|d| shape.get(usize::try_from(*d).ok()?).copied()).collect();
-        self.types.intern(Type::Tile { elem, shape })
-    }
-
-    fn permuted(&mut self, tile: ValueId, perm: &[i64]) -> ValueId {
-        let ty = self.func.ty(tile);
-        let ty = self.shape(ty, perm);
-        self.add(Op::Shape(ShapeOp::Permute), tile, perm, ty)
-    }
-
-    fn add(&mut self, op: Op, of: ValueId, perm: &[i64], ty: tk_tile::TypeId) -> ValueId {
-        let attrs = Attrs::new().with("perm", Attr::Ints(perm.to_vec()));
-        let inst = Inst { op, operands: vec![of], attrs, blocks: vec![], results: vec![], loc: self.loc };
-        let id = self.func.add_inst(self.block, inst, &[ty]);
-        self.func.insts[id].results.first().copied().unwrap_or(of)
-    }
+    let Some(result) = old.results.first().copied() else {
+        edit.func.insts[id].operands = operands;
+        edit.push(id);
+        return true;
+    };
+    let ty = edit.func.ty(result);
+    let ty = edit.permuted_type(ty, perm);
+    let loaded = edit.add(old.op, &operands, old.attrs, ty);
+    // The old instruction is the permutation, and keeps its result.
+    let place = |d: usize| perm.iter().position(|p| usize::try_from(*p) == Ok(d)).unwrap_or(d);
+    let back: Vec<i64> = (0..perm.len()).map(|d| place(d) as i64).collect();
+    let inst = &mut edit.func.insts[id];
+    inst.op = Op::Shape(ShapeOp::Permute);
+    inst.operands = vec![loaded];
+    inst.attrs = Attrs::new().with("perm", Attr::Ints(back));
+    edit.push(id);
+    true
 }

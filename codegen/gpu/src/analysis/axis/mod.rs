@@ -16,7 +16,7 @@ mod flow;
 mod transfer;
 
 use tk_ops::{MemoryOp, Op};
-use tk_tile::{Def, Func, Id, Module, Type, ValueId, walk};
+use tk_tile::{Def, Func, Id, Inst, Module, Type, ValueId, walk};
 
 use self::flow::Analysis;
 use crate::ir::params::{ArgFacts, element_bytes};
@@ -202,8 +202,8 @@ impl AxisInfo {
         let insts = walk::insts(func).into_iter().map(|i| &func.insts[i]);
         let accesses = insts.filter(|i| {
             // Accesses element by element are never wide.
-            let by_element = matches!(i.op, Op::Memory(MemoryOp::ViewGather | MemoryOp::ViewScatter));
-            !by_element
+            let scattered = matches!(i.op, Op::Memory(MemoryOp::ViewGather | MemoryOp::ViewScatter));
+            (!scattered || self.gathers_neighbours(module, func, i))
                 && matches!(i.op, Op::Memory(_) | Op::Atomic(_))
                 && i.operands.iter().chain(&i.results).any(is_tile)
         });
@@ -235,6 +235,17 @@ impl AxisInfo {
             }
         };
         accesses.flat_map(|i| &i.operands).flat_map(|v| [capped(v), tensor(v)]).flatten().collect()
+    }
+
+    /// Returns true if a gather or scatter accesses neighbours in memory: positions along an axis with stride 1 count up
+    /// along a dimension of the tile.
+    pub fn gathers_neighbours(&self, module: &Module, func: &Func, inst: &Inst) -> bool {
+        let Some(view) = inst.operands.first() else { return false };
+        let strides = self.view(*view).map_or(&[][..], |f| &f.strides);
+        inst.operands.iter().skip(1).zip(strides).any(|(at, stride)| {
+            let dims = module.types.get(func.ty(*at)).shape().map_or(0, <[u32]>::len);
+            stride.1 && (0..dims).any(|d| self.tile(*at).dim(d).contiguity > 1)
+        })
     }
 
     /// The facts about a tile or scalar.
