@@ -282,6 +282,7 @@ impl<'c> TargetEmitter<'c> for Amdgcn<'c> {
         values: &[BasicValueEnum<'c>],
     ) -> Res<()> {
         let all = self.joined(e, access, values)?;
+        let all = if space == Space::Shared { self.out_of_accumulators(e, all)? } else { all };
         if let (Space::Global, Some(near), Some(predicate)) = (space, bounds(access), access.predicate) {
             return self.bounded_store(e, (access, near, predicate), all);
         }

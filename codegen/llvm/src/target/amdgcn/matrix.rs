@@ -1,7 +1,7 @@
 //! Emits matrix instructions of AMD GPUs: MFMA of CDNA, WMMA of RDNA.
 
-use inkwell::types::BasicTypeEnum;
-use inkwell::values::BasicValueEnum;
+use inkwell::types::{BasicType, BasicTypeEnum};
+use inkwell::values::{BasicValue, BasicValueEnum, InstructionOpcode};
 use tk_gpu::target::mma::{FragmentForm, MmaInstruction};
 use tk_ops::DType;
 
@@ -42,6 +42,42 @@ fn name(matrix: &MmaInstruction, [factor, other]: [DType; 2]) -> String {
 }
 
 impl<'c> Amdgcn<'c> {
+    /// An element of an accumulator of MFMA in a register that an instruction can read two of: for stores to shared memory.
+    /// LLVM 19 merges two such stores into `ds_write2_b32`, whose operands it then leaves in accumulator registers, which
+    /// its verifier rejects.
+    pub(super) fn out_of_accumulators(
+        &self,
+        e: &Emit<'_, 'c>,
+        x: BasicValueEnum<'c>,
+    ) -> Res<BasicValueEnum<'c>> {
+        let spec = e.kernel.options.spec;
+        let mfma = spec.matrices.iter().any(|m| m.form != FragmentForm::Wmma);
+        // Of an instruction, or of a loop.
+        let element = x.as_instruction_value().is_some_and(|i| {
+            matches!(i.get_opcode(), InstructionOpcode::ExtractElement | InstructionOpcode::Phi)
+        });
+        let word = match x {
+            BasicValueEnum::FloatValue(x) => x.get_type() == e.context.f32_type(),
+            BasicValueEnum::IntValue(x) => x.get_type() == e.i32(),
+            _ => false,
+        };
+        if !mfma || !element || !word {
+            return Ok(x);
+        }
+        let ty = x.get_type();
+        let code = e.context.create_inline_asm(
+            ty.fn_type(&[ty.into()], false),
+            String::new(),
+            "=v,0".to_string(),
+            false,
+            false,
+            None,
+            false,
+        );
+        let call = e.builder.build_indirect_call(ty.fn_type(&[ty.into()], false), code, &[x.into()], "")?;
+        call.try_as_basic_value().basic().map_or_else(|| bug("a value was lost"), Ok)
+    }
+
     /// The words of an operand in the type of the instruction.
     fn operand(
         &self,
