@@ -4,6 +4,7 @@
 //! results were compared with a reference, that one work that fails leaves the others, and that the file is complete
 //! after each of them. Exit codes: 1 something failed that is no work, 2 the arguments, 3 something is missing.
 
+mod cases;
 mod compile;
 mod data;
 mod launch;
@@ -40,6 +41,9 @@ pub struct Args {
     /// `launch`, `compile_add`.
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
+    /// Measures the cases of a JSON file, and nothing else.
+    #[arg(long, value_name = "FILE")]
+    cases: Option<PathBuf>,
     /// Fewer shapes and fewer configurations.
     #[arg(long)]
     quick: bool,
@@ -100,6 +104,11 @@ fn main() -> ExitCode {
 
 fn run(args: &Args) -> Result<(), Stop> {
     let mut report = Report::new(&args.out);
+    if let Some(cases) = &args.cases {
+        let device = Device::open(0).map_err(|e| Stop::Missing(e.to_string()))?;
+        report.put("device", describe(&device))?;
+        return cases::run(&args.root, cases, &device, &mut report);
+    }
     let columns: Vec<usize> = args.columns.iter().map(|n| *n as usize).collect();
     let works = work::works(args.quick, args.elements as usize, &columns);
     let mut works: Vec<_> = works.into_iter().filter(|w| args.wants(&w.name)).collect();
