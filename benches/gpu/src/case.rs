@@ -251,9 +251,10 @@ impl Case {
 
 /// Values by name, each as JSON has it or as text of the language: `{"BM": 64, "SWAP": true, "ACT": "relu"}`.
 fn sets(value: Option<&Value>) -> Result<Sets, String> {
-    let Some(value) = value else { return Ok(vec![]) };
+    let Some(value) = value.filter(|v| !v.is_null()) else { return Ok(vec![]) };
     let object = value.as_object().ok_or("`set` is no object")?;
-    let one = |value: &Value| SetValue::parse(&value.as_str().map_or_else(|| value.to_string(), str::to_string));
+    let one =
+        |value: &Value| SetValue::parse(&value.as_str().map_or_else(|| value.to_string(), str::to_string));
     Ok(object.iter().map(|(name, value)| (name.clone(), one(value))).collect())
 }
 
@@ -309,7 +310,8 @@ mod tests {
             let (file, kernel) = case.kernel().unwrap();
             let checked = crate::program::check(&root, file).unwrap();
             let id = contract::kernel_named(&checked.hir, kernel).unwrap();
-            let hosts: Vec<HostArg> = crate::cases::arguments(&case, 4096, 8192).iter().map(|a| a.host()).collect();
+            let hosts: Vec<HostArg> =
+                crate::cases::arguments(&case, 4096, 8192).iter().map(|a| a.host()).collect();
             let said = contract::plan(&checked.hir, id, &hosts, &case.sets).map(|_| ());
             assert_eq!(said.map_err(|e| e.to_string()), Ok(()), "{name}");
         }

@@ -1,348 +1,225 @@
-//! Cases by list: products and rows of any size, order and type, each with the kernel of the library and its defaults.
+//! Measures cases: kernels of the library with their defaults on many shapes, to find those that are slow.
 //!
-//! Guarantees that a case is timed only after its results were right: elements all over the result, whose memory held no
-//! numbers before. A case that fails is a result with an error and leaves the others. Inputs are normally distributed
-//! and repeat after [`PERIOD`] elements, a prime number, so that no two rows are alike.
+//! Guarantees that a case is timed only after its result was compared, that an error of a case is an entry of the
+//! report, and that each case takes a bounded time. Only a kernel that does not end ends the program, after its entry.
 
-use std::path::Path;
+use std::num::NonZero;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{self, available_parallelism};
+use std::time::Duration;
 
 use serde_json::{Value, json};
-use tk_ops::{Buf, DType, Scalar};
-use tk_runtime::gpu::{Arg, Buffer, CallSite, Device, Launcher};
-use tk_sema::contract::parse_cargs;
+use tk_ops::DType;
+use tk_runtime::gpu::{Arg, CallSite, CudaError, Device, Launcher, Stream};
 
-use crate::Stop;
-use crate::data::{Input, many, normal};
-use crate::program::{Sets, launcher};
+use crate::case::{Case, Task};
+use crate::memory::{COPIED, rate};
+use crate::pool::{self, Memory, Numbers};
+use crate::program::launcher;
 use crate::raw::Copies;
 use crate::report::{Report, or_error};
 use crate::timing::Clock;
+use crate::{Args, Stop, compare};
 
-/// The elements after which inputs repeat.
-const PERIOD: usize = 1_000_003;
-/// Elements of a result that are compared.
-const SAMPLES: usize = 200;
+/// Time that a launch may take.
+const LIMIT: Duration = Duration::from_secs(20);
+/// The stack of a thread that compiles: that of a main thread.
+const STACK: usize = 8 << 20;
 
-/// One case.
-#[derive(Clone, Debug)]
-struct Case {
-    name: String,
-    work: Work,
+/// An argument of a kernel.
+pub struct Argument {
     dtype: DType,
-    given: Sets,
+    /// A tensor by address, shape and strides; a number; or nothing.
+    kind: Kind,
 }
 
-/// What is computed.
-#[derive(Clone, Debug)]
-enum Work {
-    /// `[m, k]` by `[k, n]`; whether each operand is column by column in memory.
-    Product { size: [usize; 3], columns: [bool; 2] },
-    /// An operation on rows.
-    Rows { op: String, rows: usize, columns: usize },
+enum Kind {
+    Tensor(u64, Vec<i64>, Vec<i64>),
+    Number(f32),
+    Absent,
 }
 
-impl Case {
-    /// Reads an entry of the list.
-    fn of(value: &Value) -> Result<Case, String> {
-        let text = |name: &str| {
-            let found = value.get(name).and_then(Value::as_str);
-            found.map(str::to_string).ok_or_else(|| format!("a case has no `{name}`"))
-        };
-        let count = |name: &str| {
-            let found = value.get(name).and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
-            found.filter(|n| *n > 0).ok_or_else(|| format!("a case has no `{name}` above 0"))
-        };
-        let work = match text("work")?.as_str() {
-            "product" => {
-                let order = text("order")?;
-                let columns = match order.as_str() {
-                    "nn" => [false, false],
-                    "nt" => [false, true],
-                    "tn" => [true, false],
-                    "tt" => [true, true],
-                    _ => return Err(format!("`{order}` is no order: nn, nt, tn or tt")),
-                };
-                Work::Product { size: [count("m")?, count("n")?, count("k")?], columns }
-            }
-            "rows" => Work::Rows { op: text("op")?, rows: count("rows")?, columns: count("columns")? },
-            other => return Err(format!("`{other}` is no work: product or rows")),
-        };
-        let dtype = text("dtype")?;
-        let dtype = DType::parse(&dtype).ok_or_else(|| format!("`{dtype}` is no element type"))?;
-        let given = match value.get("set") {
-            None | Some(Value::Null) => vec![],
-            Some(Value::Object(sets)) => {
-                let shown = |v: &Value| v.as_str().map_or_else(|| v.to_string(), str::to_string);
-                sets.iter().flat_map(|(name, v)| parse_cargs(&format!("{name}={}", shown(v)))).collect()
-            }
-            Some(_) => return Err("`set` is no object".to_string()),
-        };
-        Ok(Case { name: text("name")?, work, dtype, given })
-    }
-
-    /// The file of the library and the kernel; `None` if it has none.
-    fn kernel(&self) -> Option<(&'static str, &'static str)> {
-        match &self.work {
-            Work::Product { .. } => Some(("stdlib/nn/matmul.tk", "matmul")),
-            Work::Rows { op, .. } => match op.as_str() {
-                "softmax" => Some(("stdlib/nn/softmax.tk", "softmax")),
-                "log_softmax" => Some(("stdlib/nn/softmax.tk", "log_softmax")),
-                "layer_norm" => Some(("stdlib/nn/norm.tk", "layer_norm")),
-                "rms_norm" => Some(("stdlib/nn/norm.tk", "rms_norm")),
-                _ => None,
-            },
+impl Argument {
+    fn arg(&self) -> Arg<'_> {
+        match &self.kind {
+            Kind::Tensor(address, shape, strides) => Arg::foreign(*address, self.dtype, shape, strides),
+            Kind::Number(v) => Arg::from(*v),
+            Kind::Absent => Arg::Absent,
         }
     }
 
-    /// Elements of the first input, the second one, and the result.
-    fn elements(&self) -> [usize; 3] {
-        match &self.work {
-            Work::Product { size: [m, n, k], .. } => [m * k, k * n, m * n],
-            Work::Rows { rows, columns, .. } => [rows * columns, *columns, rows * columns],
+    /// The same tensor with no memory.
+    fn without_memory(&self) -> Arg<'_> {
+        match self.arg() {
+            Arg::Tensor { address, dtype, shape, strides, .. } => {
+                Arg::Tensor { address, bytes: 0, dtype, shape, strides }
+            }
+            other @ (Arg::Scalar(_) | Arg::Absent) => other,
         }
     }
 
-    /// The type of the result: f16 of fp8.
-    fn out(&self) -> DType {
-        if self.dtype.is_f8() { DType::F16 } else { self.dtype }
+    #[cfg(test)]
+    pub fn host(&self) -> tk_sema::contract::HostArg {
+        use tk_sema::contract::HostArg;
+        match &self.kind {
+            Kind::Tensor(_, shape, strides) => {
+                HostArg::Tensor { dtype: self.dtype, shape: shape.clone(), strides: strides.clone() }
+            }
+            Kind::Number(v) => HostArg::Scalar(tk_ops::Scalar::float(DType::F32, f64::from(*v))),
+            Kind::Absent => HostArg::Absent,
+        }
     }
 }
 
-/// The cases in a file: a JSON list.
-///
-/// # Errors
-/// The file cannot be read, or an entry is no case.
-fn read(path: &Path) -> Result<Vec<Case>, String> {
-    let wrong = |e: &dyn std::fmt::Display| format!("{}: {e}", path.display());
-    let text = std::fs::read_to_string(path).map_err(|e| wrong(&e))?;
-    let list: Vec<Value> = serde_json::from_str(&text).map_err(|e| wrong(&e))?;
-    list.iter().map(Case::of).collect::<Result<_, _>>().map_err(|e| wrong(&e))
+/// The arguments of a case whose operands and result begin at these addresses.
+pub fn arguments(case: &Case, operands: u64, out: u64) -> Vec<Argument> {
+    let last = |d: [usize; 2], rank: usize| d.iter().skip(2 - rank).map(|n| *n as i64).collect();
+    let mut all: Vec<Argument> = vec![];
+    for o in case.operands() {
+        let address = operands + (o.first * case.dtype.bytes()) as u64;
+        let kind = Kind::Tensor(address, last(o.shape, o.rank), last(o.strides, o.rank));
+        all.push(Argument { dtype: case.dtype, kind });
+    }
+    if matches!(case.task, Task::Product { .. }) {
+        // No bias.
+        all.push(Argument { dtype: case.dtype, kind: Kind::Absent });
+    }
+    let [rows, columns] = case.result();
+    let kind = Kind::Tensor(out, last([rows, columns], 2), last([columns, 1], 2));
+    all.push(Argument { dtype: case.out(), kind });
+    all.extend(case.eps().map(|eps| Argument { dtype: DType::F32, kind: Kind::Number(eps) }));
+    all
 }
 
-/// Measures the cases of a file.
-///
-/// # Errors
-/// The list is wrong, or the results cannot be written; a case that fails is a result.
-pub fn run(root: &Path, path: &Path, device: &Device, report: &mut Report) -> Result<(), Stop> {
-    let cases = read(path)?;
-    let mut launchers: Vec<(&str, Launcher)> = vec![];
-    let mut bench = Bench::new(device, &cases)?;
-    for case in &cases {
+/// A file of the library and what launches its kernels, or why nothing does.
+type Files = Vec<(&'static str, Result<Launcher, String>)>;
+
+/// Why a case has no result.
+enum Wrong {
+    Failed(String),
+    /// Its kernel does not end.
+    Hangs(String),
+}
+
+impl From<String> for Wrong {
+    fn from(sentence: String) -> Wrong {
+        Wrong::Failed(sentence)
+    }
+}
+
+fn gpu(e: CudaError) -> String {
+    e.to_string()
+}
+
+/// Measures the cases, and a copy if there is an operation on rows.
+pub fn run(
+    args: &Args,
+    device: &Device,
+    cases: &[(String, Result<Case, String>)],
+    report: &mut Report,
+) -> Result<(), Stop> {
+    let known: Vec<&Case> =
+        cases.iter().filter_map(|(_, case)| case.as_ref().ok()).filter(|c| c.kernel().is_some()).collect();
+    let numbers = pool::numbers(&known);
+    let has_rows = known.iter().any(|c| matches!(c.task, Task::Rows { .. }));
+    if let Some(numbers) = numbers.first().filter(|_| has_rows) {
+        report.put("copy", or_error(copy(args, device, numbers)))?;
+    }
+    let mut files: Files = vec![];
+    for (file, _) in known.iter().filter_map(|c| c.kernel()) {
+        if !files.iter().any(|(f, _)| *f == file) {
+            files.push((file, launcher(&args.root, file, device)));
+        }
+    }
+    let mut memory = Memory::new(device, &numbers, &known)?;
+    compile_ahead(args, device, &files, &known, &memory);
+    for (name, case) in cases {
         if device.lost().is_some() {
-            device.recover().map_err(|e| e.to_string())?;
-            bench = Bench::new(device, &cases)?;
+            device.recover().map_err(gpu)?;
+            // What belonged to the lost context stays lost.
+            memory = Memory::new(device, &numbers, &known)?;
         }
-        let Some((file, kernel)) = case.kernel() else {
-            report.put_in("cases", &case.name, json!({ "missing": true }))?;
-            continue;
-        };
-        let found = match launchers.iter().find(|(f, _)| *f == file) {
-            Some((_, launcher)) => Ok(launcher.clone()),
-            None => launcher(root, file, device).inspect(|l| launchers.push((file, l.clone()))),
-        };
-        let result = found.and_then(|launcher| bench.case(&launcher, kernel, case));
-        let result = result.map_err(|e| format!("{}: {e}", case.name));
-        report.put_in("cases", &case.name, or_error(result))?;
+        // This is what remains of a case that ends the program.
+        report.put_in(
+            "cases",
+            name,
+            json!({ "error": format!("{name}: the program ended in this case") }),
+        )?;
+        let measured = case.as_ref().map_err(|e| Wrong::Failed(e.clone())).and_then(|case| {
+            catch_unwind(AssertUnwindSafe(|| measure(case, &files, &numbers, &memory)))
+                .unwrap_or_else(|_| Err(Wrong::Failed("internal error: the compiler panicked".to_string())))
+        });
+        let hangs = matches!(measured, Err(Wrong::Hangs(_)));
+        let said = |(Wrong::Failed(e) | Wrong::Hangs(e))| format!("{name}: {e}");
+        report.put_in("cases", name, or_error(measured.map_err(said)))?;
+        if hangs {
+            return Err(Stop::Failed(format!("{name} keeps the GPU busy; the cases after it are left out")));
+        }
     }
     Ok(())
 }
 
-/// Memory for all cases.
-struct Bench {
-    clock: Clock,
-    copies: Copies,
-    x: Buffer,
-    y: Buffer,
-    out: Buffer,
-    /// The type of the numbers that the inputs have now.
-    filled: Option<DType>,
-    numbers: Vec<f32>,
+/// The device copy, of numbers that are not alike: bytes read and written.
+fn copy(args: &Args, device: &Device, numbers: &Numbers) -> Result<Value, String> {
+    let bytes = args.elements as usize * COPIED;
+    let (clock, copies) = (Clock::new(device)?, Copies::new()?);
+    let (from, to) = (device.alloc(bytes).map_err(gpu)?, device.alloc(bytes).map_err(gpu)?);
+    numbers.fill(&copies, &clock.stream, &from)?;
+    let ms = clock.median(&mut |stream| copies.copy(stream, to.address(), from.address(), bytes))?;
+    Ok(json!({ "bytes": 2 * bytes, "ms": ms, "TBps": rate(2 * bytes, ms) }))
 }
 
-impl Bench {
-    fn new(device: &Device, cases: &[Case]) -> Result<Bench, String> {
-        let most = |i: usize| {
-            let bytes =
-                |c: &Case| c.elements().get(i).copied().unwrap_or(0) * c.dtype.bytes().max(c.out().bytes());
-            cases.iter().map(bytes).max().unwrap_or(0).max(PERIOD * 8)
-        };
-        let alloc = |i: usize| device.alloc(most(i)).map_err(|e| e.to_string());
-        Ok(Bench {
-            clock: Clock::new(device)?,
-            copies: Copies::new()?,
-            x: alloc(0)?,
-            y: alloc(1)?,
-            out: alloc(2)?,
-            filled: None,
-            numbers: vec![],
-        })
-    }
-
-    /// Fills both inputs with numbers of a type.
-    fn fill(&mut self, dtype: DType) -> Result<(), String> {
-        if self.filled == Some(dtype) {
-            return Ok(());
-        }
-        let mut part = Buf::zeros(dtype, PERIOD);
-        let numbers = many(PERIOD, |i| normal(Input::X, i));
-        self.numbers = vec![];
-        for (i, x) in numbers.into_iter().enumerate() {
-            part.set(i, Scalar::float(dtype, f64::from(x)));
-            self.numbers.push(part.get(i).as_f64().unwrap_or(f64::NAN) as f32);
-        }
-        let bytes = part.to_le_bytes();
-        for buffer in [&self.x, &self.y] {
-            self.copies
-                .to_device(buffer.address(), bytes.get(..bytes.len().min(buffer.len())).unwrap_or(&bytes))?;
-            // Each copy doubles what is there.
-            let mut done = bytes.len();
-            while done < buffer.len() {
-                let more = done.min(buffer.len() - done);
-                self.copies.copy(
-                    &self.clock.stream,
-                    buffer.address() + done as u64,
-                    buffer.address(),
-                    more,
-                )?;
-                done += more;
-            }
-        }
-        self.filled = Some(dtype);
-        Ok(())
-    }
-
-    fn number(&self, at: usize) -> f64 {
-        self.numbers.get(at % PERIOD).copied().map_or(f64::NAN, f64::from)
-    }
-
-    /// Launches a case.
-    fn launch(&self, site: &mut CallSite, case: &Case) -> Result<(), String> {
-        let arg =
-            |buffer: &Buffer, shape, strides| Arg::foreign(buffer.address(), case.dtype, shape, strides);
-        let stream = &self.clock.stream;
-        let done = match &case.work {
-            Work::Product { size, columns } => {
-                let [m, n, k] = size.map(|d| d as i64);
-                let sa = if columns[0] { [1, m] } else { [k, 1] };
-                let sb = if columns[1] { [1, k] } else { [n, 1] };
-                let (shape_a, shape_b, shape_c) = ([m, k], [k, n], [m, n]);
-                let (a, b) = (arg(&self.x, &shape_a, &sa), arg(&self.y, &shape_b, &sb));
-                let c = Arg::tensor(&self.out, case.out(), &shape_c);
-                return site.launch(stream, &[a, b, Arg::Absent, c]).map_err(|e| e.to_string());
-            }
-            Work::Rows { op, rows, columns } => {
-                let shape = [*rows as i64, *columns as i64];
-                let x = Arg::tensor(&self.x, case.dtype, &shape);
-                let y = Arg::tensor(&self.out, case.dtype, &shape);
-                let length = [*columns as i64];
-                let weight = || Arg::tensor(&self.y, case.dtype, &length);
-                match op.as_str() {
-                    "layer_norm" => site.launch(
-                        stream,
-                        &[x, weight(), weight(), y, Arg::from(Scalar::float(DType::F32, 1e-5))],
-                    ),
-                    "rms_norm" => {
-                        site.launch(stream, &[x, weight(), y, Arg::from(Scalar::float(DType::F32, 1e-5))])
-                    }
-                    _ => site.launch(stream, &[x, y]),
-                }
-            }
-        };
-        done.map_err(|e| e.to_string())
-    }
-
-    /// The time of a case, once its results are right.
-    fn case(&mut self, launcher: &Launcher, kernel: &str, case: &Case) -> Result<Value, String> {
-        self.fill(case.dtype)?;
-        let mut site = launcher.site(kernel, &case.given).map_err(|e| e.to_string())?;
-        let count = case.elements()[2];
-        self.copies.poison(&self.clock.stream, self.out.address(), count * case.out().bytes())?;
-        self.launch(&mut site, case)?;
-        let off = self.check(case)?;
-        let ms = self.clock.median(&mut |_| self.launch(&mut site, case))?;
-        let flops = match &case.work {
-            Work::Product { size, .. } => 2.0 * size.iter().map(|d| *d as f64).product::<f64>(),
-            Work::Rows { .. } => 0.0,
-        };
-        let bytes = 2.0 * (count * case.dtype.bytes()) as f64;
-        Ok(json!({ "ms": ms, "TFLOPs": flops / ms / 1e9, "TBs": bytes / ms / 1e9, "largest_error": off }))
-    }
-
-    /// The largest difference from the reference among some elements, in units of the root of their mean square.
-    fn check(&self, case: &Case) -> Result<f64, String> {
-        let count = case.elements()[2];
-        let width = case.out().bytes();
-        let (mut off, mut square, mut found) = (0.0f64, 0.0f64, 0);
-        let step = (count / SAMPLES).max(1) | 1;
-        for at in (0..count).step_by(step).chain([count - 1]) {
-            let bytes =
-                self.copies.to_host(&self.clock.stream, self.out.address() + (at * width) as u64, width)?;
-            let own =
-                Buf::from_le_bytes(case.out(), &bytes).and_then(|b| b.get(0).as_f64()).unwrap_or(f64::NAN);
-            let exact = self.exact(case, at);
-            let apart = (own - exact).abs();
-            off = off.max(if apart.is_nan() { f64::INFINITY } else { apart });
-            square += exact * exact;
-            found += 1;
-        }
-        let off = off / (square / f64::from(found)).sqrt().max(f64::MIN_POSITIVE);
-        if off <= 0.06 {
-            Ok(off)
-        } else {
-            Err(format!("the results are wrong: largest error {off:.1e} (at most 0.06)"))
-        }
-    }
-
-    /// An element of the result in double precision.
-    fn exact(&self, case: &Case, at: usize) -> f64 {
-        match &case.work {
-            Work::Product { size: [m, n, k], columns } => {
-                let (i, j) = (at / n, at % n);
-                let a = |p: usize| self.number(if columns[0] { p * m + i } else { i * k + p });
-                let b = |p: usize| self.number(if columns[1] { j * k + p } else { p * n + j });
-                (0..*k).map(|p| a(p) * b(p)).sum()
-            }
-            Work::Rows { op, columns, .. } => {
-                let (row, j) = (at / columns * columns, at % columns);
-                let x = |p: usize| self.number(row + p);
-                let sum = |f: &dyn Fn(f64) -> f64| (0..*columns).map(|p| f(x(p))).sum::<f64>();
-                let length = *columns as f64;
-                match op.as_str() {
-                    "softmax" => x(j).exp() / sum(&f64::exp),
-                    "log_softmax" => x(j) - sum(&f64::exp).ln(),
-                    "rms_norm" => x(j) / (sum(&|v| v * v) / length + 1e-5).sqrt() * self.number(j),
-                    _ => {
-                        let mean = sum(&|v| v) / length;
-                        let variance = sum(&|v| (v - mean) * (v - mean)) / length;
-                        (x(j) - mean) / (variance + 1e-5).sqrt() * self.number(j) + self.number(j)
-                    }
-                }
-            }
-        }
-    }
+/// The call site of a case, and its arguments; `None` if the library has no kernel for it.
+fn site(case: &Case, files: &Files, memory: &Memory) -> Result<Option<(CallSite, Vec<Argument>)>, String> {
+    let Some((file, kernel)) = case.kernel() else { return Ok(None) };
+    let found = files.iter().find(|(f, _)| *f == file).map(|(_, launcher)| launcher.as_ref());
+    let launcher = found.ok_or("there is no such file")?.map_err(Clone::clone)?;
+    let site = launcher.site(kernel, &case.sets).map_err(|e| e.to_string())?;
+    Ok(Some((site, arguments(case, memory.address(case.dtype), memory.out.address()))))
 }
 
-#[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests")]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cases_are_read_and_wrong_ones_are_not() {
-        let product = json!({"name": "p", "work": "product", "dtype": "f16", "m": 3, "n": 4, "k": 5, "order": "nt",
-                             "set": {"BM": 64, "SWAP": true}});
-        let case = Case::of(&product).unwrap();
-        assert_eq!(case.elements(), [15, 20, 12]);
-        assert_eq!(case.given.len(), 2);
-        let rows =
-            json!({"name": "r", "work": "rows", "op": "softmax", "dtype": "bf16", "rows": 2, "columns": 7});
-        assert!(Case::of(&rows).unwrap().kernel().is_some());
-        for (name, value) in
-            [("order", json!("xy")), ("m", json!(0)), ("dtype", json!("f99")), ("set", json!(3))]
-        {
-            let mut bad = product.clone();
-            bad[name] = value;
-            assert!(Case::of(&bad).is_err(), "{name}");
+/// Compiles the kernels of all cases on all cores, since the GPU waits for it. A launch compiles before it checks that
+/// tensors fit in their memory, so one with tensors of no memory compiles and never runs. What goes wrong is left to the
+/// launch that counts.
+fn compile_ahead(args: &Args, device: &Device, files: &Files, cases: &[&Case], memory: &Memory) {
+    let cores = available_parallelism().map_or(1, NonZero::get);
+    let threads = args.threads.map_or(cores, |n| n as usize).min(cases.len());
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let Ok(stream) = device.stream() else { return };
+        while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let compile = || {
+                if let Ok(Some((mut site, arguments))) = site(case, files, memory) {
+                    let arguments: Vec<Arg<'_>> = arguments.iter().map(Argument::without_memory).collect();
+                    let _ = site.launch(&stream, &arguments);
+                }
+            };
+            let _ = catch_unwind(AssertUnwindSafe(compile));
         }
+    };
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            // A thread that cannot be started is not missed: the launch that counts compiles as well.
+            let _ = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work);
+        }
+    });
+}
+
+fn measure(case: &Case, files: &Files, numbers: &[Numbers], memory: &Memory) -> Result<Value, Wrong> {
+    let Some((mut site, arguments)) = site(case, files, memory)? else {
+        return Ok(json!({ "missing": "the library has no kernel for it", "error": Value::Null }));
+    };
+    let arguments: Vec<Arg<'_>> = arguments.iter().map(Argument::arg).collect();
+    let mut launch = |stream: &Stream| site.launch(stream, &arguments).map_err(|e| e.to_string());
+    let stream = &memory.clock.stream;
+    memory.copies.poison(stream, memory.out.address(), case.results() * case.out().bytes())?;
+    launch(stream)?;
+    if !stream.synchronize_within(LIMIT).map_err(gpu)? {
+        return Err(Wrong::Hangs(format!("its kernel takes more than {} s", LIMIT.as_secs())));
     }
+    let norm = compare::check(case, pool::of_type(numbers, case.dtype)?, memory)?;
+    let ms = memory.clock.brief(&mut launch)?;
+    let (unit, speed) = case.speed(ms);
+    Ok(json!({ "ms": ms, "seconds": ms / 1e3, unit: speed, "norm_of_error": norm, "error": Value::Null }))
 }

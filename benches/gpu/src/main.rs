@@ -4,12 +4,15 @@
 //! results were compared with a reference, that one work that fails leaves the others, and that the file is complete
 //! after each of them. Exit codes: 1 something failed that is no work, 2 the arguments, 3 something is missing.
 
+mod case;
 mod cases;
+mod compare;
 mod compile;
 mod data;
 mod launch;
 mod matrix;
 mod memory;
+mod pool;
 mod program;
 mod raw;
 mod reference;
@@ -17,7 +20,7 @@ mod report;
 mod timing;
 mod work;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -41,8 +44,8 @@ pub struct Args {
     /// `launch`, `compile_add`.
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
-    /// Measures the cases of a JSON file, and nothing else.
-    #[arg(long, value_name = "FILE")]
+    /// Measures the cases of a JSON file with the kernels of the library, and nothing else.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["columns", "tries"])]
     cases: Option<PathBuf>,
     /// Fewer shapes and fewer configurations.
     #[arg(long)]
@@ -57,6 +60,9 @@ pub struct Args {
     /// repeated. What a kernel does not take is an error in the results.
     #[arg(long = "try", value_name = "SETS", value_parser = sets)]
     tries: Vec<program::Sets>,
+    /// Threads that compile the cases before the first is measured; all cores if not given, 0 for none.
+    #[arg(long, value_name = "N", requires = "cases")]
+    threads: Option<u32>,
 }
 
 /// Values by name, `A=1,B=true`.
@@ -75,6 +81,17 @@ impl Args {
     fn wants(&self, name: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|only| name.contains(only.as_str()))
     }
+}
+
+/// Measures the cases of a file.
+fn run_cases(args: &Args, path: &Path, report: &mut Report) -> Result<(), Stop> {
+    let text = std::fs::read_to_string(path);
+    let text = text.map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+    let mut cases = case::read(&text).map_err(|e| format!("{}: {e}", path.display()))?;
+    cases.retain(|(name, _)| args.wants(name));
+    let device = Device::open(0).map_err(|e| Stop::Missing(e.to_string()))?;
+    report.put("device", describe(&device))?;
+    cases::run(args, &device, &cases, report)
 }
 
 /// Why there are no results.
@@ -104,10 +121,8 @@ fn main() -> ExitCode {
 
 fn run(args: &Args) -> Result<(), Stop> {
     let mut report = Report::new(&args.out);
-    if let Some(cases) = &args.cases {
-        let device = Device::open(0).map_err(|e| Stop::Missing(e.to_string()))?;
-        report.put("device", describe(&device))?;
-        return cases::run(&args.root, cases, &device, &mut report);
+    if let Some(path) = &args.cases {
+        return run_cases(args, path, &mut report);
     }
     let columns: Vec<usize> = args.columns.iter().map(|n| *n as usize).collect();
     let works = work::works(args.quick, args.elements as usize, &columns);

@@ -158,13 +158,24 @@ fn number(dtype: DType, input: Input, at: usize) -> Scalar {
 }
 
 /// What a number is worth.
-fn value(s: Scalar) -> f64 {
+pub fn value(s: Scalar) -> f64 {
     s.as_f64().or(s.as_int().map(|i| i as f64)).unwrap_or(f64::NAN)
 }
 
 /// The first numbers of an operand; those of all types of operands are f32 as well.
-fn numbers(dtype: DType, input: Input, count: usize) -> Vec<f32> {
+pub fn numbers(dtype: DType, input: Input, count: usize) -> Vec<f32> {
     many(count, |at| value(number(dtype, input, at)) as f32)
+}
+
+/// The same numbers in the bytes of their type.
+pub fn bytes(dtype: DType, input: Input, count: usize) -> Vec<u8> {
+    let parts = many(count.div_ceil(PART), |p| {
+        let from = p * PART;
+        let mut part = Buf::zeros(dtype, PART.min(count - from));
+        (0..part.len()).for_each(|i| part.set(i, number(dtype, input, from + i)));
+        part.to_le_bytes()
+    });
+    parts.concat()
 }
 
 /// Operands and result of a product on the GPU.
@@ -186,14 +197,7 @@ impl Operands {
         let dtype = product.dtype;
         let make = |input, count: usize| {
             let buffer = device.alloc(count * dtype.bytes()).map_err(gpu)?;
-            // Each part in the bytes of its type, made by all cores.
-            let parts = many(count.div_ceil(PART), |p| {
-                let from = p * PART;
-                let mut part = Buf::zeros(dtype, PART.min(count - from));
-                (0..part.len()).for_each(|i| part.set(i, number(dtype, input, from + i)));
-                part.to_le_bytes()
-            });
-            copies.to_device(buffer.address(), &parts.concat())?;
+            copies.to_device(buffer.address(), &bytes(dtype, input, count))?;
             Ok::<Buffer, String>(buffer)
         };
         let c = device.alloc(m * n * product.out.bytes()).map_err(gpu)?;

@@ -17,7 +17,7 @@ use crate::work::{Kind, Work};
 use crate::{Args, Stop};
 
 /// Bytes of an element of the device copy, whose elements are four times those of the works: 2^30 of f32.
-const COPIED: usize = 16;
+pub const COPIED: usize = 16;
 /// Rows of a large shape that are compared.
 const ROWS: usize = 24;
 /// The most elements of a row that are compared at a time: of an elementwise work, a piece.
@@ -65,7 +65,7 @@ fn copy(args: &Args, device: &Device) -> Result<Value, String> {
 }
 
 /// Terabytes in a second.
-fn rate(bytes: usize, ms: f64) -> f64 {
+pub fn rate(bytes: usize, ms: f64) -> f64 {
     bytes as f64 / ms / 1e9
 }
 

@@ -38,7 +38,9 @@ pub fn row(kind: Kind, first: usize, cols: usize) -> Vec<f64> {
             x.iter().map(|v| 0.5 * v * (1.0 + libm::erf(v * std::f64::consts::FRAC_1_SQRT_2))).collect()
         }
         Kind::Softmax | Kind::SoftmaxLong | Kind::NnSoftmax => softmax(&x),
-        Kind::LayerNorm | Kind::NnLayerNorm => layer_norm(&x),
+        Kind::LayerNorm | Kind::NnLayerNorm => {
+            layer_norm(&x, |input, c| f64::from(normal_f16(input, c).to_f32()))
+        }
     }
 }
 
@@ -47,19 +49,20 @@ fn inner(v: f64) -> f64 {
     (2.0 / std::f64::consts::PI).sqrt() * (v + 0.044_715 * v * v * v)
 }
 
-fn softmax(x: &[f64]) -> Vec<f64> {
+/// Softmax of a row.
+pub fn softmax(x: &[f64]) -> Vec<f64> {
     let most = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let e: Vec<f64> = x.iter().map(|v| (v - most).exp()).collect();
     let sum: f64 = e.iter().sum();
     e.iter().map(|v| v / sum).collect()
 }
 
-fn layer_norm(x: &[f64]) -> Vec<f64> {
+/// Layer normalization of a row, with the weight and the bias of a column.
+pub fn layer_norm(x: &[f64], at: impl Fn(Input, usize) -> f64) -> Vec<f64> {
     let count = x.len() as f64;
     let mean = x.iter().sum::<f64>() / count;
     let variance = x.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / count;
     let scale = 1.0 / (variance + f64::from(EPS)).sqrt();
-    let at = |input, c: usize| f64::from(normal_f16(input, c).to_f32());
     let value = |(c, v): (usize, &f64)| (v - mean) * scale * at(Input::Weight, c) + at(Input::Bias, c);
     x.iter().enumerate().map(value).collect()
 }

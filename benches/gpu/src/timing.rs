@@ -15,6 +15,10 @@ const WARM_UP: f64 = 20.0;
 const MEASURE: f64 = 60.0;
 /// Runs whose time says how many the others are.
 const FIRST: usize = 5;
+/// How long runs go on that count where there are many kernels to measure, in milliseconds.
+const BRIEF: f64 = 30.0;
+/// The most of such runs: of a short kernel, most of the time is that of writing [`FLUSH`] bytes.
+const MOST: usize = 200;
 
 /// Times work on the GPU.
 pub struct Clock {
@@ -47,8 +51,31 @@ impl Clock {
         for _ in 0..fitting(WARM_UP, one) {
             run(stream)?;
         }
+        self.median_of(fitting(MEASURE, one), run)
+    }
+
+    /// Milliseconds of one run of a kernel that has run before. What takes longer than [`BRIEF`] runs once.
+    pub fn brief(&self, run: &mut dyn FnMut(&Stream) -> Result<(), String>) -> Result<f64, String> {
+        let one = self.median_of(1, run)?;
+        if one >= BRIEF {
+            return Ok(one);
+        }
+        let count = fitting(BRIEF, one.max(1e-3)).min(MOST);
+        // What the first ones take does not count: the GPU may have been idle.
+        self.median_of(count.div_ceil(4), run)?;
+        self.median_of(count, run)
+    }
+
+    /// The median of so many runs, each with an L2 that holds nothing of its inputs.
+    fn median_of(
+        &self,
+        count: usize,
+        run: &mut dyn FnMut(&Stream) -> Result<(), String>,
+    ) -> Result<f64, String> {
+        let gpu = |e: tk_runtime::gpu::CudaError| e.to_string();
+        let stream = &self.stream;
         let mut events = vec![];
-        for _ in 0..fitting(MEASURE, one) {
+        for _ in 0..count {
             self.flush.fill_zero(stream).map_err(gpu)?;
             let begin = stream.record().map_err(gpu)?;
             run(stream)?;

@@ -10,10 +10,10 @@ use tk_tile::{FuncId, FuncKind, Module, TileModule};
 
 use crate::ir::kernel::{CompileOptions, Kernel};
 use crate::passes::{
-    Pass, Run, TileKernel, allocate_shared, assign_layouts, chunk_loads, cluster, decompose_dot_scaled, expand_gathers,
-    form_tensor_accesses, hoist_shared_stores, inline_functions, insert_barriers, insert_proxy_fences,
-    lower_to_shared, permute_views, reallocate_registers, select_instructions, software_pipeline, split_dots, split_stores,
-    tma_stores, warp_specialize,
+    Pass, Run, TileKernel, allocate_shared, assign_layouts, chunk_loads, cluster, decompose_dot_scaled,
+    expand_gathers, form_tensor_accesses, hoist_shared_stores, inline_functions, insert_barriers,
+    insert_proxy_fences, insert_store_waits, lower_to_shared, permute_views, reallocate_registers,
+    select_instructions, software_pipeline, split_dots, split_stores, tma_stores, warp_specialize,
 };
 use crate::verify::{GpuVerifyError, LaidOutModule, ScheduledModule};
 
@@ -31,6 +31,7 @@ pub const PASSES: &[Pass] = &[
     software_pipeline::PASS,
     tma_stores::PASS,
     hoist_shared_stores::PASS,
+    insert_store_waits::PASS,
     cluster::PASS,
     chunk_loads::PASS,
     allocate_shared::PASS,

@@ -34,7 +34,11 @@ impl Variant {
     /// The variants of a kernel, in the order in which a launcher tries them: one for each `prefer` clause, which
     /// requires the properties in the clause, aligned addresses, and nothing else, except that a view of which a clause
     /// says only which axis is contiguous has all facts of aligned views in that order; then the general one.
-    pub fn of(module: &TileModule, entry: FuncId, prefer: &[Vec<Preferred>]) -> Vec<(Variant, Vec<ArgFacts>)> {
+    pub fn of(
+        module: &TileModule,
+        entry: FuncId,
+        prefer: &[Vec<Preferred>],
+    ) -> Vec<(Variant, Vec<ArgFacts>)> {
         let sets = if prefer.is_empty() {
             vec![useful(module, entry, facts(module, entry, None))]
         } else {
@@ -108,8 +112,9 @@ fn facts(module: &TileModule, entry: FuncId, set: Option<&[Preferred]>) -> Vec<A
                     // Accesses are wide along this axis; along the others, strides are far apart.
                     Some(axis) => {
                         let extent = |d: usize| if d == axis { ALIGNED_NUMBER } else { NUMBER };
-                        let stride =
-                            |d: usize| if d == axis { ArgFacts { one: true, ..NUMBER } } else { ALIGNED_NUMBER };
+                        let stride = |d: usize| {
+                            if d == axis { ArgFacts { one: true, ..NUMBER } } else { ALIGNED_NUMBER }
+                        };
                         facts.extend((0..rank).map(extent));
                         facts.extend((0..rank).map(stride));
                     }

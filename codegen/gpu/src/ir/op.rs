@@ -430,7 +430,7 @@ gpu_ops! {
     }
 
     /// `tma_store(view, row, column)`: stores a box in a buffer to these positions; elements out of bounds are skipped.
-    /// Waits until it has been written to memory or, if `once`, has been read from the buffer.
+    /// If `once`, it waits until the box has been read from the buffer; otherwise [`TmaStoreWait`] does, before the next.
     TmaStore = "tma_store" Ordered {
         /// The source.
         buffer: usize,
@@ -440,6 +440,14 @@ gpu_ops! {
         once: bool,
         /// The cache hints of the source.
         caching: Caching,
+    }
+
+    /// Waits until all TMA stores have been written to memory or, if `read`, have been read from their buffers.
+    TmaStoreWait = "tma_store_wait" Ordered {
+        /// The sources of these stores.
+        buffers: Vec<usize>,
+        /// Reading the buffers is enough.
+        read: bool,
     }
 
     /// Commits the acquired stage: it is full when its copies complete.

@@ -34,6 +34,7 @@ pub fn buffers(inst: &Inst) -> Vec<BufferRef> {
         GpuOp::SharedDot(dot) => dot.buffers.to_vec(),
         GpuOp::Mma(mma) => [&mma.a, &mma.b].into_iter().filter_map(MmaOperand::buffer).collect(),
         GpuOp::MmaWait(wait) => whole(&wait.buffers),
+        GpuOp::TmaStoreWait(wait) => whole(&wait.buffers),
         GpuOp::TmaLoad(load) => whole(&[load.destination, load.pipeline.barriers]),
         GpuOp::IsProducerWarp(is) => is.pipelines.iter().map(|p| BufferRef::whole(p.barriers)).collect(),
         GpuOp::ProducerAcquire(ProducerAcquire { pipeline, .. })
@@ -81,6 +82,7 @@ pub fn set_stages(op: &mut GpuOp, buffer: usize, stages: u32) {
         | GpuOp::SharedRank(_)
         | GpuOp::SharedAdd(_)
         | GpuOp::TmaStore(_)
+        | GpuOp::TmaStoreWait(_)
         | GpuOp::MmaWait(_)
         | GpuOp::TmaLoad(_)
         | GpuOp::IsProducerWarp(_)
@@ -256,6 +258,7 @@ pub fn touched(inst: &Inst) -> (Vec<usize>, Vec<usize>) {
         | GpuOp::Mma(_)
         | GpuOp::MmaWait(_)
         | GpuOp::TmaStore(_)
+        | GpuOp::TmaStoreWait(_)
         | GpuOp::Fragments(_) => (buffers, vec![]),
         // Atomic additions of several threads need no barrier between them, but one before any other access.
         GpuOp::SharedAdd(_) => (vec![], buffers),

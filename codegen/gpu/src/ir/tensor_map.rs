@@ -208,7 +208,8 @@ pub fn subview(kernel: &Kernel, view: ValueId) -> Option<&Inst> {
 /// A parameter, or a view made of an address and numbers that are parameters or constants. No axis is kept yet.
 fn tensor(kernel: &Kernel, view: ValueId) -> Option<TensorMatrix> {
     let func = kernel.func();
-    let Type::View { elem: ElemType::Scalar(dtype), rank, .. } = kernel.module.types.get(func.ty(view)) else {
+    let Type::View { elem: ElemType::Scalar(dtype), rank, .. } = kernel.module.types.get(func.ty(view))
+    else {
         return None;
     };
     let (dtype, rank) = (*dtype, *rank as usize);

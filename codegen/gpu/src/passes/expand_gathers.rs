@@ -44,11 +44,11 @@ fn run(tile: &mut TileKernel) -> bool {
         return false;
     }
     let axis = AxisInfo::new(&tile.module, func, &tile.options.facts);
-    let found: Vec<InstId> = all
-        .into_iter()
-        .filter(|i| axis.gathers_neighbours(&tile.module, func, &func.insts[*i]))
-        .collect();
-    TileEdit::rebuild(&mut tile.module, tile.kernel, |edit, id| found.contains(&id) && expand(edit, &axis, id));
+    let found: Vec<InstId> =
+        all.into_iter().filter(|i| axis.gathers_neighbours(&tile.module, func, &func.insts[*i])).collect();
+    TileEdit::rebuild(&mut tile.module, tile.kernel, |edit, id| {
+        found.contains(&id) && expand(edit, &axis, id)
+    });
     !found.is_empty()
 }
 

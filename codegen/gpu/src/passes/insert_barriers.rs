@@ -395,6 +395,7 @@ impl Barriers<'_> {
                     | GpuOp::Mma(_)
                     | GpuOp::MmaWait(_)
                     | GpuOp::TmaStore(_)
+                    | GpuOp::TmaStoreWait(_)
                     | GpuOp::Fragments(_)
                     | GpuOp::Convert(_)
                     | GpuOp::ClusterArrive(_)

@@ -11,6 +11,7 @@ pub mod hoist_shared_stores;
 pub mod inline_functions;
 pub mod insert_barriers;
 pub mod insert_proxy_fences;
+pub mod insert_store_waits;
 pub mod lower_to_shared;
 pub mod permute_views;
 pub mod reallocate_registers;
@@ -115,6 +116,8 @@ pub enum Property {
     TmaStores,
     /// Stores to shared memory are at their final positions.
     PlacedStores,
+    /// TMA stores of loops are waited for.
+    StoreWaits,
     /// The number of blocks of a program is final.
     Clusters,
     /// Loads for which lanes lack registers are in chunks.

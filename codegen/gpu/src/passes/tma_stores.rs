@@ -91,8 +91,7 @@ fn run(kernel: &mut Kernel) {
 fn taken(kernel: &Kernel, known: &Known, store: InstId) -> Option<Taken> {
     let func = kernel.func();
     let inst = &func.insts[store];
-    let (Op::Memory(MemoryOp::ViewStore), [view, row, _, tile]) = (inst.op, inst.operands.as_slice())
-    else {
+    let (Op::Memory(MemoryOp::ViewStore), [view, row, _, tile]) = (inst.op, inst.operands.as_slice()) else {
         return None;
     };
     let Def::Inst(load, _) = func.values[*tile].def else { return None };

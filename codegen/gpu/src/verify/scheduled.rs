@@ -166,6 +166,7 @@ fn arity(op: &GpuOp) -> (std::ops::RangeInclusive<usize>, usize) {
         GpuOp::AsyncCopy(_) => (1..=MOST_RANK + 1, 1),
         GpuOp::TmaLoad(_) | GpuOp::TmaStore(_) => (3..=3, 0),
         GpuOp::SetMaxRegisters(_)
+        | GpuOp::TmaStoreWait(_)
         | GpuOp::ProducerAcquire(_)
         | GpuOp::ProducerCommit(_)
         | GpuOp::ConsumerRelease(_)
@@ -255,7 +256,8 @@ fn access(cx: Cx<'_>, inst: &Inst, op: &GpuOp, sizes: &mut [Option<u64>]) -> Che
             | GpuOp::ConsumerWait(_)
             | GpuOp::ConsumerRelease(_)
             | GpuOp::TmaLoad(_)
-            | GpuOp::TmaStore(_),
+            | GpuOp::TmaStore(_)
+            | GpuOp::TmaStoreWait(_),
             _,
             _,
         ) => warp_specialize::check(cx, inst, op, plain),

@@ -21,6 +21,8 @@ struct Access {
     stores: bool,
     /// A copy, possibly in a branch: it fills the stage for an iteration that may not be executed.
     ahead: bool,
+    /// It waits for an access that has begun, if there is one.
+    waits: bool,
     /// The enclosing blocks, the body of the kernel first.
     blocks: Vec<BlockId>,
 }
@@ -74,7 +76,9 @@ impl Story {
                 // Additions read what was stored before.
                 let stores = stores && !crate::ir::shared_access::is_addition(inst);
                 let ahead = matches!(GpuOp::of(inst), Some(GpuOp::AsyncCopy(_) | GpuOp::TmaLoad(_)));
-                self.accesses.push(Access { buffer, at: self.now, stores, ahead, blocks: around.clone() });
+                let waits = matches!(GpuOp::of(inst), Some(GpuOp::TmaStoreWait(_)));
+                let (at, blocks) = (self.now, around.clone());
+                self.accesses.push(Access { buffer, at, stores, ahead, waits, blocks });
             }
         }
         let start = self.now;
@@ -87,7 +91,7 @@ impl Story {
 
     /// S06.
     fn stored_first(&self) -> Check {
-        self.accesses.iter().filter(|a| !a.stores).try_for_each(|a| {
+        self.accesses.iter().filter(|a| !a.stores && !a.waits).try_for_each(|a| {
             let before = |s: &Access| {
                 let here = s.ahead || a.blocks.starts_with(&s.blocks);
                 s.stores && s.buffer == a.buffer && s.at < a.at && here

@@ -38,6 +38,7 @@ pub(super) fn check(cx: Cx<'_>, inst: &Inst, op: &GpuOp, operands: &[ValueId]) -
             ensure(shape.iter().all(|n| padded(*n) == *n), S03, || "it stores padding".into())?;
             copy(cx, (store.buffer, 1), store.copied, *view)
         }
+        (GpuOp::TmaStoreWait(_), []) => Ok(()),
         (GpuOp::ProducerAcquire(ProducerAcquire { pipeline, .. }), _)
         | (GpuOp::ProducerCommit(ProducerCommit { pipeline }), _)
         | (GpuOp::ConsumerRelease(ConsumerRelease { pipeline, .. }), _) => barriers(cx, *pipeline),

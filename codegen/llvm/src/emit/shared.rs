@@ -49,6 +49,7 @@ impl<'c> Emit<'_, 'c> {
             GpuOp::ProducerAcquire(op) => self.producer_acquire(op),
             GpuOp::TmaLoad(op) => self.tma_load(inst, op),
             GpuOp::TmaStore(op) => self.tma_store(inst, op),
+            GpuOp::TmaStoreWait(op) => self.tma_store_wait(op),
             GpuOp::ProducerCommit(op) => self.producer_commit(op),
             GpuOp::ConsumerWait(op) => self.consumer_wait(inst, op),
             GpuOp::ConsumerRelease(op) => self.consumer_release(inst, op),

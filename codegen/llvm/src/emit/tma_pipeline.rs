@@ -14,7 +14,7 @@ use tk_gpu::ir::caching::Caching;
 use tk_gpu::ir::kernel::BARRIERS;
 use tk_gpu::ir::op::{
     ConsumerRelease, ConsumerWait, IsProducerWarp, Pipeline, ProducerAcquire, ProducerCommit, TmaBox,
-    TmaLoad, TmaStore,
+    TmaLoad, TmaStore, TmaStoreWait,
 };
 use tk_gpu::ir::tensor_map::{self, Position, TensorMap};
 use tk_gpu::layout::cut;
@@ -186,7 +186,13 @@ impl<'c> Emit<'_, 'c> {
         Ok(())
     }
 
-    /// One thread stores a tile, and waits for it.
+    /// The thread that issues TMA stores waits for them.
+    pub(super) fn tma_store_wait(&mut self, op: &TmaStoreWait) -> Res<()> {
+        let first = self.builder.build_int_compare(IntPredicate::EQ, self.tid, self.int(0), "")?;
+        self.act_where(Some(first), || self.target.tensor_stores_wait(self, op.read))
+    }
+
+    /// One thread stores a tile, and waits for it if it is the only one.
     pub(super) fn tma_store(&mut self, inst: &Inst, op: &TmaStore) -> Res<()> {
         let start = self.int(self.buffer(op.buffer)?);
         let boxes = self.boxes((inst, op.copied, op.caching), start)?;
@@ -195,7 +201,7 @@ impl<'c> Emit<'_, 'c> {
             for what in &boxes {
                 self.target.tma_store(self, what)?;
             }
-            self.target.tensor_stores_wait(self, op.once)
+            if op.once { self.target.tensor_stores_wait(self, true) } else { Ok(()) }
         })
     }
 
