@@ -117,8 +117,11 @@ pub struct Operand {
     pub rank: usize,
 }
 
-/// The cases of a file in its order: the name of each, and the case or why it is none.
-pub fn read(text: &str) -> Result<Vec<(String, Result<Case, String>)>, String> {
+/// A case, or why it is none, and its name.
+pub type Named = (String, Result<Case, String>);
+
+/// The cases of a file in its order.
+pub fn read(text: &str) -> Result<Vec<Named>, String> {
     let values: Value = serde_json::from_str(text).map_err(|e| format!("the cases are not JSON: {e}"))?;
     let values = values.as_array().ok_or("the cases are not a list")?;
     let name = |(i, value): (usize, &Value)| {

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tk_ops::DType;
 use tk_runtime::gpu::{Arg, CallSite, CudaError, Device, Launcher, Stream};
 
-use crate::case::{Case, Task};
+use crate::case::{Case, Named, Task};
 use crate::memory::{COPIED, rate};
 use crate::pool::{self, Memory, Numbers};
 use crate::program::launcher;
@@ -113,12 +113,7 @@ fn gpu(e: CudaError) -> String {
 }
 
 /// Measures the cases, and a copy if there is an operation on rows.
-pub fn run(
-    args: &Args,
-    device: &Device,
-    cases: &[(String, Result<Case, String>)],
-    report: &mut Report,
-) -> Result<(), Stop> {
+pub fn run(args: &Args, device: &Device, cases: &[Named], report: &mut Report) -> Result<(), Stop> {
     let known: Vec<&Case> =
         cases.iter().filter_map(|(_, case)| case.as_ref().ok()).filter(|c| c.kernel().is_some()).collect();
     let numbers = pool::numbers(&known);

@@ -26,23 +26,27 @@ pub struct Numbers {
 impl Numbers {
     /// Of an element type.
     pub fn new(dtype: DType) -> Numbers {
-        Numbers {
-            dtype,
-            values: matrix::numbers(dtype, Input::X, PERIOD),
-            bytes: matrix::bytes(dtype, Input::X, PERIOD),
-        }
+        Numbers::with_period(dtype, PERIOD)
+    }
+
+    /// The same that repeat after this many.
+    pub fn with_period(dtype: DType, period: usize) -> Numbers {
+        let (values, bytes) =
+            (matrix::numbers(dtype, Input::X, period), matrix::bytes(dtype, Input::X, period));
+        Numbers { dtype, values, bytes }
     }
 
     /// The number at a position.
     pub fn at(&self, position: usize) -> f64 {
-        self.values.get(position % PERIOD).map_or(f64::NAN, |v| f64::from(*v))
+        self.values.get(position % self.values.len()).map_or(f64::NAN, |v| f64::from(*v))
     }
 
     /// The sum of products of two sequences of `count` numbers, each given by its first position and the distance of
     /// two numbers.
     pub fn dot(&self, a: [usize; 2], b: [usize; 2], count: usize) -> f64 {
-        let ([mut x, mut y], steps) = ([a[0] % PERIOD, b[0] % PERIOD], [a[1] % PERIOD, b[1] % PERIOD]);
-        let next = |at: usize, step: usize| if at + step < PERIOD { at + step } else { at + step - PERIOD };
+        let period = self.values.len();
+        let ([mut x, mut y], steps) = ([a[0] % period, b[0] % period], [a[1] % period, b[1] % period]);
+        let next = |at: usize, step: usize| if at + step < period { at + step } else { at + step - period };
         let mut sum = 0.0;
         for _ in 0..count {
             if let (Some(v), Some(w)) = (self.values.get(x), self.values.get(y)) {
@@ -123,11 +127,12 @@ mod tests {
 
     #[test]
     fn numbers_repeat() {
-        let numbers = Numbers::new(DType::F8E4M3);
-        assert_eq!(numbers.at(5), numbers.at(5 + 3 * PERIOD));
-        assert_eq!(numbers.bytes.len(), PERIOD);
-        let (a, b) = (PERIOD - 2, 7);
-        let exact: f64 = (0..5).map(|i| numbers.at(a + 3 * i) * numbers.at(b + PERIOD * i)).sum();
-        assert_eq!(numbers.dot([a, 3], [b, PERIOD], 5), exact);
+        let period = 1009;
+        let numbers = Numbers::with_period(DType::F8E4M3, period);
+        assert_eq!(numbers.at(5), numbers.at(5 + 3 * period));
+        assert_eq!(numbers.bytes.len(), period);
+        let (a, b) = (period - 2, 7);
+        let exact: f64 = (0..5).map(|i| numbers.at(a + 3 * i) * numbers.at(b + period * i)).sum();
+        assert_eq!(numbers.dot([a, 3], [b, period], 5), exact);
     }
 }

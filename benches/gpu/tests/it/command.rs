@@ -56,6 +56,26 @@ fn what_is_missing_is_one_sentence() {
     );
 }
 
+#[test]
+fn cases_that_cannot_be_measured() {
+    let (out, file) = (temporary("cases-out.json"), temporary("cases.json"));
+    let (out, file) = (out.to_str().unwrap(), file.to_str().unwrap());
+    let nowhere = bench(&["--out", out, "--cases", "nowhere.json"]);
+    assert_eq!(nowhere.status.code(), Some(1));
+    assert!(said(&nowhere.stderr).starts_with("tk-gpu-bench: cannot read nowhere.json: "));
+    std::fs::write(file, "{}").unwrap();
+    let none = bench(&["--out", out, "--cases", file]);
+    assert_eq!(said(&none.stderr), format!("tk-gpu-bench: {file}: the cases are not a list\n"));
+    std::fs::write(file, r#"[{"name": "a", "work": "rows"}, {"name": "a", "work": "rows"}]"#).unwrap();
+    assert_eq!(bench(&["--out", out, "--cases", file]).status.code(), Some(3));
+
+    let Some(twice) = run(&["--out", out, "--cases", file], "unused") else { return };
+    assert_eq!(said(&twice.stderr), "benches/gpu/run: two cases have one name\n");
+    assert_eq!(run(&["--out", out, "--random", "0"], "unused").unwrap().status.code(), Some(2));
+    let none = run(&["--out", out, "--random", "9", "--only", "nonsense"], "unused").unwrap();
+    assert_eq!(said(&none.stderr), "benches/gpu/run: there is no such case\n");
+}
+
 /// Two rounds, with numbers that are made up: medians, ratios, and each verdict.
 #[test]
 fn rounds_become_one_table() {
