@@ -70,11 +70,12 @@ impl ProgramShape {
     /// The smallest register limit of a lane: `ptxas` needs as many for addresses alone.
     const FEWEST: u32 = 24;
 
-    /// The shape of a program on a target for the requested options.
+    /// The shape of a program on a target for the requested options. A program that turns out to stay in one block gets
+    /// the warps of one.
     pub fn of(target: &TargetSpec, asked: Asked) -> ProgramShape {
-        let most = target.max_threads / target.warp_size;
-        let warps = u32::try_from(asked.warps).unwrap_or(most).clamp(1, most).next_power_of_two().min(most);
         let blocks = if target.has_clusters { blocks_for(asked.ctas) } else { 1 };
+        let most = blocks * target.max_threads / target.warp_size;
+        let warps = u32::try_from(asked.warps).unwrap_or(most).clamp(1, most).next_power_of_two().min(most);
         let of_block = (warps / blocks).max(1);
         let held = asked.occupancy.map(|n| target.registers_of_launch(of_block.saturating_mul(n)));
         let registers = held.into_iter().chain(asked.max_regs).min();

@@ -127,6 +127,14 @@ pub fn schedule(
     mut after: Option<&mut After>,
 ) -> Result<pipeline::Stages, Vec<Diagnostic>> {
     let limit = request.target.shared_bytes;
+    let of_block = request.target.max_threads / request.target.warp_size;
+    if request.shape.warps > of_block {
+        let kernel = schedule_with(request, u32::MAX, Operands::SHARED, None)?;
+        if kernel.scheduled.options.blocks < request.shape.warps / of_block {
+            let shape = ProgramShape { warps: of_block, ..request.shape };
+            return schedule(&Request { shape, ..request.clone() }, after);
+        }
+    }
     let fits = |s: &pipeline::Stages| s.scheduled.shared_bytes() <= limit;
     let most = request.shape.stages.unwrap_or(STAGES).max(STAGES);
     let mut attempt = |stages, operands| schedule_with(request, stages, operands, after.as_deref_mut());

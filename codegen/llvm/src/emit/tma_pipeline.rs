@@ -30,6 +30,10 @@ use crate::target::PlacedBox;
 /// Bytes of an mbarrier.
 const BARRIER: u32 = BARRIERS / 2;
 
+/// The farthest start of a box: H100s end a kernel with an illegal instruction where the end of a box does not fit 32 bits.
+/// No tile has more than 2^16 elements along a dimension.
+const FARTHEST: i64 = i32::MAX as i64 - (1 << 16);
+
 fn nothing() -> Stop {
     Stop::Bug("a copy lacks what it copies".into())
 }
@@ -284,15 +288,25 @@ impl<'c> Emit<'_, 'c> {
         })
     }
 
+    /// A 64-bit position as 32 bits, at most [`FARTHEST`] from 0, which is outside of what a launch accepts.
+    fn near(&self, x: IntValue<'c>) -> Res<IntValue<'c>> {
+        let b = self.builder;
+        let far = FARTHEST;
+        if let Some(v) = x.get_sign_extended_constant() {
+            return Ok(self.i32().const_int(v.clamp(-far, far).cast_unsigned(), true));
+        }
+        let (low, high) = (self.long(-far), self.long(far));
+        let below = b.build_int_compare(IntPredicate::SLT, x, low, "")?;
+        let x = b.build_select(below, low, x, "")?.into_int_value();
+        let above = b.build_int_compare(IntPredicate::SGT, x, high, "")?;
+        let x = b.build_select(above, high, x, "")?.into_int_value();
+        Ok(b.build_int_truncate(x, self.i32(), "")?)
+    }
+
     /// The start of a copy along each dimension of its map.
     fn corner_of_copy(&self, inst: &Inst, map: &TensorMap) -> Res<Vec<IntValue<'c>>> {
         let b = self.builder;
-        let at = |n: usize| -> Res<IntValue<'c>> {
-            let v = self.operand(inst, n)?;
-            let x = self.scalar(v)?.into_int_value();
-            // What does not fit 32 bits is outside, and so is what wraps around with the offset of a box.
-            if x.get_type().get_bit_width() == 32 { Ok(x) } else { self.saturated(self.wide(v)?) }
-        };
+        let at = |n: usize| self.near(self.wide(self.operand(inst, n)?)?);
         let TakenParts { cuts, extents, .. } = self.taken(self.operand(inst, 0)?)?;
         let [rows, _] = map.matrix.kept;
         let range = match cuts.get(rows) {
@@ -314,7 +328,7 @@ impl<'c> Emit<'_, 'c> {
                     b.build_int_truncate(end, self.i32(), "")?
                 }
                 (Position::Index(axis), _) => match cuts.get(axis) {
-                    Some(Cut::Index(at)) => self.saturated(*at)?,
+                    Some(Cut::Index(at)) => self.near(*at)?,
                     Some(Cut::Whole | Cut::Range { .. }) | None => return bug("a slice has no such index"),
                 },
                 (Position::End, None) => return bug("a slice has no range"),
