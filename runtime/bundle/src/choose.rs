@@ -125,6 +125,30 @@ impl Kernel {
         Err(Error::new(what, format!("shipped are {}", listed(shipped.iter().map(String::as_str)))))
     }
 
+    /// Why a launch does not take the first variant with the values of the one that it takes: what that one assumes about
+    /// arguments and does not hold. `None` if it takes the first.
+    pub fn passed_over(&self, taken: &Variant, facts: &Facts<'_>) -> Option<String> {
+        let alike = |v: &&Variant| {
+            v.target == taken.target
+                && v.values == taken.values
+                && v.dtypes == taken.dtypes
+                && v.given == taken.given
+        };
+        let first = self.variants.iter().take_while(|v| !std::ptr::eq(*v, taken)).find(alike)?;
+        let names: Vec<&str> = self.params.iter().map(|p| p.name.as_str()).collect();
+        let failing = first.guard.iter().find(|g| g.condition.holds(facts) != Ok(true))?;
+        let condition = failing.condition.text(&names);
+        let number = self.variants.iter().filter(alike).take_while(|v| !std::ptr::eq(*v, taken)).count();
+        let last = self.variants.iter().filter(alike).count() == number + 1;
+        let which =
+            if last { "the one for all arguments".to_string() } else { format!("number {}", number + 1) };
+        Some(format!(
+            "kernel `{}` [{}] does not take its first variant but {which}: `{condition}` does not hold",
+            self.name,
+            taken.label()
+        ))
+    }
+
     /// Number, kind and rank of the arguments.
     fn fitting(&self, args: &[Argument<'_>]) -> Result<(), Error> {
         if args.len() != self.params.len() {

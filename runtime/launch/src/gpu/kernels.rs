@@ -14,6 +14,7 @@ use super::device::Device;
 use super::kernel::{Kernel, KernelInfo, Module};
 use super::key::Arg;
 use super::launcher::{LaunchError, outside};
+use super::log;
 use super::messages::Messages;
 use super::stream::Stream;
 use super::vendor::Code;
@@ -114,6 +115,7 @@ impl Kernels {
         };
         let chosen = k.choose(&facts)?;
         let variant = chosen.variant;
+        log::once(|| k.passed_over(variant, &facts));
         let index = k.variants.iter().position(|v| std::ptr::eq(v, variant)).unwrap_or(0);
         let slot = inner.loaded.get(number).and_then(|variants| variants.get(index));
         let loaded = match slot.and_then(OnceLock::get) {

@@ -133,7 +133,8 @@ fn encode(
         64 => 2,
         _ => 3,
     };
-    const PROMOTION_256_BYTES: u32 = 3;
+    // Of 128 bytes: with 256, rows that begin anywhere cost a fifth more (docs/performance.md).
+    const PROMOTION_128_BYTES: u32 = 2;
     let rank = map.dimensions.len().min(MOST);
     let (tile, every) = ([(u64::from(map.span) / bytes) as u32, map.lines, 1, 1, 1], [1u32; MOST]);
     // The first dimension has no stride: its elements are contiguous.
@@ -152,7 +153,7 @@ fn encode(
             every.as_ptr(),
             0,
             swizzle,
-            PROMOTION_256_BYTES,
+            PROMOTION_128_BYTES,
             0,
         )
     };

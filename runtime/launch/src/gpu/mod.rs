@@ -24,6 +24,7 @@ mod kernel;
 mod kernels;
 mod key;
 mod launcher;
+mod log;
 mod maps;
 mod messages;
 mod reach;

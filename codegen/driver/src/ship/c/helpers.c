@@ -181,3 +181,12 @@ static tk_status tki_take(const tki_driver *driver, const char *kernel, tki_memo
     }
     return TK_OK;
 }
+/* helper: log */
+static void tki_log(atomic_flag *once, const char *text)
+{
+    const char *asked = getenv("TK_LOG");
+    if (asked != NULL && asked[0] != 0 && strcmp(asked, "0") != 0
+        && !atomic_flag_test_and_set_explicit(once, memory_order_relaxed)) {
+        fprintf(stderr, "tk: %s\n", text);
+    }
+}

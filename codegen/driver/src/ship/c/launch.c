@@ -405,7 +405,7 @@ static int tki_encode(const tki_driver *driver, const tki_map *map, const tki_te
     const unsigned type = map->bytes == 1 ? 0 : map->bytes == 2 ? 1 : map->bytes == 4 ? 2 : 4;
     const unsigned swizzle = map->span == 32 ? 1 : map->span == 64 ? 2 : 3;
     return driver->encode(out->words, type, map->rank, tensor->address, tensor->extents, tensor->steps + 1, box, every, 0,
-                          swizzle, 3, 0);
+                          swizzle, 2, 0);
 }
 
 /* The map of a tensor, which is made once while it is among the last ones. */

@@ -5,6 +5,7 @@
 //! `-std=c11 -Wall -Wextra -Wpedantic`: helpers that no expression uses are left out.
 
 mod expr;
+mod log;
 mod names;
 mod runs;
 
@@ -489,6 +490,7 @@ impl<'a> File<'a> {
                 quoted(&r.text)
             );
         }
+        out.push_str(&log::passed_over(kernel, index, v, &mut self.helpers));
         for (axis, e) in v.grid.iter().enumerate() {
             let _ = writeln!(out, "            tki_grid[{axis}] = {};", self.expr(e, kernel, v));
         }
