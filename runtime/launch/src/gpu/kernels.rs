@@ -276,8 +276,8 @@ fn workspaces(variant: &Variant, passed: &[Machine], facts: &Facts<'_>) -> Resul
         let Machine::Scratch(i) = m else { continue };
         let s = variant.scratch.get(*i as usize);
         let s = s.ok_or_else(damaged)?;
-        let bytes = bundled::scratch_bytes(s, facts)?.max(1);
-        out.push(Scratch { value, bytes, zeroed: s.zeroed });
+        let bytes = bundled::scratch_bytes(s, facts)?;
+        out.extend((bytes > 0).then_some(Scratch { value, bytes, zeroed: s.zeroed }));
     }
     Ok(out)
 }

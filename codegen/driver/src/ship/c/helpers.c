@@ -169,7 +169,9 @@ static tk_status tki_take(const tki_driver *driver, const char *kernel, tki_memo
             return tki_fail(TK_GRID, "a workspace of kernel `%s` has %lld elements", kernel, (long long)held[i].count);
         }
         bytes = (size_t)(held[i].count * held[i].element_bytes);
-        bytes = bytes > 0 ? bytes : 1;
+        if (bytes == 0) {
+            continue;
+        }
         code = driver->alloc(&held[i].address, bytes, stream);
         if (code == 0 && held[i].zeroed) {
             code = driver->fill(held[i].address, 0, bytes, stream);
