@@ -6,13 +6,14 @@ use tk_gpu::ir::text::parse;
 use tk_gpu::verify::{verify_laid_out, verify_scheduled};
 use tk_gpu::{LaidOutModule, ScheduledModule};
 
-const FOLDERS: [&str; 13] = [
+const FOLDERS: [&str; 14] = [
     "assign_layouts",
     "lower_to_shared",
     "warp_specialize",
     "software_pipeline",
     "tma_stores",
     "hoist_shared_stores",
+    "insert_store_waits",
     "cluster",
     "chunk_loads",
     "allocate_shared",
