@@ -57,7 +57,11 @@ fn run(kernel: &mut Kernel) {
             let place = places.iter().find(|(i, _)| *i == id).map(|(_, after)| *after);
             let wait = |func: &mut tk_tile::Func, read: bool| {
                 let loc = func.insts[id].loc;
-                func.add_inst(block, GpuOp::from(TmaStoreWait { buffers: repeated.clone(), read }).inst(vec![], loc), &[]);
+                func.add_inst(
+                    block,
+                    GpuOp::from(TmaStoreWait { buffers: repeated.clone(), read }).inst(vec![], loc),
+                    &[],
+                );
             };
             if place == Some(false) {
                 wait(func, false);

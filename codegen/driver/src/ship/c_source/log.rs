@@ -18,8 +18,7 @@ pub(super) fn passed_over(
     };
     let before = kernel.variants.iter().take(index).filter(alike).count();
     let last = kernel.variants.iter().filter(alike).count() == before + 1;
-    let which =
-        if last { "the one for all arguments".to_string() } else { format!("number {}", before + 1) };
+    let which = if last { "the one for all arguments".to_string() } else { format!("number {}", before + 1) };
     let message = format!(
         "kernel `{}` [{}] does not take its first variant but {which}: strides or addresses are others",
         quoted(&kernel.name),
