@@ -30,9 +30,9 @@ use crate::target::PlacedBox;
 /// Bytes of an mbarrier.
 const BARRIER: u32 = BARRIERS / 2;
 
-/// The farthest start of a box: H100s end a kernel with an illegal instruction where the end of a box does not fit 32 bits.
-/// No tile has more than 2^16 elements along a dimension.
-const FARTHEST: i64 = i32::MAX as i64 - (1 << 16);
+/// The farthest start of a box. A multiple of 16 bytes, as all starts along a line, and 2^16 elements before the end of
+/// 32 bits: no tile has more along a dimension.
+const FARTHEST: i64 = (1 << 31) - (1 << 16);
 
 fn nothing() -> Stop {
     Stop::Bug("a copy lacks what it copies".into())

@@ -68,17 +68,22 @@ impl SimDimension {
 }
 
 impl SimTensorMap {
-    /// Fails if TMA does not accept it, or a box at this address.
-    fn takes(&self, shared: u32) -> Result<(), Wrong> {
+    /// Fails if TMA does not accept it, or a box at this address or that begins at this element of a line.
+    fn takes(&self, shared: u32, column: i32) -> Result<(), Wrong> {
         let fits = [32, 64, 128].contains(&self.span)
             && (1..=256).contains(&self.lines)
             && self.bytes.is_power_of_two()
             && self.address.is_multiple_of(16)
             && self.dimensions.iter().skip(1).all(|d| d.step.is_multiple_of(16) && d.step < FARTHEST)
+            && (i64::from(column) * i64::from(self.bytes)) % CHUNK as i64 == 0
             && shared.is_multiple_of(8 * self.span);
         let (lines, span) = (self.lines, self.span);
-        let message =
-            || format!("a box of {lines} lines of {span} bytes lies at byte {shared} of shared memory");
+        let message = || {
+            format!(
+                "a box of {lines} lines of {span} bytes from element {column} of a line lies at byte {shared} of \
+                 shared memory"
+            )
+        };
         if fits { Ok(()) } else { Err(Wrong::new(FaultKind::Call, message())) }
     }
 
@@ -131,7 +136,7 @@ impl Begun {
     unsafe fn new(lane: u32, copy: TensorRequest) -> Result<Begun, Wrong> {
         // SAFETY: guaranteed by the caller.
         let map = unsafe { *(copy.map as *const SimTensorMap) };
-        map.takes(copy.shared)?;
+        map.takes(copy.shared, copy.at[0])?;
         Ok(Begun { lane, copy, map })
     }
 

@@ -245,7 +245,15 @@ impl Look<'_> {
                 dtype == Some(DType::I32) && self.fact(*v).positive
             }
         };
-        self.is_one(line) && apart && self.fact(b.base).divisible >= ALIGNED && b.extents.iter().all(narrow)
+        // Boxes begin at multiples of 16 bytes of a line.
+        let [rows, columns] = &b.places;
+        let begins = if b.transposed { rows } else { columns };
+        let aligned = begins.products().all(|(values, factor)| {
+            let zeros = |v: &ValueId| self.axis.tile(*v).divisibility().trailing_zeros();
+            let zeros = values.iter().map(zeros).sum::<u32>() + factor.trailing_zeros();
+            zeros + bytes.trailing_zeros() >= ALIGNED.trailing_zeros()
+        });
+        self.is_one(line) && apart && aligned && self.fact(b.base).divisible >= ALIGNED && b.extents.iter().all(narrow)
     }
 }
 

@@ -26,8 +26,8 @@
 //!
 //! Applies to loads of whole tiles of a matrix that the launch knows ([`maps`]) in a loop, for a wgmma product in the
 //! same block, whose lines TMA can place as the product reads them ([`crate::analysis::wgmma_shared`]): neighbours
-//! along the last dimension, which has stride 1, address and other strides multiples of 16 bytes, extents and strides
-//! above 0, and 0 out of bounds; unless the loop says `specialize = false`. The positions of the loads must not depend
+//! along the last dimension, which has stride 1; address, other strides and positions along that dimension multiples of
+//! 16 bytes; extents and strides above 0; and 0 out of bounds; unless the loop says `specialize = false`. The positions of the loads must not depend
 //! on a product or store.
 //!
 //! Requires a lowered kernel without offsets. Guarantees the same results: only memory that the kernel does not write
@@ -70,7 +70,7 @@ pub const PASS: Pass = Pass {
     run: Run::Kernel { run, verify: verify_lowered },
 };
 
-/// The alignment of address and strides of a tensor map, in bytes.
+/// The alignment of address and strides of a tensor map and of positions along a line, in bytes.
 const ALIGNED: u32 = 16;
 
 /// A load that the producer does.
@@ -301,10 +301,10 @@ fn feed(
 fn can_bring(kernel: &Kernel, known: &Known, load: InstId, store: InstId, span: u32) -> bool {
     let func = kernel.func();
     let inst = &func.insts[load];
-    let ([view, row, _, ..], Some(r)) = (inst.operands.as_slice(), inst.results.first().copied()) else {
+    let ([view, row, column, ..], Some(r)) = (inst.operands.as_slice(), inst.results.first().copied()) else {
         return false;
     };
-    let Some(matrix) = mapped(kernel, known, *view, *row) else { return false };
+    let Some(matrix) = mapped(kernel, known, *view, [*row, *column]) else { return false };
     let bytes = matrix.dtype.bytes() as u32;
     // Neighbours of a line are neighbours in memory.
     let Some(GpuOp::SharedStore(stored)) = GpuOp::of(&func.insts[store]) else { return false };
@@ -318,13 +318,22 @@ fn can_bring(kernel: &Kernel, known: &Known, load: InstId, store: InstId, span: 
     in_order && unwritten && other_of(kernel, load).is_none()
 }
 
-/// The matrix of a view, if TMA can access tiles of it that begin at a row.
-pub(crate) fn mapped(kernel: &Kernel, known: &Known, view: ValueId, row: ValueId) -> Option<TensorMatrix> {
+/// The matrix of a view, if TMA can access tiles of it that begin at a row and a column.
+///
+/// A box must begin at a multiple of 16 bytes of a line: H100s end the kernel with an illegal instruction where it does
+/// not, though the PTX manual does not say so.
+pub(crate) fn mapped(
+    kernel: &Kernel,
+    known: &Known,
+    view: ValueId,
+    [row, column]: [ValueId; 2],
+) -> Option<TensorMatrix> {
     let matrix = tensor_map::matrix(kernel, view)?;
+    let aligned = known.axes.tile(column).divisibility() * u64::from(matrix.dtype.bytes() as u32);
     // Before a range of rows are other rows, which are not out of bounds.
     let ranged = matrix.axes.iter().any(|a| a.taken == AxisTaken::Range);
     let begins = !ranged || known.axes.tile(row).natural;
-    (is_mapped(kernel, &matrix) && begins).then_some(matrix)
+    (is_mapped(kernel, &matrix) && begins && aligned >= ALIGNED.into()).then_some(matrix)
 }
 
 /// Returns true if a kernel may write to the memory of a parameter.
