@@ -347,7 +347,8 @@ fn contents(
         BuildForm::Ptx | BuildForm::Gcn => Some(kernel?.asm.clone().into_bytes()),
         BuildForm::Cubin | BuildForm::Hsaco => Some(built?.cubin.bytes.clone()),
         BuildForm::Report => {
-            Some(describe(&special.name, &special.values, (variant, &request.facts), built?).into_bytes())
+            let facts = (variant, request.facts.as_slice());
+            Some(describe(&special.name, &special.values, facts, built?, request.sources).into_bytes())
         }
         // Those of a whole file are made elsewhere.
         BuildForm::Bundle | BuildForm::Manifest | BuildForm::Header => None,

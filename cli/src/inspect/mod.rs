@@ -109,6 +109,7 @@ fn text(manifest: &Manifest, name: &str) -> String {
             }
             let grid: Vec<String> = v.grid.iter().map(|e| e.text(&names)).collect();
             out.push_str(&format!("    grid {}\n", grid.join(", ")));
+            v.remarks.iter().for_each(|r| out.push_str(&format!("    {}\n", remark(r))));
         }
     }
     out
@@ -156,6 +157,12 @@ pub fn resources(v: &Variant) -> String {
         "{} threads, {} registers, {shared} bytes of shared memory, {spills} spilled, {} blocks on a multiprocessor, {} bytes",
         v.threads, v.registers, v.blocks_per_sm, v.binary.bytes
     )
+}
+
+/// `matmul.tk:8:15: operand b of a product is not copied by TMA: ..`
+pub fn remark(r: &tk_bundle::Remark) -> String {
+    let place = r.place.as_ref().map(|p| format!("{}:{}:{}: ", p.file, p.line, p.column));
+    format!("{}{}", place.unwrap_or_default(), r.text)
 }
 
 /// The tools that made the binaries: a version alone is that of `ptxas`.

@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 use tk_bundle::{Kernel, Line, Listing, Variant, View};
 
-use super::{Artifact, head, mix, resources, sass, signature};
+use super::{Artifact, head, mix, remark, resources, sass, signature};
 
 const PAGE: &str = include_str!("page.html");
 
@@ -51,6 +51,7 @@ fn variant(artifact: &Artifact, k: &Kernel, v: &Variant) -> Value {
         "guards": v.guard.iter().map(|g| g.condition.text(&names)).collect::<Vec<_>>(),
         "requires": v.require.iter().map(|r| r.text.as_str()).collect::<Vec<_>>(),
         "grid": v.grid.iter().map(|e| e.text(&names)).collect::<Vec<_>>(),
+        "remarks": v.remarks.iter().map(remark).collect::<Vec<_>>(),
         "mix": machine.map(mix::mix).unwrap_or_default(),
         "counted": machine.map(|view| view.name.as_str()),
         "sources": listing.sources.iter().map(|s| json!({ "name": s.name, "text": s.text })).collect::<Vec<_>>(),

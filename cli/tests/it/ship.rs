@@ -445,7 +445,7 @@ fn the_same_bytes_come_out_in_other_folders_and_locales() {
     }
 }
 
-fn ptxas() -> std::path::PathBuf {
+pub fn ptxas() -> std::path::PathBuf {
     let environment = tk_driver::Environment::of_process(Some(Path::new(ROOT)));
     environment.ptxas().expect("ptxas is there: `make setup`").path
 }

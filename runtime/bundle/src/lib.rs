@@ -27,5 +27,6 @@ pub use expr::{DeviceFact, Expr, ExprError, Kind, Number, Operation, Reader};
 pub use listing::{Line, Listing, SourceText, View};
 pub use manifest::{
     Blob, Choice, Dimension, Given, Guard, Kernel, Machine, Manifest, Message, MessageForm, MessageKind,
-    Param, ParamKind, Place, Requirement, Scratch, Table, TensorMap, Value, Variant, Versions, Word, schema,
+    Param, ParamKind, Place, Remark, Requirement, Scratch, Table, TensorMap, Value, Variant, Versions, Word,
+    schema,
 };

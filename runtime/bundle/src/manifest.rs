@@ -160,6 +160,9 @@ pub struct Variant {
     pub spill_store_bytes: u32,
     /// Bytes of spill loads.
     pub spill_load_bytes: u32,
+    /// Where the fastest instructions do not apply, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<Remark>,
     /// The machine code.
     pub binary: Blob,
     /// The portable tile IR from which it was compiled.
@@ -277,6 +280,16 @@ pub struct Message {
     pub text: String,
     /// Its kind.
     pub kind: MessageKind,
+    /// Its source position.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
+}
+
+/// An optimization that does not apply to a variant.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Remark {
+    /// What does not apply, and why.
+    pub text: String,
     /// Its source position.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 use tk_bundle::{MessageKind, TensorMap};
-use tk_gpu::ir::kernel::{Remedy, Shortage};
+use tk_gpu::ir::kernel::{Remark, Remedy, Shortage};
 use tk_gpu::target::spec;
 use tk_ops::DType;
 use tk_tile::Loc;
@@ -27,6 +27,8 @@ struct Head {
     meets: bool,
     /// Position, and the numbers of the remedy.
     shortages: Vec<(Option<[u32; 3]>, Numbers)>,
+    /// Position and text.
+    remarks: Vec<(Option<[u32; 3]>, String)>,
     report: Resources,
     /// The bytes of the text.
     asm: usize,
@@ -75,6 +77,10 @@ fn shortage((place, numbers): (Option<[u32; 3]>, Numbers)) -> Shortage {
     Shortage { loc: place.map(|[file, start, end]| Loc { file, start, end }), remedy }
 }
 
+fn remark((place, text): (Option<[u32; 3]>, String)) -> Remark {
+    Remark { loc: place.map(|[file, start, end]| Loc { file, start, end }), text }
+}
+
 /// The length of the header, the header as JSON, the text, the binary.
 pub(crate) fn encode(kernel: &CompiledKernel, cubin: &Cubin) -> Option<Vec<u8>> {
     let param = |p: &KernelParam| (p.name.clone(), p.kind, p.dtype.name().to_string());
@@ -92,6 +98,11 @@ pub(crate) fn encode(kernel: &CompiledKernel, cubin: &Cubin) -> Option<Vec<u8>> 
             .shortages
             .iter()
             .map(|s| (s.loc.map(|l| [l.file, l.start, l.end]), numbers(s.remedy)))
+            .collect(),
+        remarks: kernel
+            .remarks
+            .iter()
+            .map(|r| (r.loc.map(|l| [l.file, l.start, l.end]), r.text.clone()))
             .collect(),
         report: cubin.report.clone(),
         asm: kernel.asm.len(),
@@ -121,6 +132,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<(CompiledKernel, Cubin)> {
         messages: head.messages.into_iter().map(message).collect::<Option<_>>()?,
         meets: head.meets,
         shortages: head.shortages.into_iter().map(shortage).collect(),
+        remarks: head.remarks.into_iter().map(remark).collect(),
         asm: std::str::from_utf8(asm).ok()?.to_string(),
         object: None,
         stages: None,
@@ -177,6 +189,10 @@ mod tests {
                 loc: Some(Loc { file: 1, start: 2, end: 3 }),
                 remedy: Remedy::Stages { asked: 4, fits: 2 },
             }],
+            remarks: vec![
+                Remark { loc: Some(Loc { file: 1, start: 4, end: 9 }), text: "slow: \"ü\"".into() },
+                Remark { loc: None, text: String::new() },
+            ],
             asm: "// ü\n.version 8.5\n".into(),
             object: None,
             stages: None,

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 use tk_bundle::TensorMap;
 use tk_gpu::ir::cluster::blocks_for;
-use tk_gpu::ir::kernel::Shortage;
+use tk_gpu::ir::kernel::{Remark, Shortage};
 use tk_gpu::{ArgFacts, TargetSpec};
 use tk_ops::DType;
 use tk_runtime::device::LaunchOptions;
@@ -132,6 +132,8 @@ pub struct CompiledKernel {
     pub meets: bool,
     /// Loops that have fewer iterations in flight than requested.
     pub shortages: Vec<Shortage>,
+    /// Where the fastest instructions do not apply.
+    pub remarks: Vec<Remark>,
     /// The input of the assembler; for an object, only if the texts of all stages were requested.
     pub asm: String,
     /// The input of the linker, if LLVM assembles. A cached kernel has none.

@@ -57,6 +57,7 @@ pub fn compile(
         messages: made.messages,
         meets: made.meets,
         shortages: stages.scheduled.shortages.clone(),
+        remarks: stages.scheduled.remarks.clone(),
         asm: made.asm,
         object: made.object,
         stages: texts,

@@ -8,13 +8,14 @@
 use tk_gpu::ArgFacts;
 use tk_gpu::analysis::axis::AxisInfo;
 use tk_gpu::ir::params::flattened;
+use tk_ops::{MemoryOp, Op};
 use tk_sema::contract::{Part, Preferred};
-use tk_tile::{ElemType, FuncId, TileModule, Type, ValueId};
+use tk_tile::{ElemType, FuncId, TileModule, Type, ValueId, walk};
 
 /// The divisor of addresses, numbers and extents in an aligned variant: the bytes of the widest access of one lane, so
 /// that such an access is aligned and contained in a row of elements. A target with a wider one would need more.
 const ALIGNED: ArgFacts = ArgFacts { divisible: 16, one: false, positive: false };
-/// The same for a number. It must be positive if it is used in a tensor map.
+/// The same for an extent or a stride, which must be positive in a tensor map.
 const ALIGNED_NUMBER: ArgFacts = ArgFacts { positive: true, ..ALIGNED };
 /// A number without other facts.
 const NUMBER: ArgFacts = ArgFacts { divisible: 1, one: false, positive: true };
@@ -85,6 +86,7 @@ fn only_order(set: &[Preferred], arg: usize) -> Option<usize> {
 fn facts(module: &TileModule, entry: FuncId, set: Option<&[Preferred]>) -> Vec<ArgFacts> {
     let Some(func) = module.funcs.get(entry) else { return vec![] };
     let params = func.blocks.get(func.body).map(|b| b.args.as_slice()).unwrap_or_default();
+    let positive = makes_views(module);
     let mut facts = vec![];
     for (arg, v) in params.iter().enumerate() {
         let of = |part: Part| {
@@ -98,7 +100,8 @@ fn facts(module: &TileModule, entry: FuncId, set: Option<&[Preferred]>) -> Vec<A
         match module.types.get(func.ty(*v)) {
             Type::Tile { elem: ElemType::Ptr { .. }, .. } => facts.push(ALIGNED),
             Type::Tile { elem: ElemType::Scalar(d), .. } if d.is_int() => {
-                facts.push(if set.is_some() { of(Part::Number) } else { ALIGNED_NUMBER });
+                let fact = if set.is_some() { of(Part::Number) } else { ALIGNED };
+                facts.push(ArgFacts { positive, ..fact });
             }
             Type::Tile { elem: ElemType::Scalar(_), .. } => facts.push(ArgFacts::default()),
             Type::View { rank, .. } => {
@@ -127,6 +130,13 @@ fn facts(module: &TileModule, entry: FuncId, set: Option<&[Preferred]>) -> Vec<A
         }
     }
     facts
+}
+
+/// Returns true if numbers may be extents or strides of tensor maps, which are positive: those of views that the kernel
+/// makes, or of the tiles of pointers that become such views. Positions in other views may be 0.
+fn makes_views(module: &TileModule) -> bool {
+    let made = |op| matches!(op, Op::Memory(MemoryOp::View | MemoryOp::Load));
+    module.funcs.iter().any(|(_, func)| walk::insts(func).into_iter().any(|i| made(func.insts[i].op)))
 }
 
 /// The facts without those that affect no access to memory. If one of two suffices, it is not the one about a number:
@@ -175,7 +185,7 @@ mod tests {
         let one = ArgFacts { one: true, ..NUMBER };
         let four = ArgFacts { divisible: 4, ..NUMBER };
         let view = vec![ALIGNED, NUMBER, four, four, one];
-        let rest = vec![ALIGNED, ArgFacts::default(), ALIGNED_NUMBER];
+        let rest = vec![ALIGNED, ArgFacts::default(), ArgFacts { divisible: 8, ..ALIGNED_NUMBER }];
         let found = variants(
             "kernel @k(v0: mut view[f32, 2], v1: *mut f16, v2: f32, v3: i32) {
                v4 = const {value = 0 : i32} : i32
@@ -211,7 +221,7 @@ mod tests {
         );
         let four = ArgFacts { divisible: 4, ..NUMBER };
         let tensor = vec![ALIGNED, NUMBER, NUMBER, four, four, four, one];
-        let scalars = vec![ArgFacts::default(), NUMBER, NUMBER, NUMBER];
+        let scalars = vec![ArgFacts::default(), NUMBER, NUMBER, ArgFacts::default()];
         assert_eq!(found, [(Variant::Aligned(0), [tensor, scalars].concat()), (Variant::General, vec![])]);
     }
 
@@ -229,6 +239,20 @@ mod tests {
         );
         let strides: Vec<u32> = found[0].1[4..6].iter().map(|f| f.divisible).collect();
         assert_eq!(strides, [4, 4]);
+    }
+
+    #[test]
+    fn positions_in_views_may_be_0() {
+        let found = variants(
+            "kernel @k(v0: mut view[f32, 2], v1: i32) {
+               v2 = const {value = 0 : i32} : i32
+               v3 = view_load v0, v2, v1 : tile[f32, 8, 8]
+               view_store v0, v2, v1, v3
+               return
+             }
+            ",
+        );
+        assert_eq!(found[0].1[5], ArgFacts { divisible: 4, one: false, positive: false });
     }
 
     #[test]

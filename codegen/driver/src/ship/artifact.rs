@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tk_bundle::{
     Blob, Choice, DeviceFact, Expr, FORMAT, Given, Guard, Kind, Manifest, Message, MessageForm, MessageKind,
-    Operation, Param, ParamKind, Place, Requirement, Scratch, Value, Versions, Writer,
+    Operation, Param, ParamKind, Place, Remark, Requirement, Scratch, Value, Versions, Writer,
 };
 use tk_gpu::ArgFacts;
 use tk_runtime::{Compiled, Session};
@@ -18,7 +18,7 @@ use tk_sema::target::DeviceFact as Asked;
 use tk_sema::types::Ty;
 use tk_syntax::{Diagnostic, FileId, SourceMap, Span, codes};
 use tk_tile::message::{self, Form, control};
-use tk_tile::text;
+use tk_tile::{Loc, text};
 
 use crate::compile::binary::{Built, build_cached};
 use crate::compile::instance::Specialization;
@@ -279,8 +279,6 @@ impl Shipping<'_> {
         let Choices { mut guard, named, values } = self.choices(special, bindings, contract)?;
         guard.extend(passed.iter().zip(facts).flat_map(|(m, f)| [known(*m, *f), positive(*m, *f)]).flatten());
         guard.extend(mapped(&passed, facts, &kernel.maps));
-        let required = |(e, text): &(_, String)| Requirement { condition: expr(e), text: text.clone() };
-        let require = contract.require.iter().map(required).collect();
         let scratch = contract.scratch.iter().map(|s| Scratch {
             count: expr(&s.count),
             element_bytes: bytes_of(&s.elem),
@@ -297,7 +295,7 @@ impl Shipping<'_> {
             entries: entries(contract),
             given: vec![],
             guard,
-            require,
+            require: required(contract),
             grid: contract.grid.each_ref().map(expr),
             symbol: kernel.name.clone(),
             threads: kernel.threads,
@@ -319,6 +317,7 @@ impl Shipping<'_> {
             ),
             spill_store_bytes: resources.spill_store_bytes,
             spill_load_bytes: resources.spill_load_bytes,
+            remarks: remarks(&kernel.remarks, &self.session.checked().sources),
             binary: self.blob(built.cubin.bytes.clone()),
             tile: self.blob(tile),
             listing: None,
@@ -509,15 +508,28 @@ fn said(messages: &[message::Message], sources: &SourceMap) -> Vec<Message> {
     let one = |m: &message::Message| Message {
         text: m.text.clone(),
         kind: message_kind(&m.kind),
-        place: m.loc.map(|l| {
-            let span = Span::new(FileId(l.file), l.start as usize, l.end as usize);
-            let (file, line, column) = sources.position(span);
-            // The folder of the file is not part of the artifact.
-            let file = file.rsplit('/').next().unwrap_or(file).to_string();
-            Place { file, line: line as u32, column: column as u32 }
-        }),
+        place: m.loc.map(|l| place(l, sources)),
     };
     messages.iter().map(one).collect()
+}
+
+/// The requirements of a launch.
+fn required(contract: &ClosedContract) -> Vec<Requirement> {
+    let one = |(e, text): &(_, String)| Requirement { condition: expr(e), text: text.clone() };
+    contract.require.iter().map(one).collect()
+}
+
+/// Remarks with positions as text.
+pub(crate) fn remarks(all: &[tk_gpu::ir::kernel::Remark], sources: &SourceMap) -> Vec<Remark> {
+    all.iter().map(|r| Remark { text: r.text.clone(), place: r.loc.map(|l| place(l, sources)) }).collect()
+}
+
+/// A position without the folder of its file, which is not part of an artifact.
+fn place(loc: Loc, sources: &SourceMap) -> Place {
+    let span = Span::new(FileId(loc.file), loc.start as usize, loc.end as usize);
+    let (file, line, column) = sources.position(span);
+    let file = file.rsplit('/').next().unwrap_or(file).to_string();
+    Place { file, line: line as u32, column: column as u32 }
 }
 
 /// Shared memory of a block that the launch requests, and that the binary contains itself, in bytes. In a code object

@@ -5,11 +5,12 @@
 use serde::Serialize;
 use tk_gpu::ArgFacts;
 use tk_gpu::ir::kernel::{Remedy, Shortage};
-use tk_syntax::{Diagnostic, FileId, Severity, Span, codes};
+use tk_syntax::{Diagnostic, FileId, Severity, SourceMap, Span, codes};
 
 use crate::compile::binary::Built;
 use crate::compile::kernel::{CompiledKernel, KernelParam, KernelParamKind};
 use crate::compile::variant::Variant;
+use crate::ship::artifact::remarks;
 
 /// The report. Names keep their meaning; new ones may be added.
 #[derive(Serialize)]
@@ -42,6 +43,8 @@ struct Report<'a> {
     /// All programs of a launch must run at the same time.
     cooperative: bool,
     advice: &'a [String],
+    /// Where the fastest instructions do not apply, and why.
+    remarks: Vec<tk_bundle::Remark>,
     versions: Versions<'a>,
 }
 
@@ -86,11 +89,13 @@ fn guard<'a>(param: &'a KernelParam, fact: &ArgFacts) -> Option<Guard<'a>> {
 }
 
 /// The report of a kernel as JSON. `values` are those of its compile-time parameters, `facts` those of its variant.
+/// `sources` has the files of its remarks.
 pub fn describe(
     kernel: &str,
     values: &[(String, String)],
     (variant, facts): (Variant, &[ArgFacts]),
     built: &Built,
+    sources: &SourceMap,
 ) -> String {
     let (made, resources) = (&built.kernel, &built.cubin.report);
     let report = Report {
@@ -115,6 +120,7 @@ pub fn describe(
         messages: made.messages.len(),
         cooperative: made.meets,
         advice: &resources.advice,
+        remarks: remarks(&made.remarks, sources),
         versions: Versions {
             tk: env!("CARGO_PKG_VERSION"),
             llvm: crate::llvm_version(),

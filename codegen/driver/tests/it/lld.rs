@@ -26,6 +26,7 @@ fn kernel(object: Option<&[u8]>) -> CompiledKernel {
         params: vec![],
         messages: vec![],
         shortages: vec![],
+        remarks: vec![],
         maps: vec![],
         meets: false,
         asm: String::new(),

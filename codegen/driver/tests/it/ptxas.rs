@@ -22,6 +22,7 @@ fn kernel(asm: &str) -> CompiledKernel {
         params: vec![],
         messages: vec![],
         shortages: vec![],
+        remarks: vec![],
         maps: vec![],
         meets: false,
         asm: asm.into(),

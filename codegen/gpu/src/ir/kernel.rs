@@ -101,6 +101,17 @@ pub struct Kernel {
     pub vote: Option<usize>,
     /// Where shared memory does not suffice.
     pub shortages: Vec<Shortage>,
+    /// Where the fastest instructions do not apply.
+    pub remarks: Vec<Remark>,
+}
+
+/// An optimization that does not apply, with the condition that does not hold, as a sentence without a full stop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remark {
+    /// The source position.
+    pub loc: Option<Loc>,
+    /// What does not apply, and why.
+    pub text: String,
 }
 
 /// Where a kernel differs from what was requested, or from what is fastest, because shared memory does not suffice.

@@ -167,6 +167,7 @@ pub fn parse(text: &str) -> Parsed<Kernel> {
         buffers: head.buffers,
         vote: head.vote,
         shortages: vec![],
+        remarks: vec![],
     })
 }
 

@@ -91,7 +91,8 @@ fn run(kernel: &mut Kernel) {
 fn taken(kernel: &Kernel, known: &Known, store: InstId) -> Option<Taken> {
     let func = kernel.func();
     let inst = &func.insts[store];
-    let (Op::Memory(MemoryOp::ViewStore), [view, row, column, tile]) = (inst.op, inst.operands.as_slice()) else {
+    let (Op::Memory(MemoryOp::ViewStore), [view, row, column, tile]) = (inst.op, inst.operands.as_slice())
+    else {
         return None;
     };
     let Def::Inst(load, _) = func.values[*tile].def else { return None };
@@ -115,7 +116,7 @@ fn taken(kernel: &Kernel, known: &Known, store: InstId) -> Option<Taken> {
         filled.buffer.stages.is_none() && read.buffer.stages.is_none() && !read.own && read.remote.is_none();
     let root = known.roots.get(*view)?;
     let written = all.iter().all(|i| *i == store || !reaches(func, &known.roots, *i, root));
-    let matrix = warp_specialize::mapped(kernel, known, *view, [*row, *column])?;
+    let matrix = warp_specialize::mapped(kernel, known, *view, [*row, *column]).ok()?;
     let [tall, wide] = *kernel.module.types.get(func.ty(*tile)).shape()? else { return None };
     let bits = [tall, wide].map(|n| cut(n).log2);
     let bytes = matrix.dtype.bytes() as u32;

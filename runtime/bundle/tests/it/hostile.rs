@@ -100,6 +100,7 @@ fn sound() -> Vec<u8> {
         blocks_per_sm: 4,
         spill_store_bytes: 0,
         spill_load_bytes: 0,
+        remarks: vec![],
         binary: binary.clone(),
         tile: tile.clone(),
         listing: None,

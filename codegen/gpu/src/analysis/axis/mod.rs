@@ -234,7 +234,24 @@ impl AxisInfo {
                 ValueFacts::Tile(_) => None,
             }
         };
-        accesses.flat_map(|i| &i.operands).flat_map(|v| [capped(v), tensor(v)]).flatten().collect()
+        // Of a position along a line only the alignment of an access counts, and none of one along an axis whose stride is
+        // aligned itself.
+        let position = |i: &Inst, n: usize| {
+            let (view, at) = (*i.operands.first()?, *i.operands.get(n)?);
+            let viewed = matches!(i.op, Op::Memory(MemoryOp::ViewLoad | MemoryOp::ViewStore));
+            let (stride, one) = *self.view(view).filter(|_| viewed)?.strides.get(n.checked_sub(1)?)?;
+            let Type::View { elem, .. } = module.types.get(func.ty(view)) else { return None };
+            let most = (u64::from(bytes) / element_bytes(elem)).max(1);
+            let mut known = self.tile(at);
+            let limit = if !one && stride >= most { 1 } else { most };
+            known.dims.iter_mut().for_each(|d| d.divisibility = d.divisibility.min(limit));
+            Some(ValueFacts::Tile(known))
+        };
+        let facts = |i: &Inst| -> Vec<Option<ValueFacts>> {
+            let of = |(n, v): (usize, &ValueId)| [position(i, n).or_else(|| capped(v)), tensor(v)];
+            i.operands.iter().enumerate().flat_map(of).collect()
+        };
+        accesses.flat_map(facts).flatten().collect()
     }
 
     /// Returns true if a gather or scatter accesses neighbours in memory: positions along an axis with stride 1 count up

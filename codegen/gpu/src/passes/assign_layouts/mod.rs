@@ -74,7 +74,16 @@ fn assign(module: &Module, func: &Func, options: CompileOptions) -> Kernel {
     let (new, of) = (a.new, a.of);
     let mut out = Module { types: module.types.clone(), ..Module::default() };
     out.funcs.push(new);
-    Kernel { module: out, layouts, of, options, buffers: vec![], vote: None, shortages: vec![] }
+    Kernel {
+        module: out,
+        layouts,
+        of,
+        options,
+        buffers: vec![],
+        vote: None,
+        shortages: vec![],
+        remarks: vec![],
+    }
 }
 
 /// The block of each instruction.

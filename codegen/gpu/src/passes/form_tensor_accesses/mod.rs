@@ -253,7 +253,11 @@ impl Look<'_> {
             let zeros = values.iter().map(zeros).sum::<u32>() + factor.trailing_zeros();
             zeros + bytes.trailing_zeros() >= ALIGNED.trailing_zeros()
         });
-        self.is_one(line) && apart && aligned && self.fact(b.base).divisible >= ALIGNED && b.extents.iter().all(narrow)
+        self.is_one(line)
+            && apart
+            && aligned
+            && self.fact(b.base).divisible >= ALIGNED
+            && b.extents.iter().all(narrow)
     }
 }
 

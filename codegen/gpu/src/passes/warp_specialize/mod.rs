@@ -41,7 +41,7 @@ use std::collections::BTreeSet;
 use tk_ops::table::Effects;
 use tk_ops::{ControlOp, MemoryOp, Op};
 use tk_tile::effects::of_inst;
-use tk_tile::{Attr, BlockId, InstId, ValueId, walk};
+use tk_tile::{Attr, BlockId, Func, InstId, ValueId, walk};
 
 use self::slice::Slice;
 use crate::analysis;
@@ -50,7 +50,7 @@ use crate::analysis::memory_order::orders_memory;
 use crate::analysis::provenance::Roots;
 use crate::analysis::wgmma_shared::{self, WgmmaShared};
 use crate::ir::kernel::BARRIERS;
-use crate::ir::kernel::{ALIGN, Buffer, Kernel, Remedy, STAGES, Shortage};
+use crate::ir::kernel::{ALIGN, Buffer, Kernel, Remark, Remedy, STAGES, Shortage};
 use crate::ir::op::{BufferRef, GpuOp, MmaOperand, Product};
 use crate::ir::params::ArgFacts;
 use crate::ir::shared_access::other_of;
@@ -157,24 +157,38 @@ fn run(kernel: &mut Kernel) {
     let spec = kernel.options.spec;
     // The producer is an additional warp.
     let fits = kernel.options.threads().count() + spec.warp_size <= spec.max_threads;
-    if !spec.has_tma || !spec.has_async_mma || !fits {
+    if !spec.has_tma || !spec.has_async_mma {
         return;
     }
     let free = runs_ahead_until(kernel);
     let known = Known::new(kernel);
-    let mut feeds: Vec<Feed> = vec![];
+    let (mut feeds, mut remarks): (Vec<Feed>, Vec<Remark>) = (vec![], vec![]);
     for (at, body) in loops(kernel, kernel.func().body) {
-        if !free.contains(&at.1) {
-            continue;
+        let func = kernel.func();
+        for p in &func.blocks[body].insts {
+            let Some(found) = feed(kernel, &known, *p, body, at, &mut remarks) else { continue };
+            if free.contains(&at.1) && fits {
+                feeds.push(found);
+            } else if fits {
+                remarks.push(without(func, *p, "an operation before the end of the loop orders memory"));
+            } else {
+                remarks.push(without(func, *p, "a block has no room for one more warp"));
+            }
         }
-        let products = &kernel.func().blocks[body].insts;
-        feeds.extend(products.iter().filter_map(|p| feed(kernel, &known, *p, body, at)));
     }
+    let slice = Slice::new(kernel, &known.roots);
+    feeds.retain(|f| {
+        let func = kernel.func();
+        let reached = f.taken.iter().all(|t| slice.reaches(func, t.load));
+        if !reached {
+            remarks.push(without(func, f.product, "their positions depend on a product or a store"));
+        }
+        reached
+    });
+    kernel.remarks.extend(remarks);
     if feeds.is_empty() {
         return;
     }
-    let slice = Slice::new(kernel, &known.roots);
-    feeds.retain(|f| f.taken.iter().all(|t| slice.reaches(kernel.func(), t.load)));
     let mut pipelines: Vec<PlannedPipeline> = vec![];
     for feed in feeds {
         match pipelines.iter_mut().find(|r| r.takes(kernel, &feed)) {
@@ -194,6 +208,9 @@ fn run(kernel: &mut Kernel) {
         let more = u32::from(pipeline.feeds.iter().any(|f| f.in_flight.is_some()));
         pipeline.stages = (asked.min(kernel.options.most_stages) + more).min(room);
         if pipeline.stages < 2 || kernel.options.most_stages < 2 {
+            let of = |f: &Feed| without(kernel.func(), f.product, "shared memory has room for one stage");
+            let remarks: Vec<Remark> = pipeline.feeds.iter().map(of).collect();
+            kernel.remarks.extend(remarks);
             continue;
         }
         let fits = pipeline.stages - more;
@@ -210,6 +227,12 @@ fn run(kernel: &mut Kernel) {
         let slice = slice.of(kernel.func(), loads);
         split::apply(kernel, &chosen, &slice);
     }
+}
+
+/// Says why no producer warp copies the operands of a product.
+fn without(func: &Func, product: InstId, why: &str) -> Remark {
+    let text = format!("operands of a product are not copied by TMA: {why}");
+    Remark { loc: func.insts[product].loc, text }
 }
 
 /// Returns true if no instruction of a kernel restricts when memory is read and written.
@@ -253,72 +276,115 @@ fn loops(kernel: &Kernel, block: BlockId) -> Vec<((BlockId, InstId), BlockId)> {
     out
 }
 
-/// A wgmma product of a loop, if TMA can load all of its operands that the loop loads.
+/// A wgmma product of a loop, if TMA can load all of its operands that the loop loads; what prevents that adds remarks.
 fn feed(
     kernel: &Kernel,
     known: &Known,
     product: InstId,
     block: BlockId,
     at: (BlockId, InstId),
+    remarks: &mut Vec<Remark>,
 ) -> Option<Feed> {
     let func = kernel.func();
     let inst = &func.insts[product];
     let refused = func.insts[at.1].attrs.get("specialize") == Some(&Attr::Bool(false));
     let mma = wgmma_shared::group(inst).filter(|_| !refused)?;
     let tiles = analysis::mma::tiles(kernel, mma.product, mma.instruction, *inst.operands.first()?)?;
-    let all = walk::insts(func);
-    let mut taken = vec![];
+    let Product { elems, k, .. } = mma.product;
+    let (mut taken, mut possible): (Vec<Taken>, bool) = (vec![], true);
     for (side, operand) in [&mma.a, &mma.b].into_iter().enumerate() {
         let MmaOperand::Shared { buffer: BufferRef { buffer, .. }, bases, .. } = operand else { continue };
         let buffer = *buffer;
         // Both operands may be the same.
-        if taken.iter().any(|t: &Taken| t.buffer == buffer) {
+        if taken.iter().any(|t| t.buffer == buffer) {
             continue;
         }
-        let (mut stores, mut readers) = (vec![], vec![]);
-        for i in &all {
-            let (reads, writes) = touched(&func.insts[*i]);
-            readers.extend(reads.contains(&buffer).then_some(*i));
-            stores.extend(writes.contains(&buffer).then_some(*i));
+        let (stores, readers) = accesses(func, buffer);
+        let swizzled = WgmmaShared::find(&tiles, side, elems[side.min(1)], k, bases);
+        let found = match stores[..] {
+            // It is loaded before the loop.
+            [store] if !func.blocks[block].insts.contains(&store) => continue,
+            [store] if readers == [product] => bring(kernel, known, block, store, swizzled)
+                .map(|(load, span)| Taken { load, store, buffer, span }),
+            _ => Err("other operations read or write its buffer in shared memory".to_string()),
+        };
+        match found {
+            Ok(one) => taken.push(one),
+            Err(why) => {
+                let loc = match stores[..] {
+                    [store] => loaded(kernel, store).and_then(|l| func.insts[l].loc),
+                    _ => None,
+                };
+                let name = if side == 0 { "a" } else { "b" };
+                let text = format!("operand {name} of a product is not copied by TMA: {why}");
+                remarks.push(Remark { loc: loc.or(inst.loc), text });
+                possible = false;
+            }
         }
-        let [store] = stores[..] else { return None };
-        if !func.blocks[block].insts.contains(&store) {
-            continue;
-        }
-        let Product { elems, k, .. } = mma.product;
-        let swizzled = WgmmaShared::find(&tiles, side, elems[side.min(1)], k, bases)?;
-        let load = loaded(kernel, store).filter(|l| func.insts[*l].op == Op::Memory(MemoryOp::ViewLoad))?;
-        let whole = readers == [product] && can_bring(kernel, known, load, store, swizzled.span);
-        if !whole || !func.blocks[block].insts.contains(&load) {
-            return None;
-        }
-        taken.push(Taken { load, store, buffer, span: swizzled.span });
     }
-    (!taken.is_empty()).then_some(Feed { product, block, at, taken, in_flight: None })
+    if !possible && let Some(other) = taken.first() {
+        let text = "an operand of a product is not copied by TMA: the other one is not";
+        remarks.push(Remark { loc: func.insts[other.load].loc, text: text.into() });
+    }
+    (possible && !taken.is_empty()).then_some(Feed { product, block, at, taken, in_flight: None })
 }
 
-/// Returns true if TMA can do a load.
-fn can_bring(kernel: &Kernel, known: &Known, load: InstId, store: InstId, span: u32) -> bool {
+/// The instructions that write a buffer, and those that read it.
+fn accesses(func: &Func, buffer: usize) -> (Vec<InstId>, Vec<InstId>) {
+    let (mut stores, mut readers) = (vec![], vec![]);
+    for i in walk::insts(func) {
+        let (reads, writes) = touched(&func.insts[i]);
+        readers.extend(reads.contains(&buffer).then_some(i));
+        stores.extend(writes.contains(&buffer).then_some(i));
+    }
+    (stores, readers)
+}
+
+/// The load of a stored operand with the bytes of its lines, if TMA can do it, or why it cannot.
+fn bring(
+    kernel: &Kernel,
+    known: &Known,
+    block: BlockId,
+    store: InstId,
+    swizzled: Option<WgmmaShared>,
+) -> Result<(InstId, u32), String> {
+    const UNPLACED: &str = "TMA cannot place its lines in shared memory as the product reads them";
     let func = kernel.func();
+    let load = loaded(kernel, store).ok_or("it is computed, not loaded")?;
     let inst = &func.insts[load];
-    let ([view, row, column, ..], Some(r)) = (inst.operands.as_slice(), inst.results.first().copied()) else {
-        return false;
+    if inst.op != Op::Memory(MemoryOp::ViewLoad) {
+        return Err("it is not known to be a tile of a view with a stride of 1".into());
+    }
+    if !func.blocks[block].insts.contains(&load) {
+        return Err("the loop does not load it".into());
+    }
+    let span = swizzled.ok_or(UNPLACED)?.span;
+    let ([view, row, column, ..], [r, ..]) = (inst.operands.as_slice(), inst.results.as_slice()) else {
+        return Err(UNPLACED.into());
     };
-    let Some(matrix) = mapped(kernel, known, *view, [*row, *column]) else { return false };
+    let matrix = mapped(kernel, known, *view, [*row, *column])?;
     let bytes = matrix.dtype.bytes() as u32;
     // Neighbours of a line are neighbours in memory.
-    let Some(GpuOp::SharedStore(stored)) = GpuOp::of(&func.insts[store]) else { return false };
+    let Some(GpuOp::SharedStore(stored)) = GpuOp::of(&func.insts[store]) else { return Err(UNPLACED.into()) };
     let bases = stored.placement.bases();
-    let shape = kernel.module.types.get(func.ty(r)).shape().unwrap_or(&[]);
-    let [tall, _] = shape else { return false };
+    let shape = kernel.module.types.get(func.ty(*r)).shape().unwrap_or(&[]);
+    let [tall, _] = shape else { return Err(UNPLACED.into()) };
     let last = bases.get(crate::layout::cut(*tall).log2 as usize..).unwrap_or(&[]);
     let of_line = (span / bytes).trailing_zeros() as usize;
     let in_order = last.len() >= of_line && (0..of_line).all(|i| last.get(i) == Some(&(1 << i)));
-    let unwritten = known.roots.get(*view).is_some_and(|root| !writes(kernel, &known.roots, root));
-    in_order && unwritten && other_of(kernel, load).is_none()
+    if !in_order {
+        return Err(UNPLACED.into());
+    }
+    if known.roots.get(*view).is_none_or(|root| writes(kernel, &known.roots, root)) {
+        return Err("the kernel may write to its memory".into());
+    }
+    if other_of(kernel, load).is_some() {
+        return Err("elements out of bounds are not 0".into());
+    }
+    Ok((load, span))
 }
 
-/// The matrix of a view, if TMA can access tiles of it that begin at a row and a column.
+/// The matrix of a view, if TMA can access tiles of it that begin at a row and a column, or why it cannot.
 ///
 /// A box must begin at a multiple of 16 bytes of a line: H100s end the kernel with an illegal instruction where it does
 /// not, though the PTX manual does not say so.
@@ -327,13 +393,20 @@ pub(crate) fn mapped(
     known: &Known,
     view: ValueId,
     [row, column]: [ValueId; 2],
-) -> Option<TensorMatrix> {
-    let matrix = tensor_map::matrix(kernel, view)?;
-    let aligned = known.axes.tile(column).divisibility() * u64::from(matrix.dtype.bytes() as u32);
+) -> Result<TensorMatrix, String> {
+    let matrix = tensor_map::matrix(kernel, view)
+        .ok_or("its view is not made of parameters, constants, slices and permutations alone")?;
+    described(kernel, &matrix)?;
     // Before a range of rows are other rows, which are not out of bounds.
     let ranged = matrix.axes.iter().any(|a| a.taken == AxisTaken::Range);
-    let begins = !ranged || known.axes.tile(row).natural;
-    (is_mapped(kernel, &matrix) && begins && aligned >= ALIGNED.into()).then_some(matrix)
+    if ranged && !known.axes.tile(row).natural {
+        return Err("its first row in a range of rows may be negative".into());
+    }
+    let bytes = matrix.dtype.bytes() as u32;
+    if known.axes.tile(column).divisibility() * u64::from(bytes) < ALIGNED.into() {
+        return Err(format!("its first column is not known to be a multiple of {}", ALIGNED / bytes));
+    }
+    Ok(matrix)
 }
 
 /// Returns true if a kernel may write to the memory of a parameter.
@@ -348,8 +421,8 @@ fn writes(kernel: &Kernel, roots: &Roots, root: ValueId) -> bool {
     })
 }
 
-/// Returns true if a tensor map can describe a matrix in every launch.
-fn is_mapped(kernel: &Kernel, matrix: &TensorMatrix) -> bool {
+/// Fails with the reason if there are launches in which no tensor map describes a matrix.
+fn described(kernel: &Kernel, matrix: &TensorMatrix) -> Result<(), String> {
     let fact = |w: MapWord| match w {
         MapWord::Passed(i) => kernel.options.facts.get(i).copied().unwrap_or_default(),
         MapWord::Value(v) => {
@@ -364,17 +437,30 @@ fn is_mapped(kernel: &Kernel, matrix: &TensorMatrix) -> bool {
     };
     let [_, columns] = matrix.kept;
     let bytes = matrix.dtype.bytes() as u32;
-    let fits = fact(MapWord::Passed(matrix.address)).divisible >= ALIGNED
-        && matrix.dimensions().len() <= MOST_DIMENSIONS;
-    fits && matrix.axes.iter().enumerate().all(|(n, axis)| {
+    if fact(MapWord::Passed(matrix.address)).divisible < ALIGNED {
+        return Err(format!("its address is not known to be a multiple of {ALIGNED} bytes"));
+    }
+    if matrix.dimensions().len() > MOST_DIMENSIONS {
+        return Err(format!("it has more than {MOST_DIMENSIONS} dimensions"));
+    }
+    for (n, axis) in matrix.axes.iter().enumerate() {
         let stride = fact(axis.stride);
-        let apart = if n == columns {
-            stride.one && axis.taken == AxisTaken::Whole
+        let why = if n == columns && !stride.one {
+            "the stride of axis {n} is not known to be 1".into()
+        } else if n == columns && axis.taken != AxisTaken::Whole {
+            "it is a range along axis {n}, whose stride is 1".into()
+        } else if n != columns && !stride.positive {
+            "the stride of axis {n} is not known to be positive".into()
+        } else if n != columns && stride.divisible * bytes < ALIGNED {
+            format!("the stride of axis {{n}} is not known to be a multiple of {}", ALIGNED / bytes)
+        } else if !exists(axis) {
+            "the extent of axis {n} is not known to be positive and below 2^31".into()
         } else {
-            stride.positive && stride.divisible * bytes >= ALIGNED
+            continue;
         };
-        apart && exists(axis)
-    })
+        return Err(why.replace("{n}", &n.to_string()));
+    }
+    Ok(())
 }
 
 /// The requested number of iterations in flight.

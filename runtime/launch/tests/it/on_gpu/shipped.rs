@@ -47,6 +47,7 @@ pub fn twice(device: &Device, target: &str) -> Kernels {
         blocks_per_sm: 32,
         spill_store_bytes: 0,
         spill_load_bytes: 0,
+        remarks: vec![],
         binary,
         tile,
         listing: None,

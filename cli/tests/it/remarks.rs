@@ -1,0 +1,57 @@
+//! Remarks: why the fastest instructions do not apply to a kernel, in bundles, reports and `tk inspect`.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use std::fs;
+
+use crate::ship::ptxas;
+use crate::support::command::{self, Folder};
+use tk_bundle::Bundle;
+
+fn tk(folder: &Folder, args: &[&str]) -> command::Ran {
+    command::Ran::new(command::command(&folder.path(""), args).env("TK_PTXAS", ptxas()).output().unwrap())
+}
+
+#[test]
+fn what_tma_does_not_copy_has_a_reason() {
+    let folder = Folder::new("ship-remarks");
+    let source = "kernel product[UNIT: i32](a: view[f16, 2], b: view[f16, 2], c: mut view[f32, 2], at: view[i32, 1]) {\n    \
+                  let mut acc = zeros([64, 64], f32);\n    \
+                  for k in range(0, a.shape[1], 64) {\n        \
+                  acc = dot(a.load([0, k], [64, 64]), b.load([k, at.load([0]) * UNIT], [64, 64]), acc);\n    \
+                  }\n    \
+                  c.store([0, 0], acc);\n}\nexport product[UNIT = [8, 1]];\n";
+    folder.write("product.tk", source);
+    tk(&folder, &["build", "product.tk", "--target", "sm_90a", "--emit", "bundle,report", "-o", "."]).code(0);
+    let bundle = Bundle::open(&folder.path("product.tkb")).unwrap();
+    let found: Vec<(&str, u32, &str)> = bundle.manifest().kernels[0]
+        .variants
+        .iter()
+        .flat_map(|v| v.remarks.iter().map(move |r| (v, r)))
+        .map(|(v, r)| (v.values[0].value.as_str(), r.place.as_ref().unwrap().column, r.text.as_str()))
+        .collect();
+    let alone =
+        "operand b of a product is not copied by TMA: its first column is not known to be a multiple of 8";
+    let other = "an operand of a product is not copied by TMA: the other one is not";
+    let general = |operand| {
+        format!(
+            "operand {operand} of a product is not copied by TMA: its address is not known to be a multiple of 16 bytes"
+        )
+    };
+    let (a, b) = (general("a"), general("b"));
+    let expected = [
+        ("8", 19, a.as_str()),
+        ("8", 45, b.as_str()),
+        ("1", 45, alone),
+        ("1", 19, other),
+        ("1", 19, a.as_str()),
+        ("1", 45, b.as_str()),
+    ];
+    assert_eq!(found, expected);
+    tk(&folder, &["inspect", "product.tkb"]).code(0).out_has(&format!("product.tk:4:45: {alone}"));
+    let reports = fs::read_dir(folder.path(".")).unwrap().flatten().map(|e| e.path());
+    let reports = reports.filter(|p| p.extension().is_some_and(|e| e == "json"));
+    let texts: Vec<String> = reports.map(|p| fs::read_to_string(p).unwrap()).collect();
+    assert_eq!(texts.len(), 4);
+    assert_eq!(texts.iter().filter(|t| t.contains(alone)).count(), 1);
+    assert_eq!(texts.iter().filter(|t| t.contains("\"remarks\": []")).count(), 1);
+}
