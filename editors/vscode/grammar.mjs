@@ -170,11 +170,11 @@ const types = {
     ],
   },
   "compile-time-arguments": {
-    comment: "Brackets hold compile-time arguments after a type, where one is named, and where a call follows; elsewhere they index.",
+    comment: "Brackets hold compile-time arguments after a type, where one is named, where a call follows, and at the end of a line; elsewhere they index.",
     patterns: [
       argumentsOf("tile|view", "support.type", ""),
       argumentsOf(String.raw`_*[A-Z]\w*[a-z]\w*`, "entity.name.type", ""),
-      argumentsOf(NAME, "entity.name.function", String.raw`(?=${BALANCED}\]\s*\(|${NAMED})`),
+      argumentsOf(NAME, "entity.name.function", String.raw`(?=${BALANCED}\]\s*\(|${NAMED}|\s*$)`),
     ],
   },
   types: {
