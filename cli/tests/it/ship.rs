@@ -60,12 +60,24 @@ fn launched(name: &str, target: &str, library: &str, options: &[&str]) -> String
             format!("cpu_cores_count 0\nlocation_id {location}\ndomain 0\ngfx_target_version {version}\n");
         folder.write(&format!("{place}/properties"), &said);
     }
-    let ran = Command::new(folder.path("main"))
-        .env("LD_LIBRARY_PATH", folder.path(""))
-        .env("TK_SYSFS", folder.path(""))
-        .output()
-        .unwrap();
-    assert!(ran.status.success(), "{ran:?}");
+    let run = |log: &str| {
+        let mut main = Command::new(folder.path("main"));
+        main.env("LD_LIBRARY_PATH", folder.path("")).env("TK_SYSFS", folder.path("")).env("TK_LOG", log);
+        let ran = main.output().unwrap();
+        assert!(ran.status.success(), "{ran:?}");
+        ran
+    };
+    let (ran, logged) = (run("0"), run("1"));
+    assert_eq!(text(&ran), text(&logged));
+    // Once for each variant, and only if it is asked for.
+    let slower = |ran: &Output| -> Vec<String> {
+        let errors = String::from_utf8_lossy(&ran.stderr);
+        errors.lines().filter(|l| l.contains("does not take its first variant")).map(String::from).collect()
+    };
+    let said = slower(&logged);
+    assert_eq!(slower(&ran), [""; 0]);
+    assert!(said.iter().any(|l| l.contains("but the one for all arguments")), "{logged:?}");
+    assert_eq!(said.iter().filter(|l| l.contains("`product`")).count(), 1, "{said:?}");
     text(&ran)
 }
 
