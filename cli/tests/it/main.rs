@@ -19,6 +19,7 @@ mod machine;
 mod mutated;
 #[cfg(feature = "llvm")]
 mod on_gpu;
+#[cfg(all(unix, feature = "llvm"))]
 mod remarks;
 mod run;
 #[cfg(all(unix, feature = "llvm"))]

@@ -3,13 +3,9 @@
 
 use std::fs;
 
-use crate::ship::ptxas;
-use crate::support::command::{self, Folder};
+use crate::ship::tk;
+use crate::support::command::Folder;
 use tk_bundle::Bundle;
-
-fn tk(folder: &Folder, args: &[&str]) -> command::Ran {
-    command::Ran::new(command::command(&folder.path(""), args).env("TK_PTXAS", ptxas()).output().unwrap())
-}
 
 #[test]
 fn what_tma_does_not_copy_has_a_reason() {

@@ -23,7 +23,7 @@ fn cc(folder: &Folder, args: &[&str]) {
 }
 
 /// Runs `tk` in a folder outside of the repository.
-fn tk(folder: &Folder, args: &[&str]) -> command::Ran {
+pub fn tk(folder: &Folder, args: &[&str]) -> command::Ran {
     command::Ran::new(command::command(&folder.path(""), args).env("TK_PTXAS", ptxas()).output().unwrap())
 }
 
@@ -457,7 +457,7 @@ fn the_same_bytes_come_out_in_other_folders_and_locales() {
     }
 }
 
-pub fn ptxas() -> std::path::PathBuf {
+fn ptxas() -> std::path::PathBuf {
     let environment = tk_driver::Environment::of_process(Some(Path::new(ROOT)));
     environment.ptxas().expect("ptxas is there: `make setup`").path
 }
