@@ -26,30 +26,40 @@ struct Head {
     messages: Vec<Said>,
     meets: bool,
     /// Position, and the numbers of the remedy.
-    shortages: Vec<(Option<[u32; 3]>, Numbers)>,
+    shortages: Vec<(Option<Place>, Numbers)>,
     /// Position and text.
-    remarks: Vec<(Option<[u32; 3]>, String)>,
+    remarks: Vec<(Option<Place>, String)>,
     report: Resources,
     /// The bytes of the text.
     asm: usize,
 }
 
-/// A [`Message`]; its position is a file, a start and an end.
+/// A source position: file, start and end.
+type Place = [u32; 3];
+
+fn place(loc: Option<Loc>) -> Option<Place> {
+    loc.map(|l| [l.file, l.start, l.end])
+}
+
+fn loc(place: Option<Place>) -> Option<Loc> {
+    place.map(|[file, start, end]| Loc { file, start, end })
+}
+
+/// A [`Message`].
 #[derive(Serialize, Deserialize)]
 struct Said {
     text: String,
     kind: MessageKind,
-    place: Option<[u32; 3]>,
+    place: Option<Place>,
 }
 
 fn said(m: &Message) -> Said {
-    Said { text: m.text.clone(), kind: message_kind(&m.kind), place: m.loc.map(|l| [l.file, l.start, l.end]) }
+    Said { text: m.text.clone(), kind: message_kind(&m.kind), place: place(m.loc) }
 }
 
 fn message(said: Said) -> Option<Message> {
     let kind = tk_runtime::bundled::message_kind(&said.kind)?;
-    let loc = said.place.map(|[file, start, end]| Loc { file, start, end });
-    Some(Message { text: said.text, kind, loc })
+    Some(Message { text: said.text, kind, loc: loc(said.place) })
 }
 
 /// A [`Remedy`].
@@ -68,17 +78,13 @@ fn numbers(remedy: Remedy) -> Numbers {
     }
 }
 
-fn shortage((place, numbers): (Option<[u32; 3]>, Numbers)) -> Shortage {
+fn shortage((place, numbers): (Option<Place>, Numbers)) -> Shortage {
     let remedy = match numbers {
         Numbers::Stages(asked, fits) => Remedy::Stages { asked, fits },
         Numbers::Chunks(k, chunk) => Remedy::Chunks { k, chunk },
         Numbers::Registers => Remedy::Registers,
     };
-    Shortage { loc: place.map(|[file, start, end]| Loc { file, start, end }), remedy }
-}
-
-fn remark((place, text): (Option<[u32; 3]>, String)) -> Remark {
-    Remark { loc: place.map(|[file, start, end]| Loc { file, start, end }), text }
+    Shortage { loc: loc(place), remedy }
 }
 
 /// The length of the header, the header as JSON, the text, the binary.
@@ -94,16 +100,8 @@ pub(crate) fn encode(kernel: &CompiledKernel, cubin: &Cubin) -> Option<Vec<u8>> 
         maps: kernel.maps.clone(),
         messages: kernel.messages.iter().map(said).collect(),
         meets: kernel.meets,
-        shortages: kernel
-            .shortages
-            .iter()
-            .map(|s| (s.loc.map(|l| [l.file, l.start, l.end]), numbers(s.remedy)))
-            .collect(),
-        remarks: kernel
-            .remarks
-            .iter()
-            .map(|r| (r.loc.map(|l| [l.file, l.start, l.end]), r.text.clone()))
-            .collect(),
+        shortages: kernel.shortages.iter().map(|s| (place(s.loc), numbers(s.remedy))).collect(),
+        remarks: kernel.remarks.iter().map(|r| (place(r.loc), r.text.clone())).collect(),
         report: cubin.report.clone(),
         asm: kernel.asm.len(),
     };
@@ -132,7 +130,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<(CompiledKernel, Cubin)> {
         messages: head.messages.into_iter().map(message).collect::<Option<_>>()?,
         meets: head.meets,
         shortages: head.shortages.into_iter().map(shortage).collect(),
-        remarks: head.remarks.into_iter().map(remark).collect(),
+        remarks: head.remarks.into_iter().map(|(at, text)| Remark { loc: loc(at), text }).collect(),
         asm: std::str::from_utf8(asm).ok()?.to_string(),
         object: None,
         stages: None,

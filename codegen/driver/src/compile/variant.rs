@@ -176,8 +176,12 @@ mod tests {
     use super::*;
 
     fn variants(text: &str) -> Vec<(Variant, Vec<ArgFacts>)> {
+        preferring(text, &[])
+    }
+
+    fn preferring(text: &str, sets: &[Vec<Preferred>]) -> Vec<(Variant, Vec<ArgFacts>)> {
         let module: Module = tk_tile::text::parse(text).unwrap();
-        Variant::of(&TileModule::new(module).unwrap(), FuncId::new(0), &[])
+        Variant::of(&TileModule::new(module).unwrap(), FuncId::new(0), sets)
     }
 
     #[test]
@@ -243,19 +247,17 @@ mod tests {
 
     #[test]
     fn each_clause_about_an_order_has_a_variant() {
-        let module: Module = tk_tile::text::parse(
+        let along = |axis| vec![Preferred { arg: 0, part: Part::Stride(axis), divisible: 1, one: true }];
+        // One that says the same as another is no variant of its own.
+        let found = preferring(
             "kernel @k(v0: mut view[f16, 2], v1: i32) {
                v2 = view_load v0, v1, v1 : tile[f16, 16, 16]
                view_store v0, v1, v1, v2
                return
              }
             ",
-        )
-        .unwrap();
-        let module = TileModule::new(module).unwrap();
-        let along = |axis| vec![Preferred { arg: 0, part: Part::Stride(axis), divisible: 1, one: true }];
-        // One that says the same as another is no variant of its own.
-        let found = Variant::of(&module, FuncId::new(0), &[along(1), along(0), along(1)]);
+            &[along(1), along(0), along(1)],
+        );
         let names: Vec<String> = found.iter().map(|(v, _)| v.name()).collect();
         assert_eq!(names, ["aligned", "aligned2", "general"]);
         let (one, eight) = (ArgFacts { one: true, ..NUMBER }, ArgFacts { divisible: 8, ..NUMBER });

@@ -207,12 +207,13 @@ impl AxisInfo {
                 && matches!(i.op, Op::Memory(_) | Op::Atomic(_))
                 && i.operands.iter().chain(&i.results).any(is_tile)
         });
+        let most = |elem| (u64::from(bytes) / element_bytes(elem)).max(1);
         let capped = |v: &ValueId| {
             let mut known = self.known.get(v.index()).cloned().flatten()?;
             if let (ValueFacts::View(view), Type::View { elem, .. }) =
                 (&mut known, module.types.get(func.ty(*v)))
             {
-                let most = (u64::from(bytes) / element_bytes(elem)).max(1);
+                let most = most(elem);
                 view.extents.iter_mut().for_each(|e| *e = (*e).min(most));
                 view.strides.iter_mut().for_each(|s| s.0 = s.0.min(most));
             }
@@ -241,9 +242,8 @@ impl AxisInfo {
             let viewed = matches!(i.op, Op::Memory(MemoryOp::ViewLoad | MemoryOp::ViewStore));
             let (stride, one) = *self.view(view).filter(|_| viewed)?.strides.get(n.checked_sub(1)?)?;
             let Type::View { elem, .. } = module.types.get(func.ty(view)) else { return None };
-            let most = (u64::from(bytes) / element_bytes(elem)).max(1);
             let mut known = self.tile(at);
-            let limit = if !one && stride >= most { 1 } else { most };
+            let limit = if !one && stride >= most(elem) { 1 } else { most(elem) };
             known.dims.iter_mut().for_each(|d| d.divisibility = d.divisibility.min(limit));
             Some(ValueFacts::Tile(known))
         };

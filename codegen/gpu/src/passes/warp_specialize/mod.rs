@@ -41,7 +41,7 @@ use std::collections::BTreeSet;
 use tk_ops::table::Effects;
 use tk_ops::{ControlOp, MemoryOp, Op};
 use tk_tile::effects::of_inst;
-use tk_tile::{Attr, BlockId, Func, InstId, ValueId, walk};
+use tk_tile::{Attr, BlockId, Func, InstId, Loc, ValueId, walk};
 
 use self::slice::Slice;
 use crate::analysis;
@@ -176,19 +176,16 @@ fn run(kernel: &mut Kernel) {
             }
         }
     }
-    let slice = Slice::new(kernel, &known.roots);
-    feeds.retain(|f| {
-        let func = kernel.func();
-        let reached = f.taken.iter().all(|t| slice.reaches(func, t.load));
-        if !reached {
-            remarks.push(without(func, f.product, "their positions depend on a product or a store"));
-        }
-        reached
-    });
     kernel.remarks.extend(remarks);
     if feeds.is_empty() {
         return;
     }
+    let slice = Slice::new(kernel, &known.roots);
+    let reached = |f: &Feed| f.taken.iter().all(|t| slice.reaches(kernel.func(), t.load));
+    let (feeds, unreached): (Vec<Feed>, Vec<Feed>) = feeds.into_iter().partition(reached);
+    let why = "their positions depend on a product or a store";
+    let remarks: Vec<Remark> = unreached.iter().map(|f| without(kernel.func(), f.product, why)).collect();
+    kernel.remarks.extend(remarks);
     let mut pipelines: Vec<PlannedPipeline> = vec![];
     for feed in feeds {
         match pipelines.iter_mut().find(|r| r.takes(kernel, &feed)) {
@@ -208,8 +205,9 @@ fn run(kernel: &mut Kernel) {
         let more = u32::from(pipeline.feeds.iter().any(|f| f.in_flight.is_some()));
         pipeline.stages = (asked.min(kernel.options.most_stages) + more).min(room);
         if pipeline.stages < 2 || kernel.options.most_stages < 2 {
-            let of = |f: &Feed| without(kernel.func(), f.product, "shared memory has room for one stage");
-            let remarks: Vec<Remark> = pipeline.feeds.iter().map(of).collect();
+            let why = "fewer than two stages fit in shared memory or are requested";
+            let remarks: Vec<Remark> =
+                pipeline.feeds.iter().map(|f| without(kernel.func(), f.product, why)).collect();
             kernel.remarks.extend(remarks);
             continue;
         }
@@ -231,8 +229,12 @@ fn run(kernel: &mut Kernel) {
 
 /// Says why no producer warp copies the operands of a product.
 fn without(func: &Func, product: InstId, why: &str) -> Remark {
-    let text = format!("operands of a product are not copied by TMA: {why}");
-    Remark { loc: func.insts[product].loc, text }
+    not_copied(func.insts[product].loc, "operands of a product are", why)
+}
+
+/// Says why TMA does not copy something.
+fn not_copied(loc: Option<Loc>, what: &str, why: &str) -> Remark {
+    Remark { loc, text: format!("{what} not copied by TMA: {why}") }
 }
 
 /// Returns true if no instruction of a kernel restricts when memory is read and written.
@@ -300,31 +302,31 @@ fn feed(
             continue;
         }
         let (stores, readers) = accesses(func, buffer);
+        let store = if let [store] = stores[..] { Some(store) } else { None };
+        // It is loaded before the loop.
+        if store.is_some_and(|s| !func.blocks[block].insts.contains(&s)) {
+            continue;
+        }
+        let load = store.and_then(|s| loaded(kernel, s));
         let swizzled = WgmmaShared::find(&tiles, side, elems[side.min(1)], k, bases);
-        let found = match stores[..] {
-            // It is loaded before the loop.
-            [store] if !func.blocks[block].insts.contains(&store) => continue,
-            [store] if readers == [product] => bring(kernel, known, block, store, swizzled)
+        let found = match store {
+            Some(store) if readers == [product] => bring(kernel, known, block, (store, load), swizzled)
                 .map(|(load, span)| Taken { load, store, buffer, span }),
             _ => Err("other operations read or write its buffer in shared memory".to_string()),
         };
         match found {
             Ok(one) => taken.push(one),
             Err(why) => {
-                let loc = match stores[..] {
-                    [store] => loaded(kernel, store).and_then(|l| func.insts[l].loc),
-                    _ => None,
-                };
-                let name = if side == 0 { "a" } else { "b" };
-                let text = format!("operand {name} of a product is not copied by TMA: {why}");
-                remarks.push(Remark { loc: loc.or(inst.loc), text });
+                let loc = load.and_then(|l| func.insts[l].loc).or(inst.loc);
+                let what = ["operand a of a product is", "operand b of a product is"][side.min(1)];
+                remarks.push(not_copied(loc, what, &why));
                 possible = false;
             }
         }
     }
     if !possible && let Some(other) = taken.first() {
-        let text = "an operand of a product is not copied by TMA: the other one is not";
-        remarks.push(Remark { loc: func.insts[other.load].loc, text: text.into() });
+        let loc = func.insts[other.load].loc;
+        remarks.push(not_copied(loc, "an operand of a product is", "the other one is not"));
     }
     (possible && !taken.is_empty()).then_some(Feed { product, block, at, taken, in_flight: None })
 }
@@ -340,17 +342,17 @@ fn accesses(func: &Func, buffer: usize) -> (Vec<InstId>, Vec<InstId>) {
     (stores, readers)
 }
 
-/// The load of a stored operand with the bytes of its lines, if TMA can do it, or why it cannot.
+/// The load of an operand, which may have one, with the bytes of its lines, if TMA can do it, or why it cannot.
 fn bring(
     kernel: &Kernel,
     known: &Known,
     block: BlockId,
-    store: InstId,
+    (store, load): (InstId, Option<InstId>),
     swizzled: Option<WgmmaShared>,
 ) -> Result<(InstId, u32), String> {
     const UNPLACED: &str = "TMA cannot place its lines in shared memory as the product reads them";
     let func = kernel.func();
-    let load = loaded(kernel, store).ok_or("it is computed, not loaded")?;
+    let load = load.ok_or("it is computed, not loaded")?;
     let inst = &func.insts[load];
     if inst.op != Op::Memory(MemoryOp::ViewLoad) {
         return Err("it is not known to be a tile of a view with a stride of 1".into());
@@ -445,20 +447,22 @@ fn described(kernel: &Kernel, matrix: &TensorMatrix) -> Result<(), String> {
     }
     for (n, axis) in matrix.axes.iter().enumerate() {
         let stride = fact(axis.stride);
-        let why = if n == columns && !stride.one {
-            "the stride of axis {n} is not known to be 1".into()
-        } else if n == columns && axis.taken != AxisTaken::Whole {
-            "it is a range along axis {n}, whose stride is 1".into()
-        } else if n != columns && !stride.positive {
-            "the stride of axis {n} is not known to be positive".into()
-        } else if n != columns && stride.divisible * bytes < ALIGNED {
-            format!("the stride of axis {{n}} is not known to be a multiple of {}", ALIGNED / bytes)
-        } else if !exists(axis) {
-            "the extent of axis {n} is not known to be positive and below 2^31".into()
-        } else {
-            continue;
-        };
-        return Err(why.replace("{n}", &n.to_string()));
+        if n == columns && !stride.one {
+            return Err(format!("the stride of axis {n} is not known to be 1"));
+        }
+        if n == columns && axis.taken != AxisTaken::Whole {
+            return Err(format!("it is a range along axis {n}, whose stride is 1"));
+        }
+        if n != columns && !stride.positive {
+            return Err(format!("the stride of axis {n} is not known to be positive"));
+        }
+        if n != columns && stride.divisible * bytes < ALIGNED {
+            let multiple = ALIGNED / bytes;
+            return Err(format!("the stride of axis {n} is not known to be a multiple of {multiple}"));
+        }
+        if !exists(axis) {
+            return Err(format!("the extent of axis {n} is not known to be positive and below 2^30"));
+        }
     }
     Ok(())
 }
