@@ -211,12 +211,13 @@ fn once(root: &Path, case: &Case, assembler: &Assembler) -> Result<Steps, String
 
 /// The time of the stages before LLVM, by doing them again.
 fn layout(request: &Request<'_>) -> Result<Duration, String> {
-    let ProgramShape { warps, blocks, stages, registers } = request.shape;
+    let ProgramShape { warps, blocks, cluster, stages, registers } = request.shape;
     let facts = request.facts.clone();
     let options = CompileOptions {
         spec: request.target,
         warps,
         blocks,
+        cluster,
         stages,
         most_stages: u32::MAX,
         operands: Operands::SHARED,

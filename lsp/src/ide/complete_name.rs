@@ -19,7 +19,7 @@ use super::{Analysis, Workspace, describe};
 const CLASSES: &[&str] = &["int", "sint", "uint", "float", "f8", "number"];
 
 /// The options of `launch(..)` and of rows of `tune`.
-const LAUNCH: &[&str] = &["warps", "stages", "ctas", "max_regs", "occupancy", "cooperative"];
+const LAUNCH: &[&str] = &["warps", "stages", "ctas", "cluster", "max_regs", "occupancy", "cooperative"];
 
 /// The clauses of a kernel, and what each says.
 const CLAUSES: &[(&str, &str, &str)] = &[

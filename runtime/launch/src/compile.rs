@@ -35,6 +35,8 @@ pub struct CompileOptions {
     pub warps: u32,
     /// Blocks that a program is divided among, from `launch(ctas = n)`.
     pub ctas: u32,
+    /// Programs of a cluster, from `launch(cluster = n)`.
+    pub cluster: u32,
     /// The most registers of one lane, from `launch(max_regs = n)`.
     pub max_regs: Option<u32>,
     /// Programs that a multiprocessor should hold at once, from `launch(occupancy = n)`.

@@ -36,6 +36,8 @@ pub struct LaunchOptions {
     pub warps: u32,
     /// Blocks that a program is divided among; 1 where all programs run at the same time.
     pub ctas: u32,
+    /// Programs of a cluster; 1 where all programs run at the same time.
+    pub cluster: u32,
     /// Trips of a loop that are on their way at once, for loops that do not say it.
     pub stages: Option<u32>,
     /// The most registers of one lane.
@@ -62,6 +64,7 @@ impl LaunchOptions {
         let cooperative = given("cooperative").is_some_and(|v| v != 0);
         LaunchOptions {
             ctas: number("ctas").filter(|_| !cooperative).unwrap_or(1),
+            cluster: number("cluster").filter(|_| !cooperative).unwrap_or(1),
             warps: number("warps").unwrap_or(Self::WARPS),
             stages: number("stages"),
             max_regs: number("max_regs").filter(|n| *n > 0),

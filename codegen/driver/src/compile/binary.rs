@@ -103,8 +103,8 @@ fn key(request: &Request<'_>, assembler: &Assembler) -> Key {
     };
     let facts: Vec<u8> = request.facts.iter().flat_map(fact).collect();
     // All of it, so that an addition is not forgotten.
-    let ProgramShape { warps, blocks, stages, registers } = request.shape;
-    let shape: Vec<u8> = [warps, blocks, stages.unwrap_or(0), registers.unwrap_or(0)]
+    let ProgramShape { warps, blocks, cluster, stages, registers } = request.shape;
+    let shape: Vec<u8> = [warps, blocks, cluster, stages.unwrap_or(0), registers.unwrap_or(0)]
         .iter()
         .flat_map(|n| n.to_le_bytes())
         .collect();

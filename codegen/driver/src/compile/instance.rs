@@ -160,10 +160,13 @@ fn specialization(
         warps: option("warps")?.unwrap_or(LaunchOptions::WARPS.into()),
         // As for launches that compile.
         ctas: option("ctas")?.filter(|_| !cooperative).unwrap_or(1),
+        cluster: option("cluster")?.filter(|_| !cooperative).unwrap_or(1),
         stages: small(option("stages")?),
         max_regs: small(option("max_regs")?),
         occupancy: small(option("occupancy")?),
     };
+    let cluster = i64::try_from(asked.cluster).unwrap_or(i64::MAX);
+    contract::clusters_divide_grid(hir, kernel, &bindings, cluster).map_err(|d| Refused::Wrong(vec![*d]))?;
     let (name, place) = (f.name.clone(), f.span);
     Ok(Specialization { kernel, name, place, target, bindings, asked, cooperative, values, number: 1 })
 }

@@ -38,6 +38,8 @@ pub struct Asked {
     pub warps: u64,
     /// Blocks over which a program is split.
     pub ctas: u64,
+    /// Programs of a cluster.
+    pub cluster: u64,
     /// Loop iterations in flight (pipeline depth), for loops that do not specify it.
     pub stages: Option<u32>,
     /// The most registers of a lane.
@@ -48,8 +50,8 @@ pub struct Asked {
 
 impl From<&LaunchOptions> for Asked {
     fn from(o: &LaunchOptions) -> Asked {
-        let (warps, ctas) = (o.warps.into(), o.ctas.into());
-        Asked { warps, ctas, stages: o.stages, max_regs: o.max_regs, occupancy: o.occupancy }
+        let (warps, ctas, cluster) = (o.warps.into(), o.ctas.into(), o.cluster.into());
+        Asked { warps, ctas, cluster, stages: o.stages, max_regs: o.max_regs, occupancy: o.occupancy }
     }
 }
 
@@ -60,6 +62,8 @@ pub struct ProgramShape {
     pub warps: u32,
     /// Blocks over which a program is split, if possible ([`tk_gpu::passes::cluster`]).
     pub blocks: u32,
+    /// Programs of a cluster, if they have a load in common ([`tk_gpu::passes::warp_specialize`]).
+    pub cluster: u32,
     /// Loop iterations in flight (pipeline depth), for loops that do not specify it.
     pub stages: Option<u32>,
     /// The most registers of a lane, if limited.
@@ -73,14 +77,15 @@ impl ProgramShape {
     /// The shape of a program on a target for the requested options. A program that turns out to stay in one block gets
     /// the warps of one.
     pub fn of(target: &TargetSpec, asked: Asked) -> ProgramShape {
-        let blocks = if target.has_clusters { blocks_for(asked.ctas) } else { 1 };
+        let [blocks, cluster] =
+            [asked.ctas, asked.cluster].map(|n| if target.has_clusters { blocks_for(n) } else { 1 });
         let most = blocks * target.max_threads / target.warp_size;
         let warps = u32::try_from(asked.warps).unwrap_or(most).clamp(1, most).next_power_of_two().min(most);
         let of_block = (warps / blocks).max(1);
         let held = asked.occupancy.map(|n| target.registers_of_launch(of_block.saturating_mul(n)));
         let registers = held.into_iter().chain(asked.max_regs).min();
         let registers = registers.map(|n| n.max(Self::FEWEST)).filter(|n| *n < target.registers);
-        ProgramShape { warps, blocks, stages: asked.stages, registers }
+        ProgramShape { warps, blocks, cluster, stages: asked.stages, registers }
     }
 }
 

@@ -171,12 +171,13 @@ fn schedule_with(
     mut after: Option<&mut After>,
 ) -> Result<pipeline::Stages, Vec<Diagnostic>> {
     let name = request.module.funcs.get(request.entry).map(|f| f.name.clone()).unwrap_or_default();
-    let ProgramShape { warps, blocks, stages, registers } = request.shape;
+    let ProgramShape { warps, blocks, cluster, stages, registers } = request.shape;
     let facts = request.facts.clone();
     let options = CompileOptions {
         spec: request.target,
         warps,
         blocks,
+        cluster,
         stages,
         most_stages,
         operands,

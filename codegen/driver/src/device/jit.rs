@@ -39,8 +39,9 @@ impl Compile for Jit {
             return Err(vec![Diagnostic::error(codes::NOT_COMPILED, place, message, "")]);
         };
         let facts = facts(&options.facts);
-        let CompileOptions { warps, ctas, stages, max_regs, occupancy, .. } = *options;
-        let asked = Asked { warps: warps.into(), ctas: ctas.into(), stages, max_regs, occupancy };
+        let CompileOptions { warps, ctas, cluster, stages, max_regs, occupancy, .. } = *options;
+        let [warps, ctas, cluster] = [warps, ctas, cluster].map(u64::from);
+        let asked = Asked { warps, ctas, cluster, stages, max_regs, occupancy };
         let shape = ProgramShape::of(target, asked);
         let request = Request { module, entry, target, shape, facts, sources: &self.sources };
         let built = build_cached(&request, false, &self.tools, place)?;

@@ -6,7 +6,7 @@ use tk_ops::{ControlOp, Op};
 use tk_tile::{Inst, InstId, walk};
 
 use crate::ir::kernel::Kernel;
-use crate::ir::op::GpuOp;
+use crate::ir::op::{GpuOp, Pipeline};
 use crate::ir::params::element_bytes;
 use crate::ir::shared_access;
 use crate::layout::linear::InDim;
@@ -135,6 +135,38 @@ pub fn waits(kernel: &Kernel) -> Result<(), &'static str> {
 
 /// Bytes of a barrier of a remote store.
 pub const BARRIER: u32 = 8;
+
+/// Checks that the programs of a cluster are in one block each, and wait for each other after the initialization of
+/// their mbarriers and at the end, if they load together.
+///
+/// # Errors
+/// What is wrong.
+pub fn loads_together(kernel: &Kernel) -> Result<(), &'static str> {
+    let (options, func) = (&kernel.options, kernel.func());
+    let all = walk::insts(func);
+    let op = |i: &InstId| GpuOp::of(&func.insts[*i]);
+    let syncs = all.iter().filter(|i| matches!(op(i), Some(GpuOp::ClusterSync(_)))).count();
+    let fits = |p: &Pipeline| p.blocks == 1 || p.blocks == options.cluster;
+    let fits = all.iter().filter_map(op).all(|op| match op {
+        GpuOp::IsProducerWarp(is) => is.pipelines.iter().all(fits),
+        GpuOp::TmaLoad(load) => !load.multicast || load.pipeline.blocks > 1,
+        _ => true,
+    });
+    if !fits {
+        return Err("a pipeline is not filled by the blocks of the cluster");
+    }
+    if options.cluster == 1 {
+        return if syncs == 0 { Ok(()) } else { Err("a program that is in no cluster waits for others") };
+    }
+    if options.blocks > 1 || !options.spec.has_clusters {
+        return Err("a program of several blocks, or of a target without clusters, is in a cluster");
+    }
+    let of_body: Vec<Option<&GpuOp>> = func.blocks[func.body].insts.iter().map(op).collect();
+    let sync = |at: Option<usize>| matches!(at.and_then(|at| of_body.get(at)), Some(Some(GpuOp::ClusterSync(_))));
+    let begun = of_body.iter().position(|op| matches!(op, Some(GpuOp::IsProducerWarp(_))));
+    let in_place = sync(begun.map(|at| at + 1)) && sync(of_body.len().checked_sub(2)) && syncs == 2;
+    if in_place { Ok(()) } else { Err("programs of a cluster do not wait for each other at both ends") }
+}
 
 /// Returns true for a store to the shared memory of the cluster's blocks, and for a load of such data.
 pub fn is_remote(inst: &Inst) -> bool {

@@ -385,16 +385,21 @@ impl Field for Caching {
 
 impl Field for Pipeline {
     fn names(_: &'static str) -> Vec<&'static str> {
-        vec!["barriers", "pipeline_stages"]
+        vec!["barriers", "pipeline_stages", "pipeline_blocks"]
     }
 
     fn write(&self, _: &'static str, out: &mut Attrs) {
         self.barriers.write("barriers", out);
         self.stages.write("pipeline_stages", out);
+        Some(self.blocks).filter(|n| *n != 1).write("pipeline_blocks", out);
     }
 
     fn read(_: &'static str, from: &mut Fields) -> Read<Self> {
-        Ok(Pipeline { barriers: usize::read("barriers", from)?, stages: u32::read("pipeline_stages", from)? })
+        Ok(Pipeline {
+            barriers: usize::read("barriers", from)?,
+            stages: u32::read("pipeline_stages", from)?,
+            blocks: Option::<u32>::read("pipeline_blocks", from)?.unwrap_or(1),
+        })
     }
 }
 
@@ -406,15 +411,26 @@ impl Field for Vec<Pipeline> {
     fn write(&self, _: &'static str, out: &mut Attrs) {
         self.iter().map(|p| p.barriers).collect::<Vec<usize>>().write("barriers", out);
         self.iter().map(|p| p.stages).collect::<Vec<u32>>().write("pipeline_stages", out);
+        if self.iter().any(|p| p.blocks != 1) {
+            self.iter().map(|p| p.blocks).collect::<Vec<u32>>().write("pipeline_blocks", out);
+        }
     }
 
     fn read(_: &'static str, from: &mut Fields) -> Read<Self> {
         let barriers = Vec::<usize>::read("barriers", from)?;
         let stages = Vec::<u32>::read("pipeline_stages", from)?;
-        if stages.len() != barriers.len() {
-            return ill_typed("pipeline_stages", "a number for each pipeline");
+        let blocks = if from.has("pipeline_blocks") {
+            Vec::<u32>::read("pipeline_blocks", from)?
+        } else {
+            vec![1; barriers.len()]
+        };
+        for (name, list) in [("pipeline_stages", &stages), ("pipeline_blocks", &blocks)] {
+            if list.len() != barriers.len() {
+                return ill_typed(name, "a number for each pipeline");
+            }
         }
-        Ok(barriers.into_iter().zip(stages).map(|(barriers, stages)| Pipeline { barriers, stages }).collect())
+        let all = barriers.into_iter().zip(stages).zip(blocks);
+        Ok(all.map(|((barriers, stages), blocks)| Pipeline { barriers, stages, blocks }).collect())
     }
 }
 

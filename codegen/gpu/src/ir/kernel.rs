@@ -61,6 +61,9 @@ pub struct CompileOptions {
     /// Blocks over which the warps of a program are split, as `launch(ctas = n)` asks for; 1, 2, 4 or 8, and 1 on
     /// targets without clusters. Layouts are independent of it: warps are numbered within the program.
     pub blocks: u32,
+    /// Programs that follow one another on axis 2 of the grid and form a cluster, as `launch(cluster = n)` asks for; 1, 2,
+    /// 4 or 8, and 1 where they have no load in common ([`crate::passes::warp_specialize`]).
+    pub cluster: u32,
     /// Loop iterations in flight for loops that do not specify it, from `launch(stages = n)`; 1 for no overlap.
     pub stages: Option<u32>,
     /// The most stages of any loop, whatever is requested: a limit of the compiler, which tries fewer where shared

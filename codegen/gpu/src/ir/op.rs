@@ -149,6 +149,8 @@ pub struct Pipeline {
     pub barriers: usize,
     /// The number of stages.
     pub stages: u32,
+    /// The blocks that load to its stages together: a consumer releases a stage in each of them. 1 without multicast.
+    pub blocks: u32,
 }
 
 /// The box that TMA moves.
@@ -425,6 +427,8 @@ gpu_ops! {
         pipeline: Pipeline,
         /// The box.
         copied: TmaBox,
+        /// Each block of the cluster loads its part of the box to the shared memory of all.
+        multicast: bool,
         /// The cache hints of the source.
         caching: Caching,
     }
@@ -482,6 +486,10 @@ gpu_ops! {
 
     /// Waits until all blocks of the cluster have begun.
     ClusterWait = "cluster_wait" Ordered {}
+
+    /// Waits for all threads of a cluster of programs: for the initialization of their mbarriers, and before the first
+    /// of them ends.
+    ClusterSync = "cluster_sync" Ordered {}
 
     /// Waits for all threads of the program, and makes their writes to shared memory visible.
     Barrier = "barrier" Ordered {}

@@ -49,6 +49,7 @@ pub fn buffers(inst: &Inst) -> Vec<BufferRef> {
         | GpuOp::ProxyFence(_)
         | GpuOp::ClusterArrive(_)
         | GpuOp::ClusterWait(_)
+        | GpuOp::ClusterSync(_)
         | GpuOp::Barrier(_) => vec![],
     }
 }
@@ -98,6 +99,7 @@ pub fn set_stages(op: &mut GpuOp, buffer: usize, stages: u32) {
         | GpuOp::ProxyFence(_)
         | GpuOp::ClusterArrive(_)
         | GpuOp::ClusterWait(_)
+        | GpuOp::ClusterSync(_)
         | GpuOp::Barrier(_) => {}
     }
 }
@@ -273,6 +275,7 @@ pub fn touched(inst: &Inst) -> (Vec<usize>, Vec<usize>) {
         | GpuOp::Convert(_)
         | GpuOp::ClusterArrive(_)
         | GpuOp::ClusterWait(_)
+        | GpuOp::ClusterSync(_)
         | GpuOp::Barrier(_)
         | GpuOp::ProxyFence(_)
         | GpuOp::AsyncCommit(_)

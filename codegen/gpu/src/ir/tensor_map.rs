@@ -88,6 +88,8 @@ impl TensorMatrix {
 
 /// An extent that contains all possible positions.
 const BEYOND: i64 = i32::MAX as i64;
+/// The lines after which every swizzle repeats (PTX manual, "Swizzling Modes").
+const SWIZZLED_LINES: u32 = 8;
 /// The most lines, and elements of a line, of one copy: the limit of `cuTensorMapEncodeTiled` for a box.
 pub const MOST_OF_BOX: u32 = 256;
 /// The most dimensions of a map: the limit of `cuTensorMapEncodeTiled`.
@@ -151,8 +153,26 @@ pub fn maps(kernel: &Kernel) -> Vec<TensorMap> {
 pub fn map(kernel: &Kernel, inst: &Inst) -> Option<TensorMap> {
     let copied = copied(inst)?;
     let matrix = matrix(kernel, *inst.operands.first()?)?;
-    let lines = (1 << cut(copied.shape[0]).log2).min(MOST_OF_BOX);
+    let shared = matches!(GpuOp::of(inst), Some(GpuOp::TmaLoad(load)) if load.multicast);
+    let blocks = if shared { kernel.options.cluster } else { 1 };
+    let lines = lines_of_box(copied, matrix.dtype, blocks)?;
     Some(TensorMap { matrix, lines, span: copied.span })
+}
+
+/// The lines of each box of a tile that this many blocks load together, as many boxes each; `None` if they cannot.
+pub fn lines_of_box(of: TmaBox, dtype: DType, blocks: u32) -> Option<u32> {
+    let [tall, wide] = of.shape.map(cut);
+    let of_line = (of.span / dtype.bytes() as u32).max(1);
+    let beside = u64::from(tall.repeats) * u64::from(wide.repeats) * u64::from((1 << wide.log2) / of_line);
+    let mut lines = (1 << tall.log2).min(MOST_OF_BOX);
+    while !(beside * u64::from((1 << tall.log2) / lines)).is_multiple_of(blocks.into()) {
+        // A swizzle repeats after this many lines.
+        if lines <= SWIZZLED_LINES {
+            return None;
+        }
+        lines /= 2;
+    }
+    Some(lines)
 }
 
 /// The box of a TMA load or store.

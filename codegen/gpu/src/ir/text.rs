@@ -66,6 +66,9 @@ fn header(out: &mut String, kernel: &Kernel, used: &[LayoutId]) -> fmt::Result {
     if options.blocks != 1 {
         writeln!(out, "blocks {}", options.blocks)?;
     }
+    if options.cluster != 1 {
+        writeln!(out, "cluster {}", options.cluster)?;
+    }
     if let Some(stages) = options.stages.filter(|s| *s != 1) {
         writeln!(out, "stages {stages}")?;
     }
@@ -148,11 +151,12 @@ pub fn parse(text: &str) -> Parsed<Kernel> {
     }
     let Some(spec) = head.target else { return Err(fail("expected a line `target ..` above".into())) };
     let Some(warps) = head.warps else { return Err(fail("expected a line `warps ..` above".into())) };
-    let Head { blocks, registers, facts, .. } = head;
+    let Head { blocks, cluster, registers, facts, .. } = head;
     let options = CompileOptions {
         spec,
         warps,
         blocks,
+        cluster,
         stages: Some(head.stages),
         most_stages: u32::MAX,
         operands: head.operands,
@@ -191,6 +195,7 @@ struct Head<'a> {
     target: Option<&'static crate::target::spec::TargetSpec>,
     warps: Option<u32>,
     blocks: u32,
+    cluster: u32,
     stages: u32,
     registers: Option<u32>,
     operands: Operands,
@@ -211,6 +216,7 @@ impl<'a> Head<'a> {
             target: None,
             warps: None,
             blocks: 1,
+            cluster: 1,
             stages: 1,
             registers: None,
             operands: Operands::SHARED,
@@ -318,6 +324,13 @@ impl<'a> Head<'a> {
                 self.blocks = self.number()?;
                 if !cluster::SIZES.contains(&self.blocks) {
                     return self.fail("before this: a program has 1, 2, 4 or 8 blocks");
+                }
+            }
+            "cluster" => {
+                self.take();
+                self.cluster = self.number()?;
+                if !cluster::SIZES.contains(&self.cluster) {
+                    return self.fail("before this: a cluster has 1, 2, 4 or 8 programs");
                 }
             }
             "stages" => {

@@ -400,6 +400,7 @@ impl Barriers<'_> {
                     | GpuOp::Convert(_)
                     | GpuOp::ClusterArrive(_)
                     | GpuOp::ClusterWait(_)
+                    | GpuOp::ClusterSync(_)
                     | GpuOp::Barrier(_) => Act::Write,
                 };
                 let own = is_own(op) || is_of_tma_pipeline(op);

@@ -174,6 +174,7 @@ fn arity(op: &GpuOp) -> (std::ops::RangeInclusive<usize>, usize) {
         | GpuOp::AsyncWait(_)
         | GpuOp::ClusterArrive(_)
         | GpuOp::ClusterWait(_)
+        | GpuOp::ClusterSync(_)
         | GpuOp::Barrier(_)
         | GpuOp::ProxyFence(_) => (0..=0, 0),
     }

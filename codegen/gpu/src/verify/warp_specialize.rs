@@ -31,6 +31,9 @@ pub(super) fn check(cx: Cx<'_>, inst: &Inst, op: &GpuOp, operands: &[ValueId]) -
         (GpuOp::ConsumerWait(wait), _) => scalar(DType::I32).and_then(|()| barriers(cx, wait.pipeline)),
         (GpuOp::TmaLoad(load), [view, ..]) => {
             barriers(cx, load.pipeline)?;
+            ensure(!load.multicast || tensor_map::map(cx.kernel, inst).is_some(), S03, || {
+                "the blocks of a cluster cannot divide the box".into()
+            })?;
             copy(cx, (load.destination, load.pipeline.stages), load.copied, *view)
         }
         (GpuOp::TmaStore(store), [view, ..]) => {
@@ -89,7 +92,7 @@ fn counted(cx: Cx<'_>, inst: &Inst, count: u32) -> Check {
 }
 
 /// The mbarriers of a TMA pipeline.
-fn barriers(cx: Cx<'_>, Pipeline { barriers, stages }: Pipeline) -> Check {
+fn barriers(cx: Cx<'_>, Pipeline { barriers, stages, .. }: Pipeline) -> Check {
     let found = cx.kernel.buffers.get(barriers);
     let fits = found.is_some_and(|b| Some(b.bytes) == stages.checked_mul(BARRIERS));
     ensure(fits && stages > 1, S04, || format!("buffer {barriers} has no barriers of {stages} stages"))

@@ -57,6 +57,7 @@ impl<'c> Emit<'_, 'c> {
             GpuOp::Fragments(op) => self.fragments(inst, op),
             GpuOp::ClusterArrive(op) => self.cluster_arrive(op),
             GpuOp::ClusterWait(_) => self.target.cluster_wait(self),
+            GpuOp::ClusterSync(_) => self.target.cluster_sync(self),
             GpuOp::Barrier(_) => self.target.barrier(self),
             GpuOp::ProxyFence(_) => self.target.proxy_fence(self),
         }

@@ -20,6 +20,8 @@ pub struct TmaPipeline<'c> {
     /// The buffer of its mbarriers.
     pub(super) buffer: usize,
     pub(super) stages: u32,
+    /// The blocks that fill its stages.
+    pub(super) blocks: u32,
     /// The offset of the mbarriers.
     pub(super) start: u32,
     pub(super) fills: Cursor<'c>,

@@ -44,10 +44,11 @@ impl<'c> Emit<'_, 'c> {
         let r = self.result(inst)?;
         let threads = self.kernel.options.threads();
         let (warps, lanes) = (1u32 << threads.warp_bits, 1u32 << threads.lane_bits);
-        for Pipeline { barriers, stages } in &op.pipelines {
+        for Pipeline { barriers, stages, blocks } in &op.pipelines {
             let tma_pipeline = TmaPipeline {
                 buffer: *barriers,
                 stages: *stages,
+                blocks: *blocks,
                 start: self.buffer(*barriers)?,
                 fills: self.place(1)?,
                 receives: self.place(0)?,
@@ -62,9 +63,9 @@ impl<'c> Emit<'_, 'c> {
             for c in &tma_pipelines {
                 for stage in 0..c.stages {
                     let at = c.start + stage * BARRIERS;
-                    // One thread announces the bytes, and one thread of each warp releases.
+                    // One thread announces the bytes, and one thread of each warp of each block releases.
                     self.target.mbarrier_init(self, self.int(at), 1)?;
-                    self.target.mbarrier_init(self, self.int(at + BARRIER), warps)?;
+                    self.target.mbarrier_init(self, self.int(at + BARRIER), warps * c.blocks)?;
                 }
             }
             self.target.mbarriers_ready(self)
@@ -166,13 +167,15 @@ impl<'c> Emit<'_, 'c> {
         };
         let lanes = 1u32 << self.kernel.options.threads().lane_bits;
         let lane = self.builder.build_and(self.tid, self.int(lanes - 1), "")?;
-        let first = self.builder.build_int_compare(IntPredicate::EQ, lane, self.int(0), "")?;
+        // As many lanes as blocks, each in its block.
+        let one = self.builder.build_int_compare(IntPredicate::ULT, lane, self.int(c.blocks), "")?;
         let arrives = match when {
-            Some(when) => self.builder.build_and(first, when, "")?,
-            None => first,
+            Some(when) => self.builder.build_and(one, when, "")?,
+            None => one,
         };
         let [_, free] = self.barriers(&c, self.variable(c.releases.stage)?)?;
-        self.target.mbarrier_arrive(self, free, arrives)?;
+        let block = (c.blocks > 1).then_some(lane);
+        self.target.mbarrier_arrive(self, free, block, arrives)?;
         self.advance(&c, &c.releases, when)
     }
 
@@ -184,10 +187,32 @@ impl<'c> Emit<'_, 'c> {
         let [full, _] = self.barriers(&c, stage)?;
         let by = self.builder.build_int_mul(stage, self.int(buffer.bytes / c.stages), "")?;
         let start = self.builder.build_int_add(by, self.int(buffer.offset), "")?;
-        for what in self.boxes((inst, op.copied, op.caching), start)? {
-            self.target.tma_load(self, &what, full)?;
+        let boxes = self.boxes((inst, op.copied, op.caching), start)?;
+        let blocks = if op.multicast { c.blocks } else { 1 };
+        let parts: Vec<&[PlacedBox<'c>]> = boxes.chunks((boxes.len() / blocks as usize).max(1)).collect();
+        let Some((first, rest)) = parts.split_first() else { return Ok(()) };
+        for (n, what) in first.iter().enumerate() {
+            let others: Vec<&PlacedBox<'c>> = rest.iter().filter_map(|part| part.get(n)).collect();
+            self.target.tma_load(self, &self.of_block(what, &others)?, full, blocks)?;
         }
         Ok(())
+    }
+
+    /// Of the boxes that the blocks of a cluster load, the one of this block.
+    fn of_block(&self, first: &PlacedBox<'c>, others: &[&PlacedBox<'c>]) -> Res<PlacedBox<'c>> {
+        let mut own = first.clone();
+        if others.is_empty() {
+            return Ok(own);
+        }
+        let (b, rank) = (self.builder, self.target.cluster_rank(self)?);
+        for (n, other) in (1u32..).zip(others) {
+            let is = b.build_int_compare(IntPredicate::EQ, rank, self.int(n), "")?;
+            let places = own.at.iter_mut().zip(&other.at).chain([(&mut own.shared, &other.shared)]);
+            for (own, other) in places {
+                *own = b.build_select(is, *other, *own, "")?.into_int_value();
+            }
+        }
+        Ok(own)
     }
 
     /// The thread that issues TMA stores waits for them.

@@ -381,11 +381,12 @@ pub trait TargetEmitter<'c> {
         missing("phases of barriers")
     }
 
-    /// Arrives, if the predicate is true.
+    /// Arrives at an mbarrier of this block, or of another one of the cluster, if the predicate is true.
     fn mbarrier_arrive(
         &self,
         _e: &Emit<'_, 'c>,
         _address: IntValue<'c>,
+        _block: Option<IntValue<'c>>,
         _predicate: IntValue<'c>,
     ) -> Res<()> {
         missing("phases of barriers")
@@ -396,9 +397,26 @@ pub trait TargetEmitter<'c> {
         missing("phases of barriers")
     }
 
-    /// Starts a load of a box of a tensor map to shared memory; its bytes count for an mbarrier.
-    fn tma_load(&self, _e: &Emit<'_, 'c>, _what: &PlacedBox<'c>, _barrier: IntValue<'c>) -> Res<()> {
+    /// Starts a load of a box of a tensor map to the shared memory of this block, or of the first `blocks` of its cluster;
+    /// its bytes count for an mbarrier of each.
+    fn tma_load(
+        &self,
+        _e: &Emit<'_, 'c>,
+        _what: &PlacedBox<'c>,
+        _barrier: IntValue<'c>,
+        _blocks: u32,
+    ) -> Res<()> {
         missing("copies of boxes")
+    }
+
+    /// The number of this block in its cluster.
+    fn cluster_rank(&self, _e: &Emit<'_, 'c>) -> Res<IntValue<'c>> {
+        missing("clusters of programs")
+    }
+
+    /// Waits for all threads of the cluster.
+    fn cluster_sync(&self, _e: &Emit<'_, 'c>) -> Res<()> {
+        missing("clusters of programs")
     }
 
     /// Starts a store of such a box from shared memory; elements out of bounds are skipped.

@@ -180,6 +180,17 @@ enum Kind {
     Meeting,
 }
 
+/// What is known when a kernel starts.
+fn start<'a, 'c>(e: &Emit<'a, 'c>) -> Start<'a, 'c> {
+    Start {
+        context: e.context,
+        builder: e.builder,
+        module: e.module,
+        function: e.function,
+        kernel: e.kernel,
+    }
+}
+
 /// A 32-bit special register, such as `tid.x`.
 fn special<'c>(start: &Start<'_, 'c>, name: &str) -> Res<IntValue<'c>> {
     let i32 = start.context.i32_type();
@@ -215,19 +226,12 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
     }
 
     fn program_id(&self, e: &Emit<'_, 'c>, axis: u32) -> Res<IntValue<'c>> {
-        let start = Start {
-            context: e.context,
-            builder: e.builder,
-            module: e.module,
-            function: e.function,
-            kernel: e.kernel,
-        };
         let names = if e.kernel.options.blocks > 1 {
             ["clusterid.x", "clusterid.y", "clusterid.z"]
         } else {
             ["ctaid.x", "ctaid.y", "ctaid.z"]
         };
-        special(&start, names.get(axis as usize).copied().unwrap_or(names[0]))
+        special(&start(e), names.get(axis as usize).copied().unwrap_or(names[0]))
     }
 
     fn global_timer(&self, e: &Emit<'_, 'c>) -> Res<IntValue<'c>> {
@@ -380,16 +384,39 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
         self.expect_bytes(e, address, bytes)
     }
 
-    fn mbarrier_arrive(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, predicate: IntValue<'c>) -> Res<()> {
-        self.arrive(e, address, predicate)
+    fn mbarrier_arrive(
+        &self,
+        e: &Emit<'_, 'c>,
+        address: IntValue<'c>,
+        block: Option<IntValue<'c>>,
+        predicate: IntValue<'c>,
+    ) -> Res<()> {
+        self.arrive(e, address, block, predicate)
     }
 
     fn mbarrier_wait(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, parity: IntValue<'c>) -> Res<()> {
         self.wait_for_phase(e, address, parity)
     }
 
-    fn tma_load(&self, e: &Emit<'_, 'c>, what: &PlacedBox<'c>, barrier: IntValue<'c>) -> Res<()> {
-        self.copy_box(e, what, barrier)
+    fn tma_load(
+        &self,
+        e: &Emit<'_, 'c>,
+        what: &PlacedBox<'c>,
+        barrier: IntValue<'c>,
+        blocks: u32,
+    ) -> Res<()> {
+        self.copy_box(e, what, barrier, blocks)
+    }
+
+    fn cluster_rank(&self, e: &Emit<'_, 'c>) -> Res<IntValue<'c>> {
+        special(&start(e), "cluster.ctarank")
+    }
+
+    /// Lanes of a warp arrive when they have finished, also without the others. Their writes are of no interest: barriers
+    /// are initialized with a fence of their own.
+    fn cluster_sync(&self, e: &Emit<'_, 'c>) -> Res<()> {
+        self.intrinsic(e, "barrier.cluster.arrive", &[])?;
+        self.intrinsic(e, "barrier.cluster.wait", &[]).map(|_| ())
     }
 
     fn tma_store(&self, e: &Emit<'_, 'c>, what: &PlacedBox<'c>) -> Res<()> {

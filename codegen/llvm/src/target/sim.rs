@@ -372,7 +372,13 @@ impl<'c> TargetEmitter<'c> for Sim {
         self.call(&Place::of(e), "tk_sim_phase_arrive", None, &args).map(|_| ())
     }
 
-    fn mbarrier_arrive(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, predicate: IntValue<'c>) -> Res<()> {
+    fn mbarrier_arrive(
+        &self,
+        e: &Emit<'_, 'c>,
+        address: IntValue<'c>,
+        _block: Option<IntValue<'c>>,
+        predicate: IntValue<'c>,
+    ) -> Res<()> {
         let args = [address.into(), e.int(0).into(), self.place(e).into()];
         e.act_where(Some(predicate), || {
             self.call(&Place::of(e), "tk_sim_phase_arrive", None, &args).map(|_| ())
@@ -384,7 +390,13 @@ impl<'c> TargetEmitter<'c> for Sim {
         self.call(&Place::of(e), "tk_sim_phase_wait", None, &args).map(|_| ())
     }
 
-    fn tma_load(&self, e: &Emit<'_, 'c>, what: &PlacedBox<'c>, barrier: IntValue<'c>) -> Res<()> {
+    fn tma_load(
+        &self,
+        e: &Emit<'_, 'c>,
+        what: &PlacedBox<'c>,
+        barrier: IntValue<'c>,
+        _blocks: u32,
+    ) -> Res<()> {
         self.copy_box(e, "tk_sim_tensor_copy", what, Some(barrier))
     }
 

@@ -15,6 +15,7 @@ const LAUNCH: &[(&str, bool)] = &[
     ("warps", false),
     ("stages", false),
     ("ctas", false),
+    ("cluster", false),
     ("max_regs", false),
     ("occupancy", false),
     ("cooperative", true),

@@ -174,6 +174,8 @@ pub fn plan_on(
     p.requirements()?;
     let grid = p.grid()?;
     let launch = p.launch_clause()?;
+    let cluster = launch.iter().find(|(name, _)| name == "cluster").map_or(1, |(_, n)| *n);
+    clusters_divide_grid(hir, kernel, &p.bindings, cluster)?;
     let scratch = p.scratch()?;
     let alias = p.alias();
     Ok(Plan { bindings: p.bindings, grid, launch, args, scratch, alias })
@@ -181,7 +183,7 @@ pub fn plan_on(
 
 /// The least value of an option of a launch or of a loop.
 fn least(option: &str) -> i64 {
-    i64::from(matches!(option, "warps" | "stages" | "ctas" | "unroll"))
+    i64::from(matches!(option, "warps" | "stages" | "ctas" | "cluster" | "unroll"))
 }
 
 /// The refusal of a value that is too small for an option of a launch or of a loop.
@@ -189,6 +191,38 @@ pub(crate) fn below_least(code: Code, option: &str, value: i128, span: Span) -> 
     let least = least(option);
     let message = || format!("`{option}` is {value}, but must be at least {least}");
     (value < i128::from(least)).then(|| Diagnostic::error(code, span, message(), format!("this is {value}")))
+}
+
+/// Checks that clusters of this many programs divide axis 2 of the grid of a specialization, which is known when it is
+/// compiled. All launches of a shipped kernel then have whole clusters.
+///
+/// # Errors
+/// The sentence about the clause that does not fit.
+pub fn clusters_divide_grid(hir: &Hir, kernel: FnId, bindings: &Bindings, cluster: i64) -> EvalResult<()> {
+    if cluster == 1 {
+        return Ok(());
+    }
+    let f = hir.func(kernel);
+    let (name, clause) = (&f.name, f.contract.launch.iter().find(|(n, _)| n == "cluster"));
+    let place = clause.map_or(f.span, |(_, e)| e.span);
+    if ![2, 4, 8].contains(&cluster) {
+        let message = format!("`cluster` of kernel `{name}` is {cluster}, but must be 1, 2, 4 or 8");
+        return Err(refuse(codes::CLAUSE, place, message));
+    }
+    let Some(extent) = f.contract.grid.get(2) else {
+        let message = format!("`cluster` of kernel `{name}` needs a grid of three axes: it divides the last");
+        return Err(refuse(codes::CLAUSE, place, message));
+    };
+    let Ok(n) = Evaluator::new(hir, bindings).int(extent) else {
+        let message =
+            format!("`cluster` of kernel `{name}` needs a compile-time extent of the last axis of the grid");
+        return Err(refuse(codes::CLAUSE, extent.span, message));
+    };
+    if n % i128::from(cluster) == 0 {
+        return Ok(());
+    }
+    let message = format!("`cluster` of kernel `{name}` is {cluster}, which does not divide the {n} programs of the last axis of the grid");
+    Err(refuse(codes::CLAUSE, extent.span, message))
 }
 
 /// A refusal whose place is in the kernel.

@@ -14,7 +14,7 @@ use crate::types::{DTerm, Elem, Shape, Ty};
 use crate::visit::{each_expr, each_in_block};
 
 /// The options of `launch(..)`, which a name may also set.
-const LAUNCH: &[&str] = &["warps", "stages", "ctas", "max_regs", "occupancy", "cooperative"];
+const LAUNCH: &[&str] = &["warps", "stages", "ctas", "cluster", "max_regs", "occupancy", "cooperative"];
 
 /// Returns true if `launch(..)` knows an option of this name.
 pub fn is_launch_option(name: &str) -> bool {

@@ -30,9 +30,12 @@
 //! 16 bytes; extents and strides above 0; and 0 out of bounds; unless the loop says `specialize = false`. The positions of the loads must not depend
 //! on a product or store.
 //!
+//! Programs of a cluster load what they have in common together ([`multicast`]).
+//!
 //! Requires a lowered kernel without offsets. Guarantees the same results: only memory that the kernel does not write
 //! is read ahead, and only by loops that end before anything in the kernel orders memory or stops.
 
+mod multicast;
 mod slice;
 mod split;
 
@@ -51,7 +54,7 @@ use crate::analysis::provenance::Roots;
 use crate::analysis::wgmma_shared::{self, WgmmaShared};
 use crate::ir::kernel::BARRIERS;
 use crate::ir::kernel::{ALIGN, Buffer, Kernel, Remark, Remedy, STAGES, Shortage};
-use crate::ir::op::{BufferRef, GpuOp, MmaOperand, Product};
+use crate::ir::op::{BufferRef, GpuOp, MmaOperand, Product, TmaBox};
 use crate::ir::params::ArgFacts;
 use crate::ir::shared_access::other_of;
 use crate::ir::shared_access::{loaded, touched};
@@ -81,6 +84,8 @@ struct Taken {
     buffer: usize,
     /// Bytes of a line in the buffer.
     span: u32,
+    /// The programs of a cluster load it together.
+    multicast: bool,
 }
 
 /// A product and its loads.
@@ -105,6 +110,11 @@ impl PlannedPipeline {
     /// The buffers of its feeds. Those of the first become multi-stage buffers.
     fn buffers(&self) -> impl Iterator<Item = usize> + '_ {
         self.feeds.iter().flat_map(|f| &f.taken).map(|t| t.buffer)
+    }
+
+    /// Returns true if the programs of a cluster load some of it together.
+    fn multicasts(&self) -> bool {
+        self.feeds.iter().flat_map(|f| &f.taken).any(|t| t.multicast)
     }
 
     /// Bytes of a stage.
@@ -154,6 +164,18 @@ impl Known {
 }
 
 fn run(kernel: &mut Kernel) {
+    let asked = kernel.options.cluster;
+    specialize(kernel);
+    if !multicast::applies(kernel) {
+        kernel.options.cluster = 1;
+        if asked > 1 {
+            let text = "programs form no cluster: TMA copies no operand that is the same in all of them".into();
+            kernel.remarks.push(Remark { loc: None, text });
+        }
+    }
+}
+
+fn specialize(kernel: &mut Kernel) {
     let spec = kernel.options.spec;
     // The producer is an additional warp.
     let fits = kernel.options.threads().count() + spec.warp_size <= spec.max_threads;
@@ -220,11 +242,20 @@ fn run(kernel: &mut Kernel) {
         }
         chosen.push(pipeline);
     }
+    multicast::choose(kernel, &slice, &mut chosen);
     if !chosen.is_empty() {
         let loads = chosen.iter().flat_map(|r| &r.feeds).flat_map(|f| &f.taken).map(|t| t.load);
         let slice = slice.of(kernel.func(), loads);
         split::apply(kernel, &chosen, &slice);
     }
+}
+
+/// The box of a load.
+fn box_of(kernel: &Kernel, t: &Taken) -> Option<TmaBox> {
+    let func = kernel.func();
+    let result = func.insts[t.load].results.first()?;
+    let shape = kernel.module.types.get(func.ty(*result)).shape()?.try_into().ok()?;
+    Some(TmaBox { shape, span: t.span })
 }
 
 /// Says why no producer warp copies the operands of a product.
@@ -311,7 +342,7 @@ fn feed(
         let swizzled = WgmmaShared::find(&tiles, side, elems[side.min(1)], k, bases);
         let found = match store {
             Some(store) if readers == [product] => bring(kernel, known, block, (store, load), swizzled)
-                .map(|(load, span)| Taken { load, store, buffer, span }),
+                .map(|(load, span)| Taken { load, store, buffer, span, multicast: false }),
             _ => Err("other operations read or write its buffer in shared memory".to_string()),
         };
         match found {

@@ -10,14 +10,14 @@ use tk_tile::rewrite::yielded;
 use tk_tile::{BlockId, FuncId, Inst, InstId, ValueId};
 
 use super::slice::SlicePart;
-use super::{Feed, PlannedPipeline};
+use super::{Feed, PlannedPipeline, box_of};
 use crate::ir::builder::Edit;
 use crate::ir::caching::Caching;
 use crate::ir::kernel::BARRIERS;
 use crate::ir::kernel::{Buffer, Kernel};
 use crate::ir::op::{
-    BufferRef, ConsumerRelease, ConsumerWait, Elect, GpuOp, IsProducerWarp, MmaOperand, Pipeline,
-    ProducerAcquire, ProducerCommit, TmaBox, TmaLoad,
+    BufferRef, ClusterSync, ConsumerRelease, ConsumerWait, Elect, GpuOp, IsProducerWarp, MmaOperand, Pipeline,
+    ProducerAcquire, ProducerCommit, TmaLoad,
 };
 
 /// The values of the producer for those of the program.
@@ -31,11 +31,13 @@ struct TmaPipeline<'a> {
     stages: u32,
     /// The multi-stage buffers, in the order of the loads of the feed.
     buffers: Vec<usize>,
+    /// The blocks whose producers fill a stage.
+    blocks: u32,
 }
 
 impl TmaPipeline<'_> {
     fn pipeline(&self) -> Pipeline {
-        Pipeline { barriers: self.barriers, stages: self.stages }
+        Pipeline { barriers: self.barriers, stages: self.stages, blocks: self.blocks }
     }
 }
 
@@ -55,9 +57,16 @@ pub fn apply(kernel: &mut Kernel, pipelines: &[PlannedPipeline], slice: &SlicePa
     let flag = edit.scalar(DType::Bool);
     let mut pipelines: Vec<Pipeline> = tma_pipelines.iter().map(TmaPipeline::pipeline).collect();
     pipelines.dedup();
+    let together = pipelines.iter().any(|p| p.blocks > 1);
     let producer = GpuOp::from(IsProducerWarp { pipelines, warps: None }).inst(vec![], None);
     let producer = edit.first(body, producer, flag);
+    if together {
+        edit.gpu(body, ClusterSync {}, &[], &[]);
+    }
     edit.choose(body, producer, [copies, rest]);
+    if together {
+        edit.gpu(body, ClusterSync {}, &[], &[]);
+    }
     let elect = edit.first(copies, GpuOp::from(Elect {}).inst(vec![], None), flag);
     edit.choose(copies, elect, [alone, nobody]);
     edit.yields(copies, &[]);
@@ -85,8 +94,8 @@ fn tma_pipelines<'a>(kernel: &mut Kernel, pipeline: &'a PlannedPipeline) -> Vec<
     }
     kernel.buffers.push(Buffer { bytes: BARRIERS * pipeline.stages, offset: 0 });
     let barriers = kernel.buffers.len() - 1;
-    let tma_pipeline =
-        |feed| TmaPipeline { feed, barriers, stages: pipeline.stages, buffers: buffers.clone() };
+    let (stages, blocks) = (pipeline.stages, if pipeline.multicasts() { kernel.options.cluster } else { 1 });
+    let tma_pipeline = |feed| TmaPipeline { feed, barriers, stages, buffers: buffers.clone(), blocks };
     pipeline.feeds.iter().map(tma_pipeline).collect()
 }
 
@@ -171,13 +180,12 @@ impl Bring<'_> {
             let load = self.edit.kernel.func().insts[t.load].clone();
             let places = load.operands.iter().take(3);
             let operands: Vec<ValueId> = places.map(|v| renamed.get(v).copied().unwrap_or(*v)).collect();
-            let ty = load.results.first().map(|r| self.edit.kernel.func().ty(*r));
-            let shape = ty.and_then(|ty| self.edit.kernel.module.types.get(ty).shape()).unwrap_or(&[]);
-            let Ok(shape) = shape.try_into() else { continue };
+            let Some(copied) = box_of(self.edit.kernel, t) else { continue };
             let copy = TmaLoad {
                 destination: *staged,
                 pipeline,
-                copied: TmaBox { shape, span: t.span },
+                copied,
+                multicast: t.multicast,
                 caching: Caching::of(&load.attrs),
             };
             self.edit.add(block, GpuOp::from(copy).inst(operands, load.loc), &[]);

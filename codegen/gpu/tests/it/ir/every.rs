@@ -67,6 +67,7 @@ fn check(place: &str, module: &TileModule) {
                     spec,
                     warps,
                     blocks,
+                    cluster: 1,
                     stages: Some(3),
                     most_stages: u32::MAX,
                     operands: Operands::SHARED,

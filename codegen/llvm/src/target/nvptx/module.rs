@@ -102,7 +102,7 @@ impl<'c> GpuModule<'c> for Nvptx<'c> {
     }
 
     fn finished(asm: String, kernel: &Kernel) -> String {
-        clustered(asm, kernel.options.blocks)
+        clustered(asm, [kernel.options.blocks, 1, kernel.options.cluster])
     }
 
     fn into_messages(self) -> Vec<Message> {
@@ -131,8 +131,8 @@ fn evicts(kernel: &Kernel) -> bool {
 }
 
 /// Marks a kernel in PTX as launched in clusters: a launch need not specify it then. LLVM 19 has no form for it.
-fn clustered(asm: String, blocks: u32) -> String {
+fn clustered(asm: String, [x, y, z]: [u32; 3]) -> String {
     const BEHIND: &str = "\n.reqntid ";
-    let clusters = format!("\n.explicitcluster\n.reqnctapercluster {blocks}, 1, 1{BEHIND}");
-    if blocks > 1 { asm.replacen(BEHIND, &clusters, 1) } else { asm }
+    let clusters = format!("\n.explicitcluster\n.reqnctapercluster {x}, {y}, {z}{BEHIND}");
+    if x * y * z > 1 { asm.replacen(BEHIND, &clusters, 1) } else { asm }
 }

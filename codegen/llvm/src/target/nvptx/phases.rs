@@ -43,9 +43,22 @@ impl<'c> Nvptx<'c> {
         self.phase(e, &text, address, &[])
     }
 
-    /// Arrives where the predicate is true.
-    pub(super) fn arrive(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, predicate: IntValue<'c>) -> Res<()> {
-        self.phase(e, "@$1 mbarrier.arrive.shared::cta.b64 _, [$0];", address, &[("b", predicate)])
+    /// Arrives where the predicate is true, in this block or another one of the cluster. A release at the scope of the
+    /// cluster would wait for all that the thread wrote, half a microsecond each time; consumers only have read.
+    pub(super) fn arrive(
+        &self,
+        e: &Emit<'_, 'c>,
+        address: IntValue<'c>,
+        block: Option<IntValue<'c>>,
+        predicate: IntValue<'c>,
+    ) -> Res<()> {
+        let Some(block) = block else {
+            let text = "@$1 mbarrier.arrive.shared::cta.b64 _, [$0];";
+            return self.phase(e, text, address, &[("b", predicate)]);
+        };
+        let text = "{ .reg .b32 %at; @$1 mapa.shared::cluster.u32 %at, $0, $2; \
+            @$1 mbarrier.arrive.shared::cluster.b64 _, [%at]; }";
+        self.phase(e, text, address, &[("b", predicate), ("r", block)])
     }
 
     /// Waits until a phase with this parity is complete.
@@ -60,20 +73,35 @@ impl<'c> Nvptx<'c> {
         self.phase(e, text, address, &[("r", parity)])
     }
 
-    /// Starts a load of a box to shared memory, which counts for the mbarrier.
-    pub(super) fn copy_box(&self, e: &Emit<'_, 'c>, what: &PlacedBox<'c>, barrier: IntValue<'c>) -> Res<()> {
+    /// Starts a load of a box to shared memory, of this block or at the same place of the first `blocks` of the cluster,
+    /// which counts for the mbarrier there.
+    pub(super) fn copy_box(
+        &self,
+        e: &Emit<'_, 'c>,
+        what: &PlacedBox<'c>,
+        barrier: IntValue<'c>,
+        blocks: u32,
+    ) -> Res<()> {
         let PlacedBox { map, at, shared, caching } = what;
         let Words { hint, policy, .. } = Words::of(*caching);
         let (to, barrier) = (self.shared_address(e, *shared)?, self.shared_address(e, barrier)?);
         let places: Vec<String> = (3..at.len() + 3).map(|i| format!("${i}")).collect();
+        let (multicast, mask) = match blocks {
+            1 => ("", String::new()),
+            _ => (".multicast::cluster", format!(", ${}", at.len() + 3)),
+        };
         let text = format!(
-            "cp.async.bulk.tensor.{}d.shared::cluster.global.mbarrier::complete_tx::bytes{hint} [$0], [$1, {{{}}}], [$2]{policy};",
+            "cp.async.bulk.tensor.{}d.shared::cluster.global.mbarrier::complete_tx::bytes{multicast}{hint} [$0], [$1, {{{}}}], [$2]{mask}{policy};",
             at.len(),
             places.join(", ")
         );
         let mut inputs: Vec<BasicValueEnum<'c>> = vec![to.into(), (*map).into(), barrier.into()];
         inputs.extend(at.iter().map(|x| BasicValueEnum::from(*x)));
-        let constraints = format!("r,l,r{}", ",r".repeat(at.len()));
+        let mut constraints = format!("r,l,r{}", ",r".repeat(at.len()));
+        if blocks > 1 {
+            inputs.push(e.context.i16_type().const_int((1 << blocks) - 1, false).into());
+            constraints.push_str(",h");
+        }
         self.asm(e, &with_policy(*caching, text), &constraints, &[], &inputs, Kind::Memory).map(|_| ())
     }
 
