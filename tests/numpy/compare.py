@@ -15,6 +15,7 @@ import numpy as np
 from reference import (
     ROOT,
     TOLERANCE,
+    cross_entropy,
     dropout,
     gelu,
     gelu_tanh,
@@ -41,7 +42,7 @@ def normal(rng, shape, dtype):
 
 
 def name_of(dtype):
-    return {"float16": "f16", "float32": "f32", "float64": "f64", "int8": "i8", "int32": "i32", "uint8": "u8"}[np.dtype(dtype).name]
+    return {"float16": "f16", "float32": "f32", "float64": "f64", "int8": "i8", "int32": "i32", "int64": "i64", "uint8": "u8"}[np.dtype(dtype).name]
 
 
 def zeros(dtype, *shape):
@@ -112,6 +113,29 @@ def library(rng):
             yield f"nn layer_norm {size} {sets}", dtype, call, layer_norm(x, w, b)
             call = ("nn/norm.tk::rms_norm", "y", {**values, "weight": w}, sets)
             yield f"nn rms_norm {size} {sets}", dtype, call, rms_norm(x, w)
+        for axis, (order, given) in itertools.product([0, 1], [("", x), (" Fortran order", np.asfortranarray(x))]):
+            kept, axes = x.shape[1 - axis], [("AXIS", axis)]
+            parts = [*axes, ("BLOCK", 64), ("ROWS", 2), ("PARTS", 3), ("RAGGED", "false")]
+            for sets in [axes] if order else [axes, parts]:
+                name = f"{size}{order} {sets}"
+                values = {"x": given, "y": zeros(dtype, kept)}
+                call = ("nn/reduce.tk::reduce_sum", "y", values, sets)
+                yield f"nn reduce_sum {name}", dtype, call, wide(x).sum(axis=axis)
+                if x.shape[axis]:
+                    call = ("nn/reduce.tk::reduce_mean", "y", values, sets)
+                    yield f"nn reduce_mean {name}", dtype, call, wide(x).mean(axis=axis)
+                    values = {"x": given, "y": zeros(np.int32, kept)}
+                    call = ("nn/reduce.tk::reduce_argmax", "y", values, sets)
+                    yield f"nn reduce_argmax {name}", np.int32, call, wide(np.argmax(x, axis=axis))
+        if n:
+            for kind, (order, given) in itertools.product(
+                [np.int32, np.int64], [("", x), (" Fortran order", np.asfortranarray(x))]
+            ):
+                targets = rng.integers(0, n, m, kind)
+                targets[1::3] = -100
+                values = {"logits": given, "targets": targets, "loss": zeros(np.float32, m)}
+                call = ("nn/cross_entropy.tk::cross_entropy", "loss", values)
+                yield f"nn cross_entropy {size}{order} {name_of(kind)}", np.float32, call, cross_entropy(x, targets)
     sizes = [*MNK, (33, 40, 0), (0, 5, 7), (5, 0, 7), (1, 1, 1), (1, 257, 129)]
     for (m, n, k), dtype in itertools.product(sizes, FLOATS):
         a, b, bias = normal(rng, (m, k), dtype), normal(rng, (k, n), dtype), normal(rng, n, np.float32)

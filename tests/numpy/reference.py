@@ -55,6 +55,13 @@ def log_softmax(x):
     return below - np.log(np.exp(below).sum(axis=1, keepdims=True))
 
 
+def cross_entropy(x, targets, ignore=-100):
+    v, kept = wide(x), targets != ignore
+    largest = v.max(axis=1, keepdims=True)
+    sums = np.log(np.exp(v - largest).sum(axis=1)) + largest[:, 0]
+    return np.where(kept, sums - v[np.arange(len(v)), np.where(kept, targets, 0)], 0.0)
+
+
 def rms_norm(x, weight, eps=EPS):
     v = wide(x)
     if v.shape[1] == 0:
