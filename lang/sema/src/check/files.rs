@@ -20,13 +20,18 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("sync", include_str!("../../../../stdlib/sync.tk")),
     ("views", include_str!("../../../../stdlib/views.tk")),
     ("nn/attention", include_str!("../../../../stdlib/nn/attention.tk")),
+    ("nn/batched", include_str!("../../../../stdlib/nn/batched.tk")),
     ("nn/embedding", include_str!("../../../../stdlib/nn/embedding.tk")),
+    ("nn/gated", include_str!("../../../../stdlib/nn/gated.tk")),
+    ("nn/grouped", include_str!("../../../../stdlib/nn/grouped.tk")),
     ("nn/linear", include_str!("../../../../stdlib/nn/linear.tk")),
     ("nn/matmul", include_str!("../../../../stdlib/nn/matmul.tk")),
     ("nn/norm", include_str!("../../../../stdlib/nn/norm.tk")),
     ("nn/rows", include_str!("../../../../stdlib/nn/rows.tk")),
     ("nn/sampling", include_str!("../../../../stdlib/nn/sampling.tk")),
+    ("nn/scaled", include_str!("../../../../stdlib/nn/scaled.tk")),
     ("nn/softmax", include_str!("../../../../stdlib/nn/softmax.tk")),
+    ("nn/tiles", include_str!("../../../../stdlib/nn/tiles.tk")),
 ];
 
 /// Loads the main file, everything it uses and the prelude, and resolves all imports.
