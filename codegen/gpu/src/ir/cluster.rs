@@ -162,7 +162,8 @@ pub fn loads_together(kernel: &Kernel) -> Result<(), &'static str> {
         return Err("a program of several blocks, or of a target without clusters, is in a cluster");
     }
     let of_body: Vec<Option<&GpuOp>> = func.blocks[func.body].insts.iter().map(op).collect();
-    let sync = |at: Option<usize>| matches!(at.and_then(|at| of_body.get(at)), Some(Some(GpuOp::ClusterSync(_))));
+    let sync =
+        |at: Option<usize>| matches!(at.and_then(|at| of_body.get(at)), Some(Some(GpuOp::ClusterSync(_))));
     let begun = of_body.iter().position(|op| matches!(op, Some(GpuOp::IsProducerWarp(_))));
     let in_place = sync(begun.map(|at| at + 1)) && sync(of_body.len().checked_sub(2)) && syncs == 2;
     if in_place { Ok(()) } else { Err("programs of a cluster do not wait for each other at both ends") }

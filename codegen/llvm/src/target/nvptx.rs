@@ -182,13 +182,7 @@ enum Kind {
 
 /// What is known when a kernel starts.
 fn start<'a, 'c>(e: &Emit<'a, 'c>) -> Start<'a, 'c> {
-    Start {
-        context: e.context,
-        builder: e.builder,
-        module: e.module,
-        function: e.function,
-        kernel: e.kernel,
-    }
+    Start { context: e.context, builder: e.builder, module: e.module, function: e.function, kernel: e.kernel }
 }
 
 /// A 32-bit special register, such as `tid.x`.

@@ -221,7 +221,9 @@ pub fn clusters_divide_grid(hir: &Hir, kernel: FnId, bindings: &Bindings, cluste
     if n % i128::from(cluster) == 0 {
         return Ok(());
     }
-    let message = format!("`cluster` of kernel `{name}` is {cluster}, which does not divide the {n} programs of the last axis of the grid");
+    let message = format!(
+        "`cluster` of kernel `{name}` is {cluster}, which does not divide the {n} programs of the last axis of the grid"
+    );
     Err(refuse(codes::CLAUSE, extent.span, message))
 }
 

@@ -67,7 +67,10 @@ impl Binaries {
     ) -> Result<Arc<Kernel>, Wrong> {
         let LaunchOptions { warps, ctas, cluster, stages, max_regs, occupancy, .. } = *options;
         let target = self.target.unwrap_or_default().to_string();
-        let key = (compiled.id, CompileOptions { target, warps, ctas, cluster, max_regs, occupancy, stages, facts });
+        let key = (
+            compiled.id,
+            CompileOptions { target, warps, ctas, cluster, max_regs, occupancy, stages, facts },
+        );
         if let Some(kernel) = lock(&self.known).get(&key) {
             return Ok(Arc::clone(kernel));
         }

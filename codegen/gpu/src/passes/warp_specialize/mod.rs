@@ -169,7 +169,8 @@ fn run(kernel: &mut Kernel) {
     if !multicast::applies(kernel) {
         kernel.options.cluster = 1;
         if asked > 1 {
-            let text = "programs form no cluster: TMA copies no operand that is the same in all of them".into();
+            let text =
+                "programs form no cluster: TMA copies no operand that is the same in all of them".into();
             kernel.remarks.push(Remark { loc: None, text });
         }
     }

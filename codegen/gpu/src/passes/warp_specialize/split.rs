@@ -16,8 +16,8 @@ use crate::ir::caching::Caching;
 use crate::ir::kernel::BARRIERS;
 use crate::ir::kernel::{Buffer, Kernel};
 use crate::ir::op::{
-    BufferRef, ClusterSync, ConsumerRelease, ConsumerWait, Elect, GpuOp, IsProducerWarp, MmaOperand, Pipeline,
-    ProducerAcquire, ProducerCommit, TmaLoad,
+    BufferRef, ClusterSync, ConsumerRelease, ConsumerWait, Elect, GpuOp, IsProducerWarp, MmaOperand,
+    Pipeline, ProducerAcquire, ProducerCommit, TmaLoad,
 };
 
 /// The values of the producer for those of the program.
