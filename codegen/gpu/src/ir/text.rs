@@ -299,6 +299,13 @@ impl<'a> Head<'a> {
         Ok(out)
     }
 
+    /// The size of a cluster after a word.
+    fn size(&mut self, rule: &str) -> Parsed<u32> {
+        self.take();
+        let n = self.number()?;
+        if cluster::SIZES.contains(&n) { Ok(n) } else { self.fail(format!("before this: {rule}")) }
+    }
+
     /// One line; line breaks are not significant.
     fn line(&mut self) -> Parsed<()> {
         let Some(word) = self.word() else { return self.fail("expected `kernel`") };
@@ -319,20 +326,8 @@ impl<'a> Head<'a> {
                 }
                 self.warps = Some(warps);
             }
-            "blocks" => {
-                self.take();
-                self.blocks = self.number()?;
-                if !cluster::SIZES.contains(&self.blocks) {
-                    return self.fail("before this: a program has 1, 2, 4 or 8 blocks");
-                }
-            }
-            "cluster" => {
-                self.take();
-                self.cluster = self.number()?;
-                if !cluster::SIZES.contains(&self.cluster) {
-                    return self.fail("before this: a cluster has 1, 2, 4 or 8 programs");
-                }
-            }
+            "blocks" => self.blocks = self.size("a program has 1, 2, 4 or 8 blocks")?,
+            "cluster" => self.cluster = self.size("a cluster has 1, 2, 4 or 8 programs")?,
             "stages" => {
                 self.take();
                 self.stages = self.number()?;
