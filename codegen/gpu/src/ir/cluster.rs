@@ -105,7 +105,6 @@ pub fn barriers(kernel: &Kernel) -> Option<usize> {
 
 /// Checks that the blocks of a kernel wait for each other: they arrive first of all, and wait in the outermost block
 /// before anything is stored to shared memory.
-/// block before anything is stored to shared memory.
 ///
 /// # Errors
 /// What is missing.

@@ -406,8 +406,7 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
         special(&start(e), "cluster.ctarank")
     }
 
-    /// Lanes of a warp arrive when they have finished, also without the others. Their writes are of no interest: barriers
-    /// are initialized with a fence of their own.
+    /// Lanes of a warp arrive when they have finished, also without the others.
     fn cluster_sync(&self, e: &Emit<'_, 'c>) -> Res<()> {
         self.intrinsic(e, "barrier.cluster.arrive", &[])?;
         self.intrinsic(e, "barrier.cluster.wait", &[]).map(|_| ())
