@@ -22,7 +22,8 @@ const LINES_LOG2: u32 = 3;
 
 /// Returns true if the atoms of the right operand along the columns are one operand of a wider instruction: each is
 /// that of one instruction, they follow one another in memory as lines or swizzle atoms do, and all their columns
-/// are no more than the instruction has. It reads the left operand once for all of them.
+/// are no more than the instruction has. It reads the left operand once for all of them. Warpgroups that divide the
+/// columns of an atom do not have the next columns in the next atom.
 fn follow(tiles: &Tiles, right: &Lies<'_>, bytes: i64) -> bool {
     let n = tiles.matrix.n;
     let p = right.swizzled;
@@ -31,6 +32,7 @@ fn follow(tiles: &Tiles, right: &Lies<'_>, bytes: i64) -> bool {
     let atoms = tiles.accumulator().repeats()[1];
     tiles.more(0).is_empty()
         && tiles.more(1).is_empty()
+        && tiles.groups().iter().all(|at| at[1] == 0)
         && n >= LINES_LOG2
         && (p.across || lines == bytes)
         && atoms << n <= 1 << most
