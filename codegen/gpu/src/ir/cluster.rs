@@ -6,7 +6,7 @@ use tk_ops::{ControlOp, Op};
 use tk_tile::{Inst, InstId, walk};
 
 use crate::ir::kernel::Kernel;
-use crate::ir::op::{GpuOp, Pipeline};
+use crate::ir::op::{GpuOp, Multicast, Pipeline, TmaLoad};
 use crate::ir::params::element_bytes;
 use crate::ir::shared_access;
 use crate::layout::linear::InDim;
@@ -145,10 +145,17 @@ pub fn loads_together(kernel: &Kernel) -> Result<(), &'static str> {
     let all = walk::insts(func);
     let op = |i: &InstId| GpuOp::of(&func.insts[*i]);
     let syncs = all.iter().filter(|i| matches!(op(i), Some(GpuOp::ClusterSync(_)))).count();
-    let fits = |p: &Pipeline| p.blocks == 1 || p.blocks == options.cluster;
+    let fits = |p: &Pipeline| p.peers & 1 == 1 && u64::from(p.peers) >> options.cluster == 0;
+    let within = |load: &TmaLoad| {
+        load.multicast.is_none_or(|Multicast { blocks, stride }| {
+            let powers = blocks > 1 && blocks.is_power_of_two() && stride.is_power_of_two();
+            let inside = blocks.checked_mul(stride).is_some_and(|n| n <= options.cluster);
+            powers && inside && load.multicast.is_some_and(|m| m.peers() & !load.pipeline.peers == 0)
+        })
+    };
     let fits = all.iter().filter_map(op).all(|op| match op {
         GpuOp::IsProducerWarp(is) => is.pipelines.iter().all(fits),
-        GpuOp::TmaLoad(load) => !load.multicast || load.pipeline.blocks > 1,
+        GpuOp::TmaLoad(load) => within(load),
         _ => true,
     });
     if !fits {

@@ -7,7 +7,8 @@ use tk_tile::{Attr, Attrs};
 
 use super::caching::Caching;
 use super::op::{
-    BufferRef, FragmentLoad, MmaOperand, Pipeline, Placement, Product, StoreAccess, Strides, TmaBox,
+    BufferRef, FragmentLoad, MmaOperand, Multicast, Pipeline, Placement, Product, StoreAccess, Strides,
+    TmaBox,
 };
 use crate::target::mma::InstructionName;
 use crate::target::precision::Precision;
@@ -385,20 +386,20 @@ impl Field for Caching {
 
 impl Field for Pipeline {
     fn names(_: &'static str) -> Vec<&'static str> {
-        vec!["barriers", "pipeline_stages", "pipeline_blocks"]
+        vec!["barriers", "pipeline_stages", "pipeline_peers"]
     }
 
     fn write(&self, _: &'static str, out: &mut Attrs) {
         self.barriers.write("barriers", out);
         self.stages.write("pipeline_stages", out);
-        Some(self.blocks).filter(|n| *n != 1).write("pipeline_blocks", out);
+        Some(self.peers).filter(|n| *n != 1).write("pipeline_peers", out);
     }
 
     fn read(_: &'static str, from: &mut Fields) -> Read<Self> {
         Ok(Pipeline {
             barriers: usize::read("barriers", from)?,
             stages: u32::read("pipeline_stages", from)?,
-            blocks: Option::<u32>::read("pipeline_blocks", from)?.unwrap_or(1),
+            peers: Option::<u32>::read("pipeline_peers", from)?.unwrap_or(1),
         })
     }
 }
@@ -411,26 +412,45 @@ impl Field for Vec<Pipeline> {
     fn write(&self, _: &'static str, out: &mut Attrs) {
         self.iter().map(|p| p.barriers).collect::<Vec<usize>>().write("barriers", out);
         self.iter().map(|p| p.stages).collect::<Vec<u32>>().write("pipeline_stages", out);
-        if self.iter().any(|p| p.blocks != 1) {
-            self.iter().map(|p| p.blocks).collect::<Vec<u32>>().write("pipeline_blocks", out);
+        if self.iter().any(|p| p.peers != 1) {
+            self.iter().map(|p| p.peers).collect::<Vec<u32>>().write("pipeline_peers", out);
         }
     }
 
     fn read(_: &'static str, from: &mut Fields) -> Read<Self> {
         let barriers = Vec::<usize>::read("barriers", from)?;
         let stages = Vec::<u32>::read("pipeline_stages", from)?;
-        let blocks = if from.has("pipeline_blocks") {
-            Vec::<u32>::read("pipeline_blocks", from)?
+        let peers = if from.has("pipeline_peers") {
+            Vec::<u32>::read("pipeline_peers", from)?
         } else {
             vec![1; barriers.len()]
         };
-        for (name, list) in [("pipeline_stages", &stages), ("pipeline_blocks", &blocks)] {
+        for (name, list) in [("pipeline_stages", &stages), ("pipeline_peers", &peers)] {
             if list.len() != barriers.len() {
                 return ill_typed(name, "a number for each pipeline");
             }
         }
-        let all = barriers.into_iter().zip(stages).zip(blocks);
-        Ok(all.map(|((barriers, stages), blocks)| Pipeline { barriers, stages, blocks }).collect())
+        let all = barriers.into_iter().zip(stages).zip(peers);
+        Ok(all.map(|((barriers, stages), peers)| Pipeline { barriers, stages, peers }).collect())
+    }
+}
+
+impl Field for Option<Multicast> {
+    fn names(_: &'static str) -> Vec<&'static str> {
+        vec!["multicast", "multicast_stride"]
+    }
+
+    fn write(&self, _: &'static str, out: &mut Attrs) {
+        if let Some(Multicast { blocks, stride }) = self {
+            blocks.write("multicast", out);
+            Some(*stride).filter(|n| *n != 1).write("multicast_stride", out);
+        }
+    }
+
+    fn read(_: &'static str, from: &mut Fields) -> Read<Self> {
+        let Some(blocks) = Option::<u32>::read("multicast", from)? else { return Ok(None) };
+        let stride = Option::<u32>::read("multicast_stride", from)?.unwrap_or(1);
+        Ok(Some(Multicast { blocks, stride }))
     }
 }
 

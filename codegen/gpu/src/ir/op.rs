@@ -149,8 +149,26 @@ pub struct Pipeline {
     pub barriers: usize,
     /// The number of stages.
     pub stages: u32,
-    /// The blocks that load to its stages together: a consumer releases a stage in each of them. 1 without multicast.
+    /// A set of bits: a consumer in the block of rank `r` of a cluster releases a stage in the blocks of rank `r ^ i` for
+    /// each bit `i`. 1, its own block alone, without multicast.
+    pub peers: u32,
+}
+
+/// The blocks of a cluster that load a box together: `blocks` of them, whose ranks are `stride` apart and otherwise have
+/// the same bits. Both are powers of two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Multicast {
+    /// How many they are.
     pub blocks: u32,
+    /// The distance of their ranks.
+    pub stride: u32,
+}
+
+impl Multicast {
+    /// The bits of [`Pipeline::peers`] for these blocks.
+    pub fn peers(self) -> u32 {
+        (0..self.blocks).fold(0, |peers, i| peers | 1u32.checked_shl(i * self.stride).unwrap_or(0))
+    }
 }
 
 /// The box that TMA moves.
@@ -427,8 +445,8 @@ gpu_ops! {
         pipeline: Pipeline,
         /// The box.
         copied: TmaBox,
-        /// Each block of the cluster loads its part of the box to the shared memory of all.
-        multicast: bool,
+        /// The blocks of the cluster each of which loads its part of the box to the shared memory of all of them.
+        multicast: Option<Multicast>,
         /// The cache hints of the source.
         caching: Caching,
     }

@@ -153,8 +153,10 @@ pub fn maps(kernel: &Kernel) -> Vec<TensorMap> {
 pub fn map(kernel: &Kernel, inst: &Inst) -> Option<TensorMap> {
     let copied = copied(inst)?;
     let matrix = matrix(kernel, *inst.operands.first()?)?;
-    let shared = matches!(GpuOp::of(inst), Some(GpuOp::TmaLoad(load)) if load.multicast);
-    let blocks = if shared { kernel.options.cluster } else { 1 };
+    let blocks = match GpuOp::of(inst) {
+        Some(GpuOp::TmaLoad(load)) => load.multicast.map_or(1, |m| m.blocks),
+        _ => 1,
+    };
     let lines = lines_of_box(copied, matrix.dtype, blocks)?;
     Some(TensorMap { matrix, lines, span: copied.span })
 }

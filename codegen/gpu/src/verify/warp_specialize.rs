@@ -31,7 +31,7 @@ pub(super) fn check(cx: Cx<'_>, inst: &Inst, op: &GpuOp, operands: &[ValueId]) -
         (GpuOp::ConsumerWait(wait), _) => scalar(DType::I32).and_then(|()| barriers(cx, wait.pipeline)),
         (GpuOp::TmaLoad(load), [view, ..]) => {
             barriers(cx, load.pipeline)?;
-            ensure(!load.multicast || tensor_map::map(cx.kernel, inst).is_some(), S03, || {
+            ensure(load.multicast.is_none() || tensor_map::map(cx.kernel, inst).is_some(), S03, || {
                 "the blocks of a cluster cannot divide the box".into()
             })?;
             copy(cx, (load.destination, load.pipeline.stages), load.copied, *view)

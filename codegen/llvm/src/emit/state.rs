@@ -20,8 +20,10 @@ pub struct TmaPipeline<'c> {
     /// The buffer of its mbarriers.
     pub(super) buffer: usize,
     pub(super) stages: u32,
-    /// The blocks that fill its stages.
-    pub(super) blocks: u32,
+    /// The blocks in which stages are released ([`Pipeline::peers`]).
+    ///
+    /// [`Pipeline::peers`]: tk_gpu::ir::op::Pipeline::peers
+    pub(super) peers: u32,
     /// The offset of the mbarriers.
     pub(super) start: u32,
     pub(super) fills: Cursor<'c>,

@@ -13,8 +13,8 @@ use inkwell::values::{IntValue, PointerValue};
 use tk_gpu::ir::caching::Caching;
 use tk_gpu::ir::kernel::BARRIERS;
 use tk_gpu::ir::op::{
-    ConsumerRelease, ConsumerWait, IsProducerWarp, Pipeline, ProducerAcquire, ProducerCommit, TmaBox,
-    TmaLoad, TmaStore, TmaStoreWait,
+    ConsumerRelease, ConsumerWait, IsProducerWarp, Multicast, Pipeline, ProducerAcquire, ProducerCommit,
+    TmaBox, TmaLoad, TmaStore, TmaStoreWait,
 };
 use tk_gpu::ir::tensor_map::{self, Position, TensorMap};
 use tk_gpu::layout::cut;
@@ -44,11 +44,11 @@ impl<'c> Emit<'_, 'c> {
         let r = self.result(inst)?;
         let threads = self.kernel.options.threads();
         let (warps, lanes) = (1u32 << threads.warp_bits, 1u32 << threads.lane_bits);
-        for Pipeline { barriers, stages, blocks } in &op.pipelines {
+        for Pipeline { barriers, stages, peers } in &op.pipelines {
             let tma_pipeline = TmaPipeline {
                 buffer: *barriers,
                 stages: *stages,
-                blocks: *blocks,
+                peers: *peers,
                 start: self.buffer(*barriers)?,
                 fills: self.place(1)?,
                 receives: self.place(0)?,
@@ -59,13 +59,15 @@ impl<'c> Emit<'_, 'c> {
         let b = self.builder;
         let first = b.build_int_compare(IntPredicate::EQ, self.tid, self.int(warps * lanes), "")?;
         let tma_pipelines = self.tma_pipelines.clone();
+        let maps = self.maps.clone();
         self.act_where(Some(first), || {
+            maps.iter().try_for_each(|map| self.target.prefetch_tensor_map(self, *map))?;
             for c in &tma_pipelines {
                 for stage in 0..c.stages {
                     let at = c.start + stage * BARRIERS;
                     // One thread announces the bytes, and one thread of each warp of each block releases.
                     self.target.mbarrier_init(self, self.int(at), 1)?;
-                    self.target.mbarrier_init(self, self.int(at + BARRIER), warps * c.blocks)?;
+                    self.target.mbarrier_init(self, self.int(at + BARRIER), warps * c.peers.count_ones())?;
                 }
             }
             self.target.mbarriers_ready(self)
@@ -167,16 +169,42 @@ impl<'c> Emit<'_, 'c> {
         };
         let lanes = 1u32 << self.kernel.options.threads().lane_bits;
         let lane = self.builder.build_and(self.tid, self.int(lanes - 1), "")?;
-        // As many lanes as blocks, each in its block.
-        let one = self.builder.build_int_compare(IntPredicate::ULT, lane, self.int(c.blocks), "")?;
+        // As many lanes as blocks, each in one of them.
+        let blocks = self.int(c.peers.count_ones());
+        let one = self.builder.build_int_compare(IntPredicate::ULT, lane, blocks, "")?;
         let arrives = match when {
             Some(when) => self.builder.build_and(one, when, "")?,
             None => one,
         };
         let [_, free] = self.barriers(&c, self.variable(c.releases.stage)?)?;
-        let block = (c.blocks > 1).then_some(lane);
+        let block = if c.peers == 1 { None } else { Some(self.peer(&c, lane)?) };
         self.target.mbarrier_arrive(self, free, block, arrives)?;
         self.advance(&c, &c.releases, when)
+    }
+
+    /// The rank of the block in which a lane releases a stage.
+    fn peer(&self, c: &TmaPipeline<'c>, lane: IntValue<'c>) -> Res<IntValue<'c>> {
+        // The differences of the ranks, four bits each.
+        let differ = (0..u32::BITS).filter(|i| c.peers >> i & 1 == 1);
+        let packed = (0u32..).zip(differ).fold(0, |all, (n, i)| all | i << (4 * n));
+        let (b, rank) = (self.builder, self.target.cluster_rank(self)?);
+        let by = b.build_left_shift(lane, self.int(2), "")?;
+        // Lanes after the last block have no rank.
+        let by = b.build_and(by, self.int(u32::BITS - 1), "")?;
+        let differs = b.build_right_shift(self.int(packed), by, false, "")?;
+        let differs = b.build_and(differs, self.int(15), "")?;
+        Ok(b.build_xor(rank, differs, "")?)
+    }
+
+    /// The number of this block among those that load together, and the set of their ranks.
+    fn blocks_together(&self, m: Multicast) -> Res<(IntValue<'c>, IntValue<'c>)> {
+        let (b, rank) = (self.builder, self.target.cluster_rank(self)?);
+        let own = (m.blocks - 1) * m.stride;
+        let number = b.build_right_shift(rank, self.int(m.stride.trailing_zeros()), false, "")?;
+        let number = b.build_and(number, self.int(m.blocks - 1), "")?;
+        let first = b.build_and(rank, self.int(!own), "")?;
+        let ranks = b.build_left_shift(self.int(m.peers()), first, "")?;
+        Ok((number, b.build_int_truncate(ranks, self.context.i16_type(), "")?))
     }
 
     /// Starts a load to the acquired stage of a TMA pipeline.
@@ -188,25 +216,31 @@ impl<'c> Emit<'_, 'c> {
         let by = self.builder.build_int_mul(stage, self.int(buffer.bytes / c.stages), "")?;
         let start = self.builder.build_int_add(by, self.int(buffer.offset), "")?;
         let boxes = self.boxes((inst, op.copied, op.caching), start)?;
-        let blocks = if op.multicast { c.blocks } else { 1 };
-        let parts: Vec<&[PlacedBox<'c>]> = boxes.chunks((boxes.len() / blocks as usize).max(1)).collect();
+        let Some(multicast) = op.multicast else {
+            return boxes.iter().try_for_each(|what| self.target.tma_load(self, what, full, None));
+        };
+        let (number, ranks) = self.blocks_together(multicast)?;
+        let each = (boxes.len() / multicast.blocks as usize).max(1);
+        let parts: Vec<&[PlacedBox<'c>]> = boxes.chunks(each).collect();
         let Some((first, rest)) = parts.split_first() else { return Ok(()) };
         for (n, what) in first.iter().enumerate() {
             let others: Vec<&PlacedBox<'c>> = rest.iter().filter_map(|part| part.get(n)).collect();
-            self.target.tma_load(self, &self.of_block(what, &others)?, full, blocks)?;
+            let own = self.of_block(what, &others, number)?;
+            self.target.tma_load(self, &own, full, Some(ranks))?;
         }
         Ok(())
     }
 
-    /// Of the boxes that the blocks of a cluster load, the one of this block.
-    fn of_block(&self, first: &PlacedBox<'c>, others: &[&PlacedBox<'c>]) -> Res<PlacedBox<'c>> {
-        let mut own = first.clone();
-        if others.is_empty() {
-            return Ok(own);
-        }
-        let (b, rank) = (self.builder, self.target.cluster_rank(self)?);
+    /// Of the boxes that blocks load together, the one of the block with this number.
+    fn of_block(
+        &self,
+        first: &PlacedBox<'c>,
+        others: &[&PlacedBox<'c>],
+        number: IntValue<'c>,
+    ) -> Res<PlacedBox<'c>> {
+        let (b, mut own) = (self.builder, first.clone());
         for (n, other) in (1u32..).zip(others) {
-            let is = b.build_int_compare(IntPredicate::EQ, rank, self.int(n), "")?;
+            let is = b.build_int_compare(IntPredicate::EQ, number, self.int(n), "")?;
             let places = own.at.iter_mut().zip(&other.at).chain([(&mut own.shared, &other.shared)]);
             for (own, other) in places {
                 *own = b.build_select(is, *other, *own, "")?.into_int_value();

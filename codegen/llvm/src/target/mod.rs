@@ -397,16 +397,21 @@ pub trait TargetEmitter<'c> {
         missing("phases of barriers")
     }
 
-    /// Starts a load of a box of a tensor map to the shared memory of this block, or of the first `blocks` of its cluster;
-    /// its bytes count for an mbarrier of each.
+    /// Starts a load of a box of a tensor map to the shared memory of this block, or of the blocks of its cluster in a set
+    /// of ranks; its bytes count for an mbarrier of each.
     fn tma_load(
         &self,
         _e: &Emit<'_, 'c>,
         _what: &PlacedBox<'c>,
         _barrier: IntValue<'c>,
-        _blocks: u32,
+        _ranks: Option<IntValue<'c>>,
     ) -> Res<()> {
         missing("copies of boxes")
+    }
+
+    /// Starts to fetch a tensor map, which the first copy would wait for.
+    fn prefetch_tensor_map(&self, _e: &Emit<'_, 'c>, _map: IntValue<'c>) -> Res<()> {
+        Ok(())
     }
 
     /// The number of this block in its cluster.

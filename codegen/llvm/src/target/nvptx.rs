@@ -397,9 +397,13 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
         e: &Emit<'_, 'c>,
         what: &PlacedBox<'c>,
         barrier: IntValue<'c>,
-        blocks: u32,
+        ranks: Option<IntValue<'c>>,
     ) -> Res<()> {
-        self.copy_box(e, what, barrier, blocks)
+        self.copy_box(e, what, barrier, ranks)
+    }
+
+    fn prefetch_tensor_map(&self, e: &Emit<'_, 'c>, map: IntValue<'c>) -> Res<()> {
+        self.asm(e, "prefetch.tensormap [$0];", "l", &[], &[map.into()], Kind::Memory).map(|_| ())
     }
 
     fn cluster_rank(&self, e: &Emit<'_, 'c>) -> Res<IntValue<'c>> {

@@ -395,7 +395,7 @@ impl<'c> TargetEmitter<'c> for Sim {
         e: &Emit<'_, 'c>,
         what: &PlacedBox<'c>,
         barrier: IntValue<'c>,
-        _blocks: u32,
+        _ranks: Option<IntValue<'c>>,
     ) -> Res<()> {
         self.copy_box(e, "tk_sim_tensor_copy", what, Some(barrier))
     }

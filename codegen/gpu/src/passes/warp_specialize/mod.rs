@@ -54,7 +54,7 @@ use crate::analysis::provenance::Roots;
 use crate::analysis::wgmma_shared::{self, WgmmaShared};
 use crate::ir::kernel::BARRIERS;
 use crate::ir::kernel::{ALIGN, Buffer, Kernel, Remark, Remedy, STAGES, Shortage};
-use crate::ir::op::{BufferRef, GpuOp, MmaOperand, Product, TmaBox};
+use crate::ir::op::{BufferRef, GpuOp, MmaOperand, Multicast, Product, TmaBox};
 use crate::ir::params::ArgFacts;
 use crate::ir::shared_access::other_of;
 use crate::ir::shared_access::{loaded, touched};
@@ -84,8 +84,8 @@ struct Taken {
     buffer: usize,
     /// Bytes of a line in the buffer.
     span: u32,
-    /// The programs of a cluster load it together.
-    multicast: bool,
+    /// The programs of a cluster that load it together.
+    multicast: Option<Multicast>,
 }
 
 /// A product and its loads.
@@ -112,9 +112,10 @@ impl PlannedPipeline {
         self.feeds.iter().flat_map(|f| &f.taken).map(|t| t.buffer)
     }
 
-    /// Returns true if the programs of a cluster load some of it together.
-    fn multicasts(&self) -> bool {
-        self.feeds.iter().flat_map(|f| &f.taken).any(|t| t.multicast)
+    /// The blocks in which a consumer releases a stage: those that load to its shared memory.
+    fn peers(&self) -> u32 {
+        let shared = self.feeds.iter().flat_map(|f| &f.taken).filter_map(|t| t.multicast);
+        shared.fold(1, |peers, m| peers | m.peers())
     }
 
     /// Bytes of a stage.
@@ -170,7 +171,7 @@ fn run(kernel: &mut Kernel) {
         kernel.options.cluster = 1;
         if asked > 1 {
             let text =
-                "programs form no cluster: TMA copies no operand that is the same in all of them".into();
+                "programs form no cluster: TMA copies no operand that is the same in several of them".into();
             kernel.remarks.push(Remark { loc: None, text });
         }
     }
@@ -343,7 +344,7 @@ fn feed(
         let swizzled = WgmmaShared::find(&tiles, side, elems[side.min(1)], k, bases);
         let found = match store {
             Some(store) if readers == [product] => bring(kernel, known, block, (store, load), swizzled)
-                .map(|(load, span)| Taken { load, store, buffer, span, multicast: false }),
+                .map(|(load, span)| Taken { load, store, buffer, span, multicast: None }),
             _ => Err("other operations read or write its buffer in shared memory".to_string()),
         };
         match found {

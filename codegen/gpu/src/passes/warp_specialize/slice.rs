@@ -80,6 +80,13 @@ impl Slice {
         self.load(func, load, &mut SlicePart::default())
     }
 
+    /// The slice that determines how often a load runs.
+    pub fn of_loops(&self, func: &Func, load: InstId) -> SlicePart {
+        let mut part = SlicePart::default();
+        self.around(func, load, &mut part);
+        part
+    }
+
     /// The slice of all these loads.
     pub fn of(&self, func: &Func, loads: impl Iterator<Item = InstId>) -> SlicePart {
         let mut part = SlicePart::default();

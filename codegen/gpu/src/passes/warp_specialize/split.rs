@@ -31,13 +31,13 @@ struct TmaPipeline<'a> {
     stages: u32,
     /// The multi-stage buffers, in the order of the loads of the feed.
     buffers: Vec<usize>,
-    /// The blocks whose producers fill a stage.
-    blocks: u32,
+    /// The blocks in which consumers release a stage ([`Pipeline::peers`]).
+    peers: u32,
 }
 
 impl TmaPipeline<'_> {
     fn pipeline(&self) -> Pipeline {
-        Pipeline { barriers: self.barriers, stages: self.stages, blocks: self.blocks }
+        Pipeline { barriers: self.barriers, stages: self.stages, peers: self.peers }
     }
 }
 
@@ -57,7 +57,7 @@ pub fn apply(kernel: &mut Kernel, pipelines: &[PlannedPipeline], slice: &SlicePa
     let flag = edit.scalar(DType::Bool);
     let mut pipelines: Vec<Pipeline> = tma_pipelines.iter().map(TmaPipeline::pipeline).collect();
     pipelines.dedup();
-    let together = pipelines.iter().any(|p| p.blocks > 1);
+    let together = pipelines.iter().any(|p| p.peers > 1);
     let producer = GpuOp::from(IsProducerWarp { pipelines, warps: None }).inst(vec![], None);
     let producer = edit.first(body, producer, flag);
     if together {
@@ -94,8 +94,8 @@ fn tma_pipelines<'a>(kernel: &mut Kernel, pipeline: &'a PlannedPipeline) -> Vec<
     }
     kernel.buffers.push(Buffer { bytes: BARRIERS * pipeline.stages, offset: 0 });
     let barriers = kernel.buffers.len() - 1;
-    let (stages, blocks) = (pipeline.stages, if pipeline.multicasts() { kernel.options.cluster } else { 1 });
-    let tma_pipeline = |feed| TmaPipeline { feed, barriers, stages, buffers: buffers.clone(), blocks };
+    let (stages, peers) = (pipeline.stages, pipeline.peers());
+    let tma_pipeline = |feed| TmaPipeline { feed, barriers, stages, buffers: buffers.clone(), peers };
     pipeline.feeds.iter().map(tma_pipeline).collect()
 }
 

@@ -73,22 +73,22 @@ impl<'c> Nvptx<'c> {
         self.phase(e, text, address, &[("r", parity)])
     }
 
-    /// Starts a load of a box to shared memory, of this block or at the same place of the first `blocks` of the cluster,
-    /// which counts for the mbarrier there.
+    /// Starts a load of a box to shared memory, of this block or at the same place of the blocks of the cluster in a set
+    /// of ranks, which counts for the mbarrier there.
     pub(super) fn copy_box(
         &self,
         e: &Emit<'_, 'c>,
         what: &PlacedBox<'c>,
         barrier: IntValue<'c>,
-        blocks: u32,
+        ranks: Option<IntValue<'c>>,
     ) -> Res<()> {
         let PlacedBox { map, at, shared, caching } = what;
         let Words { hint, policy, .. } = Words::of(*caching);
         let (to, barrier) = (self.shared_address(e, *shared)?, self.shared_address(e, barrier)?);
         let places: Vec<String> = (3..at.len() + 3).map(|i| format!("${i}")).collect();
-        let (multicast, mask) = match blocks {
-            1 => ("", String::new()),
-            _ => (".multicast::cluster", format!(", ${}", at.len() + 3)),
+        let (multicast, mask) = match ranks {
+            None => ("", String::new()),
+            Some(_) => (".multicast::cluster", format!(", ${}", at.len() + 3)),
         };
         let text = format!(
             "cp.async.bulk.tensor.{}d.shared::cluster.global.mbarrier::complete_tx::bytes{multicast}{hint} [$0], [$1, {{{}}}], [$2]{mask}{policy};",
@@ -98,8 +98,8 @@ impl<'c> Nvptx<'c> {
         let mut inputs: Vec<BasicValueEnum<'c>> = vec![to.into(), (*map).into(), barrier.into()];
         inputs.extend(at.iter().map(|x| BasicValueEnum::from(*x)));
         let mut constraints = format!("r,l,r{}", ",r".repeat(at.len()));
-        if blocks > 1 {
-            inputs.push(e.context.i16_type().const_int((1 << blocks) - 1, false).into());
+        if let Some(ranks) = ranks {
+            inputs.push(ranks.into());
             constraints.push_str(",h");
         }
         self.asm(e, &with_policy(*caching, text), &constraints, &[], &inputs, Kind::Memory).map(|_| ())
