@@ -272,9 +272,36 @@ impl<'a> Facts<'a> {
         if matches!(op, ShapeOp::Reshape | ShapeOp::Broadcast) && self.ty(x).shape() == Some(&[]) {
             return Some(Outcome::Inst(splat, vec![x], Attrs::new()));
         }
-        let before =
-            operand_of(self.func, x, Op::Shape(ShapeOp::Reshape)).filter(|_| op == ShapeOp::Reshape)?;
-        Some(Outcome::Inst(inst.op, vec![before], Attrs::new()))
+        match op {
+            ShapeOp::Permute => self.permuted_twice(inst, result),
+            ShapeOp::Reshape => {
+                let before = operand_of(self.func, x, inst.op)?;
+                Some(Outcome::Inst(inst.op, vec![before], Attrs::new()))
+            }
+            ShapeOp::Broadcast
+            | ShapeOp::Flip
+            | ShapeOp::Slice
+            | ShapeOp::Join
+            | ShapeOp::Split
+            | ShapeOp::Cat
+            | ShapeOp::Interleave => None,
+        }
+    }
+
+    /// A permutation of a permutation as one, or as nothing.
+    fn permuted_twice(self, inst: &Inst, result: &Type) -> Option<Outcome> {
+        let inner = definition(self.func, *inst.operands.first()?).filter(|i| i.op == inst.op)?;
+        let (outer, of) = (inst.attrs.ints("perm")?, inner.attrs.ints("perm")?);
+        // Dimension i of the result is `outer[i]` of what is permuted first.
+        let at = |i: &i64| usize::try_from(*i).ok().and_then(|i| of.get(i).copied());
+        let perm: Vec<i64> = outer.iter().map(at).collect::<Option<_>>()?;
+        let x = *inner.operands.first()?;
+        if perm.iter().enumerate().all(|(i, p)| i as i64 == *p) {
+            return (self.ty(x) == result).then_some(Outcome::Value(x));
+        }
+        let mut attrs = Attrs::new();
+        attrs.set("perm", Attr::Ints(perm));
+        Some(Outcome::Inst(inst.op, vec![x], attrs))
     }
 
     fn memory(self, op: MemoryOp, inst: &Inst) -> Option<Outcome> {
