@@ -29,6 +29,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("nn/matmul", include_str!("../../../../stdlib/nn/matmul.tk")),
     ("nn/norm", include_str!("../../../../stdlib/nn/norm.tk")),
     ("nn/plan", include_str!("../../../../stdlib/nn/plan.tk")),
+    ("nn/pack", include_str!("../../../../stdlib/nn/pack.tk")),
     ("nn/reduce", include_str!("../../../../stdlib/nn/reduce.tk")),
     ("nn/rows", include_str!("../../../../stdlib/nn/rows.tk")),
     ("nn/sampling", include_str!("../../../../stdlib/nn/sampling.tk")),
