@@ -113,7 +113,6 @@ def merge_case(case, ours, peers, copy):
         row[f"of_{peer}"] = ratio(row["tk"], row[peer])
     row["of_copy"] = None if is_product else ratio(row["tk"], copy)
     row["ratio"] = row["of_torch"] if is_product else row["of_copy"]
-    row["missing"] = first(ours, "cases", name, "missing")
     row["error"] = first(ours, "cases", name, "error")
     if row["error"] is None and not any(at(source, "cases", name) for source in ours):
         row["error"] = f"{name}: it was not measured"
@@ -202,9 +201,6 @@ def print_results(merged, ours_only):
             print(f"\n{family}: the worst of {len(own)}")
             speeds(sorted(own, key=lambda pair: pair[1]["ratio"])[:SHOWN])
     print()
-    missing = [name for name, row in merged["cases"].items() if row["missing"]]
-    if missing:
-        print(f"the library has no kernel for {len(missing)} cases: {', '.join(missing[:SHOWN])}{', ..' if len(missing) > SHOWN else ''}")
     for name, row in merged["cases"].items():
         if row["error"]:
             print(row["error"])

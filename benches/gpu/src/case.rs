@@ -12,6 +12,8 @@ use crate::reference::EPS;
 
 /// Elements of an operand, at most: 2^31 of f32 are 8 GB.
 const MOST: usize = 1 << 31;
+/// The classes of the targets of a loss: that of row `r` is `r % CLASSES`.
+pub const CLASSES: usize = 64;
 /// Bytes that the address of an operand is a multiple of, as those of the driver are.
 const ALIGNED: usize = 256;
 
@@ -62,13 +64,23 @@ impl Op {
         }
     }
 
-    /// The file with the kernel of this name; `None` if the library lacks one.
-    fn file(self) -> Option<&'static str> {
+    /// The file, the kernel in it, and whether it reduces a row to one number.
+    fn kernel(self) -> (&'static str, &'static str, bool) {
         match self {
-            Op::Softmax | Op::LogSoftmax => Some("stdlib/nn/softmax.tk"),
-            Op::LayerNorm | Op::RmsNorm => Some("stdlib/nn/norm.tk"),
-            Op::CrossEntropy | Op::Argmax | Op::Sum | Op::Mean => None,
+            Op::Softmax => ("stdlib/nn/softmax.tk", "softmax", false),
+            Op::LogSoftmax => ("stdlib/nn/softmax.tk", "log_softmax", false),
+            Op::LayerNorm => ("stdlib/nn/norm.tk", "layer_norm", false),
+            Op::RmsNorm => ("stdlib/nn/norm.tk", "rms_norm", false),
+            Op::CrossEntropy => ("stdlib/nn/cross_entropy.tk", "cross_entropy", true),
+            Op::Argmax => ("stdlib/nn/reduce.tk", "reduce_argmax", true),
+            Op::Sum => ("stdlib/nn/reduce.tk", "reduce_sum", true),
+            Op::Mean => ("stdlib/nn/reduce.tk", "reduce_mean", true),
         }
+    }
+
+    /// The axis of the matrix, if the kernel takes one.
+    fn has_axis(self) -> bool {
+        self.kernel().1.starts_with("reduce_")
     }
 }
 
@@ -156,11 +168,19 @@ impl Case {
                 let name = text("op")?;
                 let op = Op::ALL.into_iter().find(|op| op.name() == name);
                 let op = op.ok_or(format!("`op` is `{name}`, which is unknown"))?;
-                Task::Rows { op, rows: extent("rows")?, columns: extent("columns")? }
+                let (rows, columns) = (extent("rows")?, extent("columns")?);
+                if op == Op::CrossEntropy && columns < CLASSES {
+                    return Err(format!("`columns` is {columns}, and targets have {CLASSES} classes"));
+                }
+                Task::Rows { op, rows, columns }
             }
             other => return Err(format!("`work` is `{other}`, not `product` or `rows`")),
         };
-        let case = Case { task, dtype, sets: sets(value.get("set"))? };
+        let mut sets = sets(value.get("set"))?;
+        if matches!(task, Task::Rows { op, .. } if op.has_axis()) && sets.iter().all(|(name, _)| name != "AXIS") {
+            sets.push(("AXIS".to_string(), SetValue::parse("1")));
+        }
+        let case = Case { task, dtype, sets };
         let largest = case.operands().iter().map(|o| o.shape.iter().product::<usize>()).max();
         if largest.unwrap_or(0).max(case.results()) > MOST {
             return Err(format!("a matrix of more than {MOST} elements"));
@@ -168,24 +188,42 @@ impl Case {
         Ok(case)
     }
 
-    /// The file and the kernel; `None` if the library lacks one.
-    pub fn kernel(&self) -> Option<(&'static str, &'static str)> {
+    /// The file and the kernel.
+    pub fn kernel(&self) -> (&'static str, &'static str) {
         match self.task {
-            Task::Product { .. } => Some(("stdlib/nn/matmul.tk", "matmul")),
-            Task::Rows { op, .. } => op.file().map(|file| (file, op.name())),
+            Task::Product { .. } => ("stdlib/nn/matmul.tk", "matmul"),
+            Task::Rows { op, .. } => (op.kernel().0, op.kernel().1),
         }
     }
 
-    /// The element type of the result: a product of fp8 is rounded to bf16.
-    pub fn out(&self) -> DType {
-        if self.dtype == DType::F8E4M3 { DType::BF16 } else { self.dtype }
+    /// Whether the result has a number for each row.
+    pub fn reduces(&self) -> bool {
+        matches!(self.task, Task::Rows { op, .. } if op.kernel().2)
     }
 
-    /// Rows and columns of the result of the kernels that exist.
+    /// The element type of the result: a product of fp8 is rounded to bf16, and what reduces a row is not rounded.
+    pub fn out(&self) -> DType {
+        match self.task {
+            Task::Rows { op: Op::Argmax, .. } => DType::I32,
+            Task::Rows { .. } if self.reduces() => DType::F32,
+            Task::Product { .. } if self.dtype == DType::F8E4M3 => DType::BF16,
+            Task::Product { .. } | Task::Rows { .. } => self.dtype,
+        }
+    }
+
+    /// Rows and columns of the result.
     pub fn result(&self) -> [usize; 2] {
         match self.task {
             Task::Product { size: [m, n, _], .. } => [m, n],
-            Task::Rows { rows, columns, .. } => [rows, columns],
+            Task::Rows { rows, columns, .. } => [rows, if self.reduces() { 1 } else { columns }],
+        }
+    }
+
+    /// The number of targets that follow the matrix in the arguments of the kernel.
+    pub fn targets(&self) -> Option<usize> {
+        match self.task {
+            Task::Rows { op: Op::CrossEntropy, rows, .. } => Some(rows),
+            Task::Product { .. } | Task::Rows { .. } => None,
         }
     }
 
@@ -246,7 +284,9 @@ impl Case {
                 ("TFLOPs", 2.0 * size.iter().map(|d| *d as f64).product::<f64>() / ms / 1e9)
             }
             Task::Rows { rows, columns, .. } => {
-                ("TBps", (2 * rows * columns * self.dtype.bytes()) as f64 / ms / 1e9)
+                // What reduces a row writes next to nothing.
+                let times = if self.reduces() { 1 } else { 2 };
+                ("TBps", (times * rows * columns * self.dtype.bytes()) as f64 / ms / 1e9)
             }
         }
     }
@@ -275,11 +315,12 @@ mod tests {
             {"name": "s", "family": "rows", "work": "rows", "op": "argmax", "dtype": "f16", "rows": 1, "columns": 8},
             {"name": "bad", "work": "product", "dtype": "f16", "m": 7, "n": 3, "k": 5, "order": "tx"},
             {"name": "large", "work": "product", "dtype": "f16", "m": 70000, "n": 70000, "k": 1, "order": "nn"},
-            {"dtype": "f16"}
+            {"dtype": "f16"},
+            {"work": "rows", "op": "cross_entropy", "dtype": "f16", "rows": 1, "columns": 63}
         ]"#;
         let cases = read(text).unwrap();
         let names: Vec<&str> = cases.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(names, ["p", "r", "s", "bad", "large", "case 5"]);
+        assert_eq!(names, ["p", "r", "s", "bad", "large", "case 5", "case 6"]);
         let product = cases[0].1.as_ref().unwrap();
         let [a, b] = product.operands().try_into().unwrap();
         assert_eq!(a, Operand { first: 0, shape: [7, 5], strides: [5, 1], rank: 2 });
@@ -288,12 +329,15 @@ mod tests {
         assert_eq!(crate::program::shown(&product.sets), "BM = 64, O = f32, SWAP = true");
         let rows = cases[1].1.as_ref().unwrap();
         assert_eq!(rows.operands().iter().map(|o| o.first).collect::<Vec<_>>(), [0, 640, 768]);
-        assert_eq!(rows.kernel(), Some(("stdlib/nn/norm.tk", "layer_norm")));
-        assert_eq!(cases[2].1.as_ref().unwrap().kernel(), None);
+        assert_eq!(rows.kernel(), ("stdlib/nn/norm.tk", "layer_norm"));
+        let argmax = cases[2].1.as_ref().unwrap();
+        assert_eq!(argmax.kernel(), ("stdlib/nn/reduce.tk", "reduce_argmax"));
+        assert_eq!((argmax.result(), argmax.out(), crate::program::shown(&argmax.sets)), ([1, 1], DType::I32, "AXIS = 1".into()));
         let said = |i: usize| cases[i].1.as_ref().unwrap_err().as_str();
         assert_eq!(said(3), "`order` is `tx`, not `nn`, `nt`, `tn` or `tt`");
         assert_eq!(said(4), "a matrix of more than 2147483648 elements");
         assert_eq!(said(5), "`work` is no text");
+        assert_eq!(said(6), "`columns` is 63, and targets have 64 classes");
         assert!(read("{}").is_err() && read("[").is_err());
     }
 
@@ -305,16 +349,20 @@ mod tests {
             {"work": "rows", "op": "softmax", "dtype": "bf16", "rows": 3, "columns": 4097},
             {"work": "rows", "op": "log_softmax", "dtype": "f16", "rows": 3, "columns": 262144},
             {"work": "rows", "op": "layer_norm", "dtype": "f32", "rows": 3, "columns": 64},
-            {"work": "rows", "op": "rms_norm", "dtype": "f16", "rows": 3, "columns": 781}
+            {"work": "rows", "op": "rms_norm", "dtype": "f16", "rows": 3, "columns": 781},
+            {"work": "rows", "op": "cross_entropy", "dtype": "bf16", "rows": 3, "columns": 50257},
+            {"work": "rows", "op": "argmax", "dtype": "f32", "rows": 3, "columns": 781},
+            {"work": "rows", "op": "sum", "dtype": "f16", "rows": 3, "columns": 131071},
+            {"work": "rows", "op": "mean", "dtype": "bf16", "rows": 3, "columns": 64}
         ]"#;
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         for (name, case) in read(text).unwrap() {
             let case = case.unwrap();
-            let (file, kernel) = case.kernel().unwrap();
+            let (file, kernel) = case.kernel();
             let checked = crate::program::check(&root, file).unwrap();
             let id = contract::kernel_named(&checked.hir, kernel).unwrap();
             let hosts: Vec<HostArg> =
-                crate::cases::arguments(&case, 4096, 8192).iter().map(|a| a.host()).collect();
+                crate::cases::arguments(&case, 4096, 8192, 16384).iter().map(|a| a.host()).collect();
             let said = contract::plan(&checked.hir, id, &hosts, &case.sets).map(|_| ());
             assert_eq!(said.map_err(|e| e.to_string()), Ok(()), "{name}");
         }

@@ -72,8 +72,8 @@ impl Argument {
     }
 }
 
-/// The arguments of a case whose operands and result begin at these addresses.
-pub fn arguments(case: &Case, operands: u64, out: u64) -> Vec<Argument> {
+/// The arguments of a case whose operands, targets and result begin at these addresses.
+pub fn arguments(case: &Case, operands: u64, targets: u64, out: u64) -> Vec<Argument> {
     let last = |d: [usize; 2], rank: usize| d.iter().skip(2 - rank).map(|n| *n as i64).collect();
     let mut all: Vec<Argument> = vec![];
     for o in case.operands() {
@@ -85,8 +85,16 @@ pub fn arguments(case: &Case, operands: u64, out: u64) -> Vec<Argument> {
         // No bias.
         all.push(Argument { dtype: case.dtype, kind: Kind::Absent });
     }
+    all.extend(case.targets().map(|count| Argument {
+        dtype: DType::I64,
+        kind: Kind::Tensor(targets, vec![count as i64], vec![1]),
+    }));
     let [rows, columns] = case.result();
-    let kind = Kind::Tensor(out, last([rows, columns], 2), last([columns, 1], 2));
+    let kind = if case.reduces() {
+        Kind::Tensor(out, vec![rows as i64], vec![1])
+    } else {
+        Kind::Tensor(out, last([rows, columns], 2), last([columns, 1], 2))
+    };
     all.push(Argument { dtype: case.out(), kind });
     all.extend(case.eps().map(|eps| Argument { dtype: DType::F32, kind: Kind::Number(eps) }));
     all
@@ -114,15 +122,14 @@ fn gpu(e: CudaError) -> String {
 
 /// Measures the cases, and a copy if there is an operation on rows.
 pub fn run(args: &Args, device: &Device, cases: &[Named], report: &mut Report) -> Result<(), Stop> {
-    let known: Vec<&Case> =
-        cases.iter().filter_map(|(_, case)| case.as_ref().ok()).filter(|c| c.kernel().is_some()).collect();
+    let known: Vec<&Case> = cases.iter().filter_map(|(_, case)| case.as_ref().ok()).collect();
     let numbers = pool::numbers(&known);
     let has_rows = known.iter().any(|c| matches!(c.task, Task::Rows { .. }));
     if let Some(numbers) = numbers.first().filter(|_| has_rows) {
         report.put("copy", or_error(copy(args, device, numbers)))?;
     }
     let mut files: Files = vec![];
-    for (file, _) in known.iter().filter_map(|c| c.kernel()) {
+    for (file, _) in known.iter().map(|c| c.kernel()) {
         if !files.iter().any(|(f, _)| *f == file) {
             files.push((file, launcher(&args.root, file, device)));
         }
@@ -165,13 +172,14 @@ fn copy(args: &Args, device: &Device, numbers: &Numbers) -> Result<Value, String
     Ok(json!({ "bytes": 2 * bytes, "ms": ms, "TBps": rate(2 * bytes, ms) }))
 }
 
-/// The call site of a case, and its arguments; `None` if the library has no kernel for it.
-fn site(case: &Case, files: &Files, memory: &Memory) -> Result<Option<(CallSite, Vec<Argument>)>, String> {
-    let Some((file, kernel)) = case.kernel() else { return Ok(None) };
+/// The call site of a case, and its arguments.
+fn site(case: &Case, files: &Files, memory: &Memory) -> Result<(CallSite, Vec<Argument>), String> {
+    let (file, kernel) = case.kernel();
     let found = files.iter().find(|(f, _)| *f == file).map(|(_, launcher)| launcher.as_ref());
     let launcher = found.ok_or("there is no such file")?.map_err(Clone::clone)?;
     let site = launcher.site(kernel, &case.sets).map_err(|e| e.to_string())?;
-    Ok(Some((site, arguments(case, memory.address(case.dtype), memory.out.address()))))
+    let (operands, targets) = (memory.address(case.dtype), memory.targets.address());
+    Ok((site, arguments(case, operands, targets, memory.out.address())))
 }
 
 /// Compiles the kernels of all cases on all cores, since the GPU waits for it. A launch compiles before it checks that
@@ -185,7 +193,7 @@ fn compile_ahead(args: &Args, device: &Device, files: &Files, cases: &[&Case], m
         let Ok(stream) = device.stream() else { return };
         while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
             let compile = || {
-                if let Ok(Some((mut site, arguments))) = site(case, files, memory) {
+                if let Ok((mut site, arguments)) = site(case, files, memory) {
                     let arguments: Vec<Arg<'_>> = arguments.iter().map(Argument::without_memory).collect();
                     let _ = site.launch(&stream, &arguments);
                 }
@@ -202,9 +210,7 @@ fn compile_ahead(args: &Args, device: &Device, files: &Files, cases: &[&Case], m
 }
 
 fn measure(case: &Case, files: &Files, numbers: &[Numbers], memory: &Memory) -> Result<Value, Wrong> {
-    let Some((mut site, arguments)) = site(case, files, memory)? else {
-        return Ok(json!({ "missing": "the library has no kernel for it", "error": Value::Null }));
-    };
+    let (mut site, arguments) = site(case, files, memory)?;
     let arguments: Vec<Arg<'_>> = arguments.iter().map(Argument::arg).collect();
     let mut launch = |stream: &Stream| site.launch(stream, &arguments).map_err(|e| e.to_string());
     let stream = &memory.clock.stream;

@@ -5,7 +5,7 @@
 
 use tk_ops::{Buf, DType};
 
-use crate::case::{Case, Op, Operand, Task};
+use crate::case::{CLASSES, Case, Op, Operand, Task};
 use crate::data::{Input, many};
 use crate::matrix::value;
 use crate::pool::{Memory, Numbers};
@@ -53,6 +53,14 @@ impl Bounds {
                 // A row and a column may be alike, and their product much larger than others.
                 let relative = if case.out() == DType::BF16 { 4e-3 } else { 1e-3 };
                 Bounds { norm, relative, absolute: part * SQUARE * (k as f64).sqrt(), rounding: 0.0 }
+            }
+            // A position is right or wrong.
+            Task::Rows { op: Op::Argmax, .. } => Bounds { norm: 0.0, relative: 0.0, absolute: 0.5, rounding: 0.0 },
+            // Rounding errors of f32 add up, and the sum may be near 0.
+            Task::Rows { op: op @ (Op::Sum | Op::Mean), columns, .. } => {
+                let absolute = 1e-6 * (columns as f64).sqrt();
+                let absolute = if op == Op::Mean { absolute / columns as f64 } else { absolute };
+                Bounds { norm: 1e-4, relative: 1e-4, absolute, rounding: 0.0 }
             }
             // Four times the rounding of an element; sums of differences in f32 cancel to some 1e-6.
             Task::Rows { .. } => {
@@ -141,7 +149,8 @@ fn reduction(operands: &[Operand], op: Op, [rows, columns]: [usize; 2], numbers:
         operand.map_or(0.0, |o| numbers.at(o.first + c))
     };
     many(count, |r| {
-        let first = spread(r, count, rows) * columns;
+        let row = spread(r, count, rows);
+        let first = row * columns;
         let x: Vec<f64> = (first..first + columns).map(|at| numbers.at(at)).collect();
         let out = match op {
             Op::Softmax => softmax(&x),
@@ -156,9 +165,20 @@ fn reduction(operands: &[Operand], op: Op, [rows, columns]: [usize; 2], numbers:
                 let scale = 1.0 / (square + f64::from(crate::reference::EPS)).sqrt();
                 x.iter().enumerate().map(|(c, v)| v * scale * shared(Input::Weight, c)).collect()
             }
-            // The library has no kernels for them.
-            Op::CrossEntropy | Op::Argmax | Op::Sum | Op::Mean => vec![],
+            Op::CrossEntropy => {
+                let most = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                let total = x.iter().map(|v| (v - most).exp()).sum::<f64>().ln();
+                vec![total + most - x.get(row % CLASSES).copied().unwrap_or(f64::NAN)]
+            }
+            // The first of those that are alike.
+            Op::Argmax => {
+                let most = x.iter().enumerate().rev().max_by(|(_, a), (_, b)| a.total_cmp(b));
+                vec![most.map_or(f64::NAN, |(i, _)| i as f64)]
+            }
+            Op::Sum => vec![x.iter().sum()],
+            Op::Mean => vec![x.iter().sum::<f64>() / columns as f64],
         };
+        let first = if out.len() < columns { row } else { first };
         Row { first, expected: out.into_iter().enumerate().collect() }
     })
 }
@@ -168,6 +188,10 @@ mod tests {
     use super::*;
     use tk_ops::Scalar;
 
+    fn number(dtype: DType, v: f64) -> Scalar {
+        if dtype.is_int() { Scalar::int(dtype, v as i128) } else { Scalar::float(dtype, v) }
+    }
+
     fn results(case: &Case, numbers: &Numbers) -> Vec<(Row, Buf)> {
         let rows = match case.task {
             Task::Product { size, .. } => product(&case.operands(), size, numbers),
@@ -176,7 +200,7 @@ mod tests {
         let [_, columns] = case.result();
         let found = |row: &Row| {
             let mut buf = Buf::zeros(case.out(), columns);
-            row.expected.iter().for_each(|(c, v)| buf.set(*c, Scalar::float(case.out(), *v)));
+            row.expected.iter().for_each(|(c, v)| buf.set(*c, number(case.out(), *v)));
             buf
         };
         rows.into_iter().map(|row| (row.clone(), found(&row))).collect()
@@ -186,7 +210,8 @@ mod tests {
     fn rounded_results_pass_and_wrong_ones_do_not() {
         let size = [70, 9, 33];
         let mut tasks = vec![Task::Product { size, transposed: [true, false] }];
-        for op in [Op::Softmax, Op::LogSoftmax, Op::LayerNorm, Op::RmsNorm] {
+        let reduced = [Op::CrossEntropy, Op::Argmax, Op::Sum, Op::Mean];
+        for op in [Op::Softmax, Op::LogSoftmax, Op::LayerNorm, Op::RmsNorm].into_iter().chain(reduced) {
             tasks.extend([64, 781, 262_144].map(|columns| Task::Rows { op, rows: 3, columns }));
         }
         for dtype in [DType::F16, DType::BF16, DType::F32] {
@@ -200,7 +225,7 @@ mod tests {
                 let expected = value(good[1].1.get(0));
                 for wrong in [f64::NAN, expected + 5.0] {
                     let mut bad = good.clone();
-                    bad[1].1.set(0, Scalar::float(dtype, wrong));
+                    bad[1].1.set(0, number(case.out(), wrong));
                     assert!(verdict(&bad, columns, bounds).is_err(), "{case:?}");
                 }
             }

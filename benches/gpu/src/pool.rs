@@ -7,7 +7,7 @@
 use tk_ops::DType;
 use tk_runtime::gpu::{Buffer, CudaError, Device, Stream};
 
-use crate::case::Case;
+use crate::case::{CLASSES, Case};
 use crate::data::Input;
 use crate::matrix;
 use crate::raw::Copies;
@@ -79,6 +79,8 @@ pub struct Memory {
     pub copies: Copies,
     /// Where results go.
     pub out: Buffer,
+    /// The targets of losses, of i64.
+    pub targets: Buffer,
     operands: Vec<(DType, Buffer)>,
 }
 
@@ -95,8 +97,12 @@ impl Memory {
             period.fill(&copies, &clock.stream, &buffer)?;
             operands.push((period.dtype, buffer));
         }
+        let count = cases.iter().filter_map(|c| c.targets()).max().unwrap_or(0);
+        let targets = device.alloc(count * size_of::<i64>()).map_err(gpu)?;
+        let bytes: Vec<u8> = (0..count).flat_map(|r| ((r % CLASSES) as i64).to_le_bytes()).collect();
+        copies.to_device(targets.address(), &bytes)?;
         let results = cases.iter().map(|c| c.results() * c.out().bytes()).max().unwrap_or(0);
-        Ok(Memory { out: device.alloc(results).map_err(gpu)?, clock, copies, operands })
+        Ok(Memory { out: device.alloc(results).map_err(gpu)?, targets, clock, copies, operands })
     }
 
     /// The address of the operands of an element type.

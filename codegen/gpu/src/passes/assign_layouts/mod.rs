@@ -389,10 +389,12 @@ impl Assign<'_> {
             Held::Fixed(l) => {
                 let fastest = access.order.first().copied().unwrap_or(0);
                 let held = self.anchors.layouts.get(l);
-                // Neighbours of a lane, or of adjacent lanes, are neighbours in memory.
-                let together = held.vector(fastest) >= access.vector
-                    && (held.vector(fastest) > 1 || lanes_along(held, fastest))
-                    || run(held, fastest, access.bytes) * access.bytes >= SECTOR;
+                // Neighbours of a lane, or of adjacent lanes, are neighbours in memory. A lane that stores several of
+                // them one by one, each less than a register, leaves gaps between lanes.
+                let vector = held.vector(fastest);
+                let gaps = vector > access.vector && access.vector * access.bytes < REGISTER;
+                let together = vector >= access.vector && !gaps && (vector > 1 || lanes_along(held, fastest))
+                    || run(held, fastest, access.bytes) * access.bytes >= SECTOR && !gaps;
                 // A tile larger than shared memory cannot go through it.
                 let elements: u32 = shape.iter().map(|n| crate::layout::padded(*n)).product();
                 let fits = elements * access.bytes <= self.anchors.shared_bytes();
@@ -515,13 +517,15 @@ impl Assign<'_> {
 /// The granularity of device memory transactions in bytes (CUDA C++ programming guide, global memory): a store of whole
 /// ones costs no more than one of longer rows.
 const SECTOR: u32 = 32;
+/// Bytes of a register.
+const REGISTER: u32 = 4;
 
 /// Neighbours along a dimension that adjacent lanes own together.
 fn run(layout: &Layout, dim: usize, bytes: u32) -> u32 {
     let atom = layout.atom();
     let mut run = layout.vector(dim);
     // A lane that stores less than a register at once takes more instructions than a conversion through shared memory.
-    if run * bytes < 4 {
+    if run * bytes < REGISTER {
         return run;
     }
     for basis in (0..atom.bits(InDim::Lane)).filter_map(|i| atom.basis(InDim::Lane, i)) {
