@@ -177,7 +177,9 @@ impl Case {
             other => return Err(format!("`work` is `{other}`, not `product` or `rows`")),
         };
         let mut sets = sets(value.get("set"))?;
-        if matches!(task, Task::Rows { op, .. } if op.has_axis()) && sets.iter().all(|(name, _)| name != "AXIS") {
+        if matches!(task, Task::Rows { op, .. } if op.has_axis())
+            && sets.iter().all(|(name, _)| name != "AXIS")
+        {
             sets.push(("AXIS".to_string(), SetValue::parse("1")));
         }
         let case = Case { task, dtype, sets };
@@ -332,7 +334,10 @@ mod tests {
         assert_eq!(rows.kernel(), ("stdlib/nn/norm.tk", "layer_norm"));
         let argmax = cases[2].1.as_ref().unwrap();
         assert_eq!(argmax.kernel(), ("stdlib/nn/reduce.tk", "reduce_argmax"));
-        assert_eq!((argmax.result(), argmax.out(), crate::program::shown(&argmax.sets)), ([1, 1], DType::I32, "AXIS = 1".into()));
+        assert_eq!(
+            (argmax.result(), argmax.out(), crate::program::shown(&argmax.sets)),
+            ([1, 1], DType::I32, "AXIS = 1".into())
+        );
         let said = |i: usize| cases[i].1.as_ref().unwrap_err().as_str();
         assert_eq!(said(3), "`order` is `tx`, not `nn`, `nt`, `tn` or `tt`");
         assert_eq!(said(4), "a matrix of more than 2147483648 elements");

@@ -55,7 +55,9 @@ impl Bounds {
                 Bounds { norm, relative, absolute: part * SQUARE * (k as f64).sqrt(), rounding: 0.0 }
             }
             // A position is right or wrong.
-            Task::Rows { op: Op::Argmax, .. } => Bounds { norm: 0.0, relative: 0.0, absolute: 0.5, rounding: 0.0 },
+            Task::Rows { op: Op::Argmax, .. } => {
+                Bounds { norm: 0.0, relative: 0.0, absolute: 0.5, rounding: 0.0 }
+            }
             // Rounding errors of f32 add up, and the sum may be near 0.
             Task::Rows { op: op @ (Op::Sum | Op::Mean), columns, .. } => {
                 let absolute = 1e-6 * (columns as f64).sqrt();
