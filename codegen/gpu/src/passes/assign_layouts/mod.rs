@@ -9,12 +9,14 @@
 //!
 //! Walks the kernel once. A value with a layout ([`Held::Fixed`]) is computed there, at its original position; a
 //! rematerializable value is computed again in each layout that a user requires, after its operands; where a user
-//! requires another layout of a value with one, a `convert` follows its definition.
+//! requires another layout of a value with one, a `convert` follows its definition, unless it is for nothing
+//! ([`narrow_loads`]).
 //!
 //! Requires a verified kernel without calls. Guarantees that all operands of an instruction have the layouts that its
 //! operation requires (numbered in [`crate::verify`]).
 
 pub mod anchor;
+mod narrow_loads;
 
 use std::collections::BTreeMap;
 
@@ -43,7 +45,9 @@ pub const PASS: Pass = Pass {
 fn assign_layouts(tile: TileKernel) -> Kernel {
     let func = &tile.module.funcs[tile.kernel];
     let shortages = tile.shortages;
-    Kernel { shortages, ..assign(&tile.module, func, tile.options) }
+    let mut kernel = Kernel { shortages, ..assign(&tile.module, func, tile.options) };
+    narrow_loads::run(&mut kernel);
+    kernel
 }
 
 /// Lays out the kernel `func` of a module.
