@@ -8,6 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tk_ops::{ControlOp, Op};
 use tk_tile::flow::{Flow, flow};
 use tk_tile::{BlockId, Inst, InstId};
 
@@ -62,6 +63,11 @@ impl Walk<'_> {
                 return Ok(());
             }
             return self.access((inst, op), id, since);
+        }
+        // It begins and ends with a barrier of the block.
+        if inst.op == Op::Control(ControlOp::GridBarrier) {
+            since.clear();
+            return Ok(());
         }
         match (flow(inst.op), inst.blocks.as_slice()) {
             (Flow::For, [body]) => self.iterations(since, |w, s| {

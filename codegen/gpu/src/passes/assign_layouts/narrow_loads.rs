@@ -16,7 +16,7 @@ use tk_ops::{MemoryOp, Op};
 use tk_tile::rewrite::Renames;
 use tk_tile::{BlockId, Def, FuncId, Id, InstId, ValueId, walk};
 
-use super::{REGISTER, lanes_along};
+use super::{REGISTER, SECTOR, run as neighbours};
 use crate::analysis::axis::AxisInfo;
 use crate::analysis::coalesce::access;
 use crate::ir::kernel::{Kernel, LayoutId};
@@ -73,7 +73,9 @@ fn narrow(kernel: &Kernel, axis: &AxisInfo, convert: InstId) -> Option<Narrow> {
     let (from, to) = (kernel.layout(*loaded)?, kernel.layout(*converted)?);
     let fastest = *of.order.first()?;
     let narrow = of.vector == 1 && to.vector(fastest) * of.bytes <= REGISTER;
-    let same = to.registers() <= from.registers() && lanes_along(to, fastest);
+    // As far as the lanes of a warp reach with an element each.
+    let same = to.registers() <= from.registers()
+        && neighbours(to, fastest, of.bytes) * of.bytes >= 2 * SECTOR;
     let layout = kernel.of.get(converted.index()).copied().flatten()?;
     (narrow && same).then_some(Narrow { convert, loaded: *loaded, converted: *converted, layout })
 }
