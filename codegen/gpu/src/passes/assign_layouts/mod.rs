@@ -9,8 +9,8 @@
 //!
 //! Walks the kernel once. A value with a layout ([`Held::Fixed`]) is computed there, at its original position; a
 //! rematerializable value is computed again in each layout that a user requires, after its operands; where a user
-//! requires another layout of a value with one, a `convert` follows its definition, unless it is for nothing
-//! ([`narrow_loads`]).
+//! requires another layout of a value with one, a `convert` follows its definition, or comes before a cast that makes
+//! elements wider, unless it is for nothing ([`narrow_loads`]).
 //!
 //! Requires a verified kernel without calls. Guarantees that all operands of an instruction have the layouts that its
 //! operation requires (numbered in [`crate::verify`]).
@@ -18,11 +18,11 @@
 pub mod anchor;
 mod narrow_loads;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use tk_ops::{ControlOp, MemoryOp, Op, ReduceOp, ScanOp, ShapeOp};
+use tk_ops::{ControlOp, DType, ElementwiseOp, MemoryOp, Op, ReduceOp, ScanOp, ShapeOp};
 use tk_tile::flow::{Flow, flow};
-use tk_tile::{Attrs, BlockId, Def, Func, Id, Inst, InstId, Module, ValueId};
+use tk_tile::{Attrs, BlockId, Def, Func, Id, Inst, InstId, Module, ValueId, walk};
 
 use super::{Pass, Property, Run, TileKernel};
 use crate::analysis::axis::AxisInfo;
@@ -75,7 +75,8 @@ fn assign(module: &Module, func: &Func, options: CompileOptions) -> Kernel {
     a.args(func.body, body);
     a.block(func.body);
     let layouts = std::mem::take(&mut a.anchors.layouts);
-    let (new, of) = (a.new, a.of);
+    let (mut new, of) = (a.new, a.of);
+    drop_unused_casts(&mut new);
     let mut out = Module { types: module.types.clone(), ..Module::default() };
     out.funcs.push(new);
     Kernel {
@@ -87,6 +88,22 @@ fn assign(module: &Module, func: &Func, options: CompileOptions) -> Kernel {
         vote: None,
         shortages: vec![],
         remarks: vec![],
+    }
+}
+
+/// Removes casts of which each user took another layout.
+fn drop_unused_casts(func: &mut Func) {
+    let insts = walk::insts(func);
+    let used: BTreeSet<ValueId> = insts.iter().flat_map(|i| func.insts[*i].operands.clone()).collect();
+    let ids: Vec<BlockId> = func.blocks.iter().map(|(b, _)| b).collect();
+    for block in ids {
+        let mut insts = std::mem::take(&mut func.blocks[block].insts);
+        insts.retain(|i| {
+            let inst = &func.insts[*i];
+            let cast = inst.op == Op::Elementwise(ElementwiseOp::Cast);
+            !cast || inst.results.iter().any(|r| used.contains(r))
+        });
+        func.blocks[block].insts = insts;
     }
 }
 
@@ -176,6 +193,7 @@ impl Assign<'_> {
         let n = match (held, base) {
             (Held::Fixed(l), Some(base)) if l == layout => return base,
             (Held::Rematerializable(_) | Held::Uniform, None) => self.again(v, layout),
+            (_, Some(_)) if let Some(narrow) = self.widened(v) => self.cast_again(v, narrow, layout),
             (_, Some(base)) => {
                 let block = self.home(v);
                 let convert = GpuOp::from(Convert {}).attrs();
@@ -187,6 +205,27 @@ impl Assign<'_> {
         };
         self.other.insert((v, layout), n);
         n
+    }
+
+    /// The elements of a cast that makes them wider: it is cheaper to move them before.
+    fn widened(&self, v: ValueId) -> Option<ValueId> {
+        let Def::Inst(i, _) = self.old.values[v].def else { return None };
+        let inst = &self.old.insts[i];
+        let bits = |v: ValueId| self.module.types.get(self.old.ty(v)).dtype().map(DType::bits);
+        let from = *inst.operands.first()?;
+        let widens = inst.op == Op::Elementwise(ElementwiseOp::Cast) && bits(from)? < bits(v)?;
+        widens.then_some(from)
+    }
+
+    /// The same cast in another layout.
+    fn cast_again(&mut self, v: ValueId, from: ValueId, layout: LayoutId) -> ValueId {
+        let Def::Inst(i, _) = self.old.values[v].def else { return self.base(v) };
+        let inst = self.old.insts[i].clone();
+        let from = self.want(from, layout);
+        let block = self.home(v);
+        let id = self.add(block, inst.op, &[from], inst.attrs, v, layout);
+        self.new.insts[id].loc = inst.loc;
+        self.new.insts[id].results[0]
     }
 
     fn loc(&self, v: ValueId) -> Option<tk_tile::Loc> {

@@ -74,8 +74,8 @@ fn narrow(kernel: &Kernel, axis: &AxisInfo, convert: InstId) -> Option<Narrow> {
     let fastest = *of.order.first()?;
     let narrow = of.vector == 1 && to.vector(fastest) * of.bytes <= REGISTER;
     // As far as the lanes of a warp reach with an element each.
-    let same = to.registers() <= from.registers()
-        && neighbours(to, fastest, of.bytes) * of.bytes >= 2 * SECTOR;
+    let same =
+        to.registers() <= from.registers() && neighbours(to, fastest, of.bytes) * of.bytes >= 2 * SECTOR;
     let layout = kernel.of.get(converted.index()).copied().flatten()?;
     (narrow && same).then_some(Narrow { convert, loaded: *loaded, converted: *converted, layout })
 }
