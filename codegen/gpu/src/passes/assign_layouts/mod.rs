@@ -190,18 +190,18 @@ impl Assign<'_> {
         }
         let held = self.anchors.held(v);
         let base = self.map.get(v.index()).copied().flatten();
-        let n = match (held, base) {
-            (Held::Fixed(l), Some(base)) if l == layout => return base,
-            (Held::Rematerializable(_) | Held::Uniform, None) => self.again(v, layout),
-            (_, Some(_)) if let Some(narrow) = self.widened(v) => self.cast_again(v, narrow, layout),
-            (_, Some(base)) => {
+        let n = match (held, base, self.widened(v)) {
+            (Held::Fixed(l), Some(base), _) if l == layout => return base,
+            (Held::Rematerializable(_) | Held::Uniform, None, _) => self.again(v, layout),
+            (_, Some(_), Some(narrow)) => self.cast_again(v, narrow, layout),
+            (_, Some(base), None) => {
                 let block = self.home(v);
                 let convert = GpuOp::from(Convert {}).attrs();
                 let convert = self.add(block, Op::Target, &[base], convert, v, layout);
                 self.new.insts[convert].loc = self.loc(v);
                 self.new.insts[convert].results[0]
             }
-            (Held::Fixed(_), None) => self.again(v, layout),
+            (Held::Fixed(_), None, _) => self.again(v, layout),
         };
         self.other.insert((v, layout), n);
         n
