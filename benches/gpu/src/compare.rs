@@ -144,6 +144,12 @@ fn product(operands: &[Operand], [m, n, k]: [usize; 3], numbers: &Numbers) -> Ve
     })
 }
 
+/// The maximum of numbers, and the logarithm of the sum of their exponentials relative to it.
+fn log_sum(x: &[f64]) -> (f64, f64) {
+    let most = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    (most, x.iter().map(|v| (v - most).exp()).sum::<f64>().ln())
+}
+
 fn reduction(operands: &[Operand], op: Op, [rows, columns]: [usize; 2], numbers: &Numbers) -> Vec<Row> {
     let count = (ELEMENTS / columns).clamp(FEWEST, 24).min(rows);
     let shared = |input: Input, c: usize| {
@@ -157,8 +163,7 @@ fn reduction(operands: &[Operand], op: Op, [rows, columns]: [usize; 2], numbers:
         let out = match op {
             Op::Softmax => softmax(&x),
             Op::LogSoftmax => {
-                let most = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-                let total = x.iter().map(|v| (v - most).exp()).sum::<f64>().ln();
+                let (most, total) = log_sum(&x);
                 x.iter().map(|v| v - most - total).collect()
             }
             Op::LayerNorm => layer_norm(&x, shared),
@@ -168,8 +173,7 @@ fn reduction(operands: &[Operand], op: Op, [rows, columns]: [usize; 2], numbers:
                 x.iter().enumerate().map(|(c, v)| v * scale * shared(Input::Weight, c)).collect()
             }
             Op::CrossEntropy => {
-                let most = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-                let total = x.iter().map(|v| (v - most).exp()).sum::<f64>().ln();
+                let (most, total) = log_sum(&x);
                 vec![total + most - x.get(row % CLASSES).copied().unwrap_or(f64::NAN)]
             }
             // The first of those that are alike.
