@@ -57,6 +57,10 @@ pub enum Command {
     Inspect(InspectArgs),
     /// Print or draw a tile layout and its access cost
     Layout(LayoutArgs),
+    /// Measure how long a kernel takes, and what share of the machine that is
+    Bench(BenchArgs),
+    /// Find the fastest values of a kernel's compile-time parameters, and keep them
+    Tune(TuneArgs),
     /// Format source files
     Fmt(FmtArgs),
     /// Explain a diagnostic code, such as E0304, or an operation, such as load
@@ -191,6 +195,95 @@ pub struct RunArgs {
     /// Write the tile IR after every pass to this folder
     #[arg(long, value_name = "DIR")]
     pub dump: Option<PathBuf>,
+}
+
+const BENCH_HELP: &str = "\
+Arguments are those of `tk run`. A range or a list of whole numbers is swept, and its name stands for the number in
+the extents of other arguments:
+  n=2^10..2^28 x=randn:f32[n] y=empty:f32[n]     1024, 2048, 4096, ..
+  m=64..512:64                                   in steps
+  k=100,200,300                                  a list
+
+Times are those of the device, between two events. \"cold\": its caches were emptied before each launch; \"warm\": the
+launch before left them. Bytes are those of the arguments that the kernel reads and writes, each once; operations are
+those of its matrix products, or on floats if it has none. A rate that depends on loaded data is marked by ~.";
+
+/// `tk bench`
+#[derive(Debug, Args)]
+#[command(after_help = BENCH_HELP)]
+pub struct BenchArgs {
+    /// The file, and which of its kernels if it has several; `-` is standard input
+    #[arg(value_name = "FILE[::KERNEL]")]
+    pub target: String,
+    /// Where text comes from.
+    #[command(flatten)]
+    pub input: InputArgs,
+    /// Arguments of the kernel, in any order, and swept numbers
+    #[arg(value_name = "NAME=VALUE")]
+    pub args: Vec<String>,
+    /// Value of a compile-time parameter: a number, true, false, a type, a function or a lambda
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub sets: Vec<String>,
+    /// Where to run: cpu, cuda or hip
+    #[arg(long, value_enum, default_value_t = DeviceName::Cuda, value_name = "DEVICE")]
+    pub device: DeviceName,
+    /// Measure this too: values such as BLOCK=1024,warps=8, or another file; may be repeated
+    #[arg(long, value_name = "VALUES|FILE[::KERNEL]")]
+    pub compare: Vec<String>,
+    /// How long each measurement goes on
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "0.1")]
+    pub time: Duration,
+    /// Abort if the first launch takes longer than SECONDS
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub timeout: Option<Duration>,
+    /// Print an object for each measurement; the same as --message-format json
+    #[arg(long)]
+    pub json: bool,
+    /// Write a picture: the time over the swept number, or the roofline of the machine
+    #[arg(long, value_name = "OUT.svg")]
+    pub plot: Option<PathBuf>,
+}
+
+const TUNE_HELP: &str = "\
+Measures the members of the kernel's `tune` list, or multiples of its tile sizes and other numbers of warps if it has
+none. A member counts only if its results are those of the defaults. The fastest is written to NAME.tuning.json beside
+NAME.tk, where `tk run`, `tk test`, `tk bench`, `tk build` and programs find it. Swept numbers are those of `tk bench`:
+each of their points gets a record.";
+
+/// `tk tune`
+#[derive(Debug, Args)]
+#[command(after_help = TUNE_HELP)]
+pub struct TuneArgs {
+    /// The file, and which of its kernels if it has several
+    #[arg(value_name = "FILE[::KERNEL]")]
+    pub target: String,
+    /// Where text comes from.
+    #[command(flatten)]
+    pub input: InputArgs,
+    /// Arguments of the kernel, in any order, and swept numbers
+    #[arg(value_name = "NAME=VALUE")]
+    pub args: Vec<String>,
+    /// Value of a compile-time parameter, which is not tuned then
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub sets: Vec<String>,
+    /// Where to run: cpu, cuda or hip
+    #[arg(long, value_enum, default_value_t = DeviceName::Cuda, value_name = "DEVICE")]
+    pub device: DeviceName,
+    /// Stop measuring after SECONDS, for each point
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "60")]
+    pub budget: Duration,
+    /// Skip a member whose first launch takes longer than SECONDS
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "2")]
+    pub timeout: Duration,
+    /// Processes that compile
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<usize>,
+    /// Be one of the processes that the command starts.
+    #[arg(long, hide = true)]
+    pub worker: bool,
+    /// Be one that compiles.
+    #[arg(long, hide = true)]
+    pub compiles: bool,
 }
 
 /// `tk test`

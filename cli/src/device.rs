@@ -3,11 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use tk_runtime::Session;
 use tk_runtime::device::Device;
-use tk_runtime::gpu::Api;
+use tk_runtime::gpu::{Api, LaunchError, Launcher};
 use tk_syntax::SourceMap;
 
 use crate::args::DeviceName;
+use crate::front;
+use crate::terminal::{Failure, Outcome, Terminal};
 
 /// The device for the kernels of a program; `None` is the interpreter. The error says in one sentence why none is
 /// available.
@@ -17,6 +20,33 @@ pub fn open(name: DeviceName, sources: &SourceMap, path: &str) -> Result<Option<
         DeviceName::Sim | DeviceName::Sim64 | DeviceName::SimWmma => simulator(name).map(Some),
         DeviceName::Cuda => gpu(Api::Cuda, sources, Path::new(path)).map(Some),
         DeviceName::Hip => gpu(Api::Hip, sources, Path::new(path)).map(Some),
+    }
+}
+
+/// The driver interface of a device on which kernels are timed.
+pub fn api(name: DeviceName) -> Result<Api, String> {
+    match name {
+        DeviceName::Cpu => Ok(Api::Cpu),
+        DeviceName::Cuda => Ok(Api::Cuda),
+        DeviceName::Hip => Ok(Api::Hip),
+        DeviceName::Sim | DeviceName::Sim64 | DeviceName::SimWmma => {
+            Err(format!("the simulator `{}` has no clock; use cpu, cuda or hip", name.name()))
+        }
+    }
+}
+
+/// Launches of a program on a device.
+pub fn launcher(api: Api, session: Session, path: &str) -> Result<Launcher, String> {
+    let gpu = tk_runtime::gpu::Device::open_on(api, 0).map_err(|e| e.to_string())?;
+    let compiler = compiler(&session.checked().sources, Path::new(path))?;
+    Launcher::new(Arc::new(session), gpu, compiler).map_err(|e| e.to_string())
+}
+
+/// Prints why a launch was refused, or failed.
+pub fn refused(terminal: &Terminal, session: &Session, error: LaunchError) -> Outcome {
+    match error {
+        LaunchError::Refused(wrong) => front::refused(terminal, session, &wrong),
+        LaunchError::Device(_) | LaunchError::Shipped(_) => Err(Failure::Sentence(error.to_string())),
     }
 }
 
@@ -48,16 +78,25 @@ fn simulator(name: DeviceName) -> Result<Arc<dyn Device>, String> {
 
 #[cfg(feature = "llvm")]
 fn gpu(api: Api, sources: &SourceMap, path: &Path) -> Result<Arc<dyn Device>, String> {
-    use tk_driver::{Cache, Environment, Jit};
     let gpu = tk_runtime::gpu::Device::open_on(api, 0).map_err(|e| e.to_string())?;
-    let jit = Jit::new(sources.clone(), Environment::of_process(Some(path)), Cache::of_process());
-    let backend = tk_runtime::gpu::Backend::new(gpu, Arc::new(jit)).map_err(|e| e.to_string())?;
+    let backend = tk_runtime::gpu::Backend::new(gpu, compiler(sources, path)?).map_err(|e| e.to_string())?;
     Ok(Arc::new(backend))
+}
+
+#[cfg(feature = "llvm")]
+fn compiler(sources: &SourceMap, path: &Path) -> Result<Arc<dyn tk_runtime::compile::Compile>, String> {
+    use tk_driver::{Cache, Environment, Jit};
+    Ok(Arc::new(Jit::new(sources.clone(), Environment::of_process(Some(path)), Cache::of_process())))
 }
 
 #[cfg(not(feature = "llvm"))]
 fn simulator(_: DeviceName) -> Result<Arc<dyn Device>, String> {
     Err("this tk was built without LLVM, so kernels run only on `cpu`".into())
+}
+
+#[cfg(not(feature = "llvm"))]
+fn compiler(_: &SourceMap, _: &Path) -> Result<Arc<dyn tk_runtime::compile::Compile>, String> {
+    Ok(Arc::new(crate::without_llvm::NoCompiler))
 }
 
 #[cfg(not(feature = "llvm"))]

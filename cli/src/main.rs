@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod bench;
 #[cfg(feature = "llvm")]
 mod build;
 #[cfg(feature = "llvm")]
@@ -28,6 +29,7 @@ mod run;
 mod suggest;
 mod terminal;
 mod test;
+mod tune;
 mod value;
 mod watch;
 #[cfg(not(feature = "llvm"))]
@@ -67,6 +69,8 @@ fn dispatch(terminal: &Terminal, command: &Command) -> Outcome {
         Command::Run(args) => run::run(terminal, args),
         Command::Test(args) => test::run(terminal, args),
         Command::Build(args) => build::run(terminal, args),
+        Command::Bench(args) => bench::run(terminal, args),
+        Command::Tune(args) => tune::run(terminal, args),
         Command::Doctor => doctor::run(terminal),
         Command::Cache(args) => cache::run(terminal, args),
         Command::Inspect(args) => inspect::run(terminal, args),

@@ -59,12 +59,84 @@ pub enum Line<'a> {
     /// The compile cache.
     #[cfg_attr(not(feature = "llvm"), allow(dead_code, reason = "without LLVM there is no cache"))]
     Cache(Cache<'a>),
+    /// A launch that `tk bench` measured.
+    Benched(Benched<'a>),
+    /// A member that `tk tune` has measured or left out.
+    Trial(TrialLine<'a>),
+    /// The end of `tk tune`.
+    Tuned(Tuned<'a>),
     /// A fact that is no mistake.
     Note { message: &'a str },
     /// The end of a round of `--watch`.
     Watching { files: Vec<String> },
     /// Why the command could not do what it was asked to.
     Failure { message: &'a str, exit_code: u8 },
+}
+
+/// A launch that `tk bench` measured.
+#[derive(Serialize)]
+pub struct Benched<'a> {
+    pub target: &'a str,
+    /// The text of `--compare`; empty without one.
+    pub variant: &'a str,
+    /// The values that a tuning record chose.
+    pub tuned: Option<&'a str>,
+    pub device: &'a str,
+    /// The swept numbers.
+    pub point: std::collections::BTreeMap<String, i64>,
+    /// None where caches cannot be emptied.
+    pub cold: Option<Timing>,
+    pub warm: Timing,
+    #[serde(flatten)]
+    pub rates: Rates,
+}
+
+/// A member that `tk tune` has measured or left out.
+#[derive(Serialize)]
+pub struct TrialLine<'a> {
+    pub member: &'a str,
+    /// `measured`, `slow` (stopped early) or `left out`.
+    pub result: &'static str,
+    pub ms: Option<f64>,
+    pub why: Option<&'a str>,
+}
+
+/// The end of `tk tune`.
+#[derive(Serialize)]
+pub struct Tuned<'a> {
+    pub member: &'a str,
+    pub ms: f64,
+    pub default_ms: f64,
+    pub measured: usize,
+    pub seconds: f64,
+    /// The file that was written; null if the defaults are fastest.
+    pub records: Option<&'a str>,
+}
+
+/// The times of several launches.
+#[derive(Serialize)]
+pub struct Timing {
+    pub median_ms: f64,
+    pub least_ms: f64,
+    pub p10_ms: f64,
+    pub p90_ms: f64,
+    pub runs: usize,
+}
+
+/// What a launch does in a second.
+#[derive(Serialize)]
+pub struct Rates {
+    /// Bytes of the arguments that it reads and writes, each once.
+    pub bytes: f64,
+    pub operations: f64,
+    pub gb_per_s: f64,
+    pub tflop_per_s: f64,
+    /// What bounds it: `memory`, `matrix` or `float`; null on a GPU whose numbers are not known.
+    pub bound: Option<&'static str>,
+    pub roofline_ms: Option<f64>,
+    pub roofline_share: Option<f64>,
+    /// Whether some of it depends on data.
+    pub is_guess: bool,
 }
 
 /// A diagnostic.

@@ -1,6 +1,7 @@
 //! `tk run FILE[::KERNEL] name=VALUE..`: reads the arguments, launches the kernel, writes or shows the results.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tk_ops::{Buf, DTypeSet, Scalar};
 use tk_runtime::files::{reason, write_all};
@@ -29,17 +30,13 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Outcome {
     }
     let device = device::open(args.device, &checked.sources, path).map_err(Failure::Sentence)?;
     let session = Session::new(checked).with_timeout(args.timeout).checked_mode(args.checked);
-    let session = match device {
-        Some(device) => session.on(device),
+    let session = match &device {
+        Some(device) => session.on(Arc::clone(device)),
         None => session,
     };
     let session = if args.dump.is_some() { session.dumping() } else { session };
-    let kernel = choose(&session, path, name)?;
-    let sets = front::sets(&args.sets)?;
-    let params: Vec<HostParam> = parameters(&session.checked().hir, kernel);
-    let given = by_name(&session, kernel, &params, &args.args)?;
-    let outs = outputs(&session, kernel, &params, &args.outs)?;
-    let values = values(&session, kernel, &params, &given, &sets)?;
+    let Prepared { kernel, sets, values } = prepare(&session, path, name, &args.args, &args.sets)?;
+    let outs = outputs(&session, kernel, &parameters(&session.checked().hir, kernel), &args.outs)?;
     session.room(kernel, &values)?;
     let result = session.run(kernel, values, &sets);
     let printed = session.printed();
@@ -54,6 +51,13 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Outcome {
         Err(wrong) => return front::refused(terminal, &session, &wrong),
     };
     terminal.diagnostics(&session.checked().sources, &results.notes)?;
+    if let Some(time) = device.and_then(|d| d.last_time()) {
+        let name = &session.checked().hir.func(kernel).name;
+        terminal.note(&format!(
+            "`{name}` took {:.4} ms on the device; `tk bench` measures it",
+            time.as_secs_f64() * 1e3
+        ))?;
+    }
     if outs.is_empty() {
         return results.arrays.iter().try_for_each(|(name, array)| summary(terminal, name, array));
     }
@@ -68,8 +72,34 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Outcome {
     Ok(write_all(&files)?)
 }
 
+/// A launch that the command line describes.
+pub struct Prepared {
+    /// The kernel.
+    pub kernel: FnId,
+    /// What is given by name.
+    pub sets: Vec<(String, SetValue)>,
+    /// The arguments in the order of the parameters.
+    pub values: Vec<Value>,
+}
+
+/// Reads the arguments of a launch.
+pub fn prepare(
+    session: &Session,
+    path: &str,
+    name: Option<&str>,
+    args: &[String],
+    sets: &[String],
+) -> Result<Prepared, Failure> {
+    let kernel = choose(session, path, name)?;
+    let sets = front::sets(sets)?;
+    let params: Vec<HostParam> = parameters(&session.checked().hir, kernel);
+    let given = by_name(session, kernel, &params, args)?;
+    let values = values(session, kernel, &params, &given, &sets)?;
+    Ok(Prepared { kernel, sets, values })
+}
+
 /// The kernel that is meant.
-fn choose(session: &Session, path: &str, name: Option<&str>) -> Result<FnId, Failure> {
+pub fn choose(session: &Session, path: &str, name: Option<&str>) -> Result<FnId, Failure> {
     let all: Vec<(FnId, &str)> = session.kernels().map(|(id, f)| (id, f.name.as_str())).collect();
     let names: Vec<&str> = all.iter().map(|(_, n)| *n).collect();
     let sentence = match (name, all.as_slice()) {

@@ -1,9 +1,28 @@
 //! The messages of a `tk` built without LLVM, instead of compiling.
 
+use tk_runtime::compile::{Binary, Compile, CompileOptions};
+use tk_sema::target::Target;
+use tk_syntax::{Diagnostic, Span, codes};
+use tk_tile::{FuncId, TileModule};
+
 use crate::terminal::{Failure, Outcome};
 
 fn refuse(what: &str) -> Outcome {
     Err(Failure::Sentence(format!("this tk was built without LLVM, so {what}")))
+}
+
+/// Compiles nothing: kernels run on the CPU.
+pub struct NoCompiler;
+
+impl Compile for NoCompiler {
+    fn target(&self, _: &str) -> Target {
+        Target::CPU
+    }
+
+    fn compile(&self, _: &TileModule, _: FuncId, _: &CompileOptions) -> Result<Binary, Vec<Diagnostic>> {
+        let message = "this tk was built without LLVM, so kernels run only on `cpu`";
+        Err(vec![Diagnostic::error(codes::UNSUPPORTED, Span::default(), message, "")])
+    }
 }
 
 /// `tk build`

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tk_ops::DType;
-use tk_runtime::gpu::{Arg, CallSite, CudaError, Device, Launcher, Stream};
+use tk_runtime::gpu::{Arg, CallSite, Clock, CudaError, Device, Launcher, Stream};
 
 use crate::case::{Case, Named, Task};
 use crate::memory::{COPIED, rate};
@@ -19,7 +19,6 @@ use crate::pool::{self, Memory, Numbers};
 use crate::program::launcher;
 use crate::raw::Copies;
 use crate::report::{Report, or_error};
-use crate::timing::Clock;
 use crate::{Args, Stop, compare};
 
 /// Time that a launch may take.

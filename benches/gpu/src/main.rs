@@ -17,7 +17,6 @@ mod program;
 mod raw;
 mod reference;
 mod report;
-mod timing;
 mod work;
 
 use std::path::{Path, PathBuf};

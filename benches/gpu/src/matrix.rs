@@ -6,14 +6,13 @@
 
 use serde_json::{Value, json};
 use tk_ops::{Buf, DType, Scalar};
-use tk_runtime::gpu::{Arg, Buffer, CallSite, CudaError, Device, Launcher, Stream};
+use tk_runtime::gpu::{Arg, Buffer, CallSite, Clock, CudaError, Device, Launcher, Stream};
 use tk_sema::contract::SetValue;
 
 use crate::data::{Input, bell, many};
 use crate::program::{Sets, ints, launcher, shown};
 use crate::raw::Copies;
 use crate::report::{Report, or_error};
-use crate::timing::Clock;
 use crate::{Args, Stop};
 
 /// Elements of a large product that are compared.

@@ -5,14 +5,13 @@
 
 use serde_json::{Value, json};
 use tk_ops::DType;
-use tk_runtime::gpu::{Arg, Buffer, CallSite, Device, Launcher, Stream};
+use tk_runtime::gpu::{Arg, Buffer, CallSite, Clock, Device, Launcher, Stream};
 
 use crate::data::{Input, many, normal, normal_f16};
 use crate::program::{Sets, launcher, shown};
 use crate::raw::Copies;
 use crate::reference::{self, Difference, EPS, MOST_COLUMNS};
 use crate::report::{Report, or_error};
-use crate::timing::Clock;
 use crate::work::{Kind, Work};
 use crate::{Args, Stop};
 

@@ -5,13 +5,12 @@
 //! matrix are alike and an address that is wrong reads other numbers. The host makes one period, and the GPU copies it.
 
 use tk_ops::DType;
-use tk_runtime::gpu::{Buffer, CudaError, Device, Stream};
+use tk_runtime::gpu::{Buffer, Clock, CudaError, Device, Stream};
 
 use crate::case::{CLASSES, Case};
 use crate::data::Input;
 use crate::matrix;
 use crate::raw::Copies;
-use crate::timing::Clock;
 
 /// Numbers after which an operand repeats: the largest prime below 2^24.
 pub const PERIOD: usize = 16_777_213;

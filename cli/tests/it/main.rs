@@ -1,6 +1,7 @@
 //! Tests of the command, and of what only the whole of it shows, as one program, so that LLVM is linked once.
 
 mod arrays;
+mod bench;
 #[cfg(all(unix, feature = "llvm"))]
 mod build;
 mod check;

@@ -135,6 +135,8 @@ catalogue! {
 
     UNUSED_RESULT = "W0601", "result is never used";
 
+    TUNING = "W0701", "tuning record is not used";
+
     SPILLS = "W1001", "kernel spills registers";
     SHALLOW = "W1002", "loop has fewer stages than requested";
     OPERANDS = "W1003", "operands of a product do not fit in shared memory";

@@ -7,6 +7,7 @@ pub mod build;
 pub mod callgraph;
 pub mod effects;
 pub mod flow;
+pub mod frequency;
 pub mod infer;
 pub mod ir;
 pub mod message;
@@ -15,6 +16,7 @@ pub mod pipeline;
 pub mod rewrite;
 pub mod target_op;
 pub mod text;
+pub mod traffic;
 pub mod verify;
 pub mod walk;
 

@@ -2,7 +2,7 @@
 //!
 //! Requires that every block has one owner. Walks without recursion.
 
-use crate::ir::{BlockId, Func, InstId};
+use crate::ir::{BlockId, Func, Id, InstId};
 
 /// The instructions that can be reached from the body, each before those inside of it.
 pub fn insts(func: &Func) -> Vec<InstId> {
@@ -20,4 +20,17 @@ pub fn insts_in(func: &Func, block: BlockId) -> Vec<InstId> {
         }
     }
     out
+}
+
+/// The instruction that owns each block, by the number of the block; none owns the body.
+pub fn owners(func: &Func) -> Vec<Option<InstId>> {
+    let mut owner = vec![None; func.blocks.len()];
+    for i in insts(func) {
+        for b in &func.insts[i].blocks {
+            if let Some(slot) = owner.get_mut(b.index()) {
+                *slot = Some(i);
+            }
+        }
+    }
+    owner
 }

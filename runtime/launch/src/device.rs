@@ -6,10 +6,10 @@
 use std::time::Duration;
 
 use tk_interp::{Arg, Fault, Memory, Printed};
-use tk_sema::contract;
 use tk_syntax::{Diagnostic, Span, codes};
 use tk_tile::Loc;
 
+use crate::choice::Place;
 use crate::session::Compiled;
 
 /// Where kernels run.
@@ -25,8 +25,13 @@ pub trait Device: Send + Sync {
         memory: &Memory,
     ) -> Result<(), Fault>;
 
-    /// The facts that launch contracts and compile-time code may ask for.
-    fn facts(&self) -> contract::Device;
+    /// What it is, and the facts that launch contracts and compile-time code may ask for.
+    fn place(&self) -> Place;
+
+    /// How long the last launch took on the device, without copies; `None` if it has no clock.
+    fn last_time(&self) -> Option<Duration> {
+        None
+    }
 }
 
 /// The options of a launch.
@@ -53,6 +58,12 @@ pub struct LaunchOptions {
 }
 
 impl LaunchOptions {
+    /// The options that a tuner chooses: what the binary depends on.
+    pub fn hints(&self) -> [Option<u32>; 6] {
+        let LaunchOptions { warps, ctas, cluster, stages, max_regs, occupancy, .. } = *self;
+        [Some(warps), Some(ctas), Some(cluster), stages, max_regs, occupancy]
+    }
+
     /// Warps of a program whose kernel does not say it: one for each of the four schedulers that a multiprocessor has.
     /// A device with another number of them would want another.
     pub const WARPS: u32 = 4;

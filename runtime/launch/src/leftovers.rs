@@ -22,6 +22,19 @@ pub fn lock(path: &Path) -> Lock {
     Lock {}
 }
 
+/// Locks a folder, waiting for the process that has the lock.
+pub fn lock_when_free(path: &Path) -> Lock {
+    #[cfg(unix)]
+    {
+        use rustix::fs::{FlockOperation, flock};
+        let file = fs::File::open(path).ok();
+        let locked = file.filter(|f| flock(f, FlockOperation::LockExclusive).is_ok());
+        Lock { _file: locked }
+    }
+    #[cfg(not(unix))]
+    Lock {}
+}
+
 /// Takes the lock, unless another process has it or this one a second time.
 #[cfg(unix)]
 fn locked(path: &Path) -> io::Result<fs::File> {

@@ -5,6 +5,7 @@
 
 pub mod bundled;
 pub mod call;
+pub mod choice;
 pub mod compile;
 pub mod device;
 mod emit;
@@ -22,6 +23,7 @@ pub mod said;
 mod session;
 pub mod stored;
 mod table;
+pub mod tuning;
 
 pub use emit::wanted;
 pub use host::TestOutcome;

@@ -131,6 +131,22 @@ impl Description {
         room::bytes(&self.shape, self.dtype.bytes()).unwrap_or(usize::MAX)
     }
 
+    /// The same as [`Description::make`], but random numbers repeat after `period` elements, so that large arrays are
+    /// made in a short time.
+    pub fn make_repeated(&self, period: usize) -> Option<Vec<u8>> {
+        let (size, part) = (self.bytes(), period.saturating_mul(self.dtype.bytes()));
+        if !matches!(self.fill, Fill::Normal(_)) || size <= part {
+            return self.make();
+        }
+        let mut bytes = Description { shape: vec![period], ..self.clone() }.make()?;
+        bytes.reserve_exact(size - bytes.len());
+        while bytes.len() < size {
+            let more = bytes.len().min(size - bytes.len());
+            bytes.extend_from_within(..more);
+        }
+        Some(bytes)
+    }
+
     /// Makes the bytes of the array; `None` if they are uninitialized.
     pub fn make(&self) -> Option<Vec<u8>> {
         let size = self.bytes();

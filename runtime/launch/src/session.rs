@@ -4,6 +4,7 @@
 //! without errors. Guarantees that a launch of the command line and one of a `test` block go through the same code,
 //! and that whatever is wrong is a list of diagnostics.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -20,6 +21,7 @@ use tk_syntax::codes::{self, Code};
 use tk_syntax::{Diagnostic, FileId, Span};
 use tk_tile::{ElemType, Func, FuncId, FuncKind, Module, TileModule, Type, pipeline, text, walk};
 
+use crate::choice::{Place, ReadRecords};
 use crate::device::{Device, LaunchOptions};
 use crate::{pass, room};
 
@@ -41,6 +43,9 @@ pub struct Session {
     printed: Printed,
     /// The device of kernels; none is the interpreter.
     device: Option<Arc<dyn Device>>,
+    records: Option<ReadRecords>,
+    /// The messages about records that have been given.
+    said: Mutex<BTreeSet<String>>,
 }
 
 /// A kernel or test with all that it calls, ready to run.
@@ -79,6 +84,8 @@ impl Session {
             checked_mode: false,
             printed: Printed::default(),
             device: None,
+            records: Some(ReadRecords::default()),
+            said: Mutex::default(),
         }
     }
 
@@ -89,12 +96,31 @@ impl Session {
         self
     }
 
+    /// The device of launches, as their contracts and records see it.
+    pub(crate) fn place(&self) -> Place {
+        match &self.device {
+            Some(device) if !self.checked_mode => device.place(),
+            Some(_) | None => Place::cpu(),
+        }
+    }
+
     /// The facts that launch contracts and compile-time code may ask for about the device.
     pub(crate) fn facts(&self) -> contract::Device {
-        match &self.device {
-            Some(device) if !self.checked_mode => device.facts(),
-            Some(_) | None => contract::Device::default(),
-        }
+        self.place().facts
+    }
+
+    /// The same, with the defaults of kernels for what no launch gives by name: tuning records are not read.
+    pub fn without_records(mut self) -> Session {
+        self.records = None;
+        self
+    }
+
+    pub(crate) fn read_records(&self) -> Option<&ReadRecords> {
+        self.records.as_ref()
+    }
+
+    pub(crate) fn said_notes(&self) -> &Mutex<BTreeSet<String>> {
+        &self.said
     }
 
     /// The same, ending what runs longer with a fault.
@@ -179,9 +205,10 @@ impl Session {
     ) -> Result<Vec<Diagnostic>, Wrong> {
         pass::enter("launch contract");
         let host: Vec<HostArg> = args.iter().map(|a| a.host.clone()).collect();
-        let plan = contract::plan_on(&self.checked.hir, kernel, &host, sets, self.facts())
-            .map_err(|e| vec![*e.diagnostic])?;
-        let (compiled, notes) = self.compile(kernel, &plan.bindings)?;
+        let choice = self.choose(kernel, &host, sets, &self.place())?;
+        let plan = choice.plan;
+        let (compiled, mut notes) = self.compile(kernel, &plan.bindings)?;
+        notes.extend(choice.notes);
         if plan.grid.contains(&0) {
             return Ok(notes);
         }

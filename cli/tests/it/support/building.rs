@@ -15,6 +15,7 @@ use tk_ops::Op;
 use tk_ops::rows::rows;
 use tk_ops::table::Receiver;
 use tk_runtime::Compiled;
+use tk_runtime::choice::Place;
 use tk_runtime::device::{Device, LaunchOptions};
 use tk_sema::contract::{self, kernel_named};
 use tk_sema::eval::Bindings;
@@ -141,9 +142,11 @@ impl Device for Building {
         tk_interp::launch(&compiled.module, compiled.entry, args, grid, memory, &options)
     }
 
-    fn facts(&self) -> contract::Device {
+    fn place(&self) -> Place {
         let smem = self.target.shared_bytes.into();
-        contract::Device { smem, target: facts_about(self.target), ..contract::Device::default() }
+        let facts =
+            contract::Device { smem, target: facts_about(self.target), ..contract::Device::default() };
+        Place { facts, target: self.target.name.into(), name: self.target.name.into() }
     }
 }
 

@@ -12,6 +12,7 @@ use tk_interp::{Arg, Buffers, Fault, Memory};
 use tk_llvm::module::{Hosted, hosted};
 use tk_llvm::sim::{self, FaultKind, Global, Launch};
 use tk_runtime::call::Call;
+use tk_runtime::choice::Place;
 use tk_runtime::compile::ArgFacts;
 use tk_runtime::device::{Device, LaunchOptions, fault_of};
 use tk_runtime::said::{Records, Shown, failed, pointer};
@@ -180,9 +181,10 @@ impl Device for Simulator {
         ran.map(|_| ()).map_err(|f| fault(&f, &ready.hosted))
     }
 
-    fn facts(&self) -> contract::Device {
+    fn place(&self) -> Place {
         let smem = self.spec.shared_bytes.into();
-        contract::Device { smem, target: facts_about(self.spec), ..contract::Device::default() }
+        let facts = contract::Device { smem, target: facts_about(self.spec), ..contract::Device::default() };
+        Place { facts, target: self.spec.name.into(), name: self.spec.name.into() }
     }
 }
 

@@ -9,6 +9,7 @@ mod bind;
 mod closed;
 mod exports;
 mod host;
+mod members;
 mod reads;
 mod sets;
 
@@ -28,6 +29,7 @@ pub use closed::{
 };
 pub use exports::{as_sets, instances};
 pub use host::{HostParam, Table, kernel_named, launch_name, parameters, rank_names};
+pub use members::{Member, Values, members, proposed_members};
 pub use reads::{ArgUse, argument_uses};
 pub(crate) use sets::set_text;
 pub use sets::{LambdaRef, SetValue, is_launch_option, parse_cargs};
@@ -98,6 +100,8 @@ pub struct Plan {
     /// Pairs of arguments, as indices into `args`, that the kernel allows to reach the same memory: each pair once,
     /// the smaller index first.
     pub alias: Vec<(usize, usize)>,
+    /// The values of `tune(key = ..)`; without a list of its own, the extents and integers of all arguments.
+    pub key: Vec<i64>,
 }
 
 /// Why a launch is refused.
@@ -178,7 +182,8 @@ pub fn plan_on(
     clusters_divide_grid(hir, kernel, &p.bindings, cluster)?;
     let scratch = p.scratch()?;
     let alias = p.alias();
-    Ok(Plan { bindings: p.bindings, grid, launch, args, scratch, alias })
+    let key = p.key(&args)?;
+    Ok(Plan { bindings: p.bindings, grid, launch, args, scratch, alias, key })
 }
 
 /// The least value of an option of a launch or of a loop.
@@ -364,6 +369,23 @@ impl Planner<'_> {
             }
         }
         Ok(out.into_iter().map(|(n, v, _)| (n, v)).collect())
+    }
+
+    /// What the choice of a tuner depends on.
+    fn key(&self, args: &[HostArg]) -> EvalResult<Vec<i64>> {
+        let near = |n: i128| i64::try_from(n).unwrap_or(if n < 0 { i64::MIN } else { i64::MAX });
+        if let Some(tune) = &self.f.contract.tune {
+            return tune.key.iter().map(|e| self.eval(|ev| ev.int(e)).map(near)).collect();
+        }
+        let mut key = vec![];
+        for arg in args {
+            match arg {
+                HostArg::Tensor { shape, .. } => key.extend(shape),
+                HostArg::Scalar(s) if !s.dtype().is_float() => key.extend(s.as_int().map(near)),
+                HostArg::Scalar(_) | HostArg::Absent => {}
+            }
+        }
+        Ok(key)
     }
 
     fn scratch(&self) -> EvalResult<Vec<ScratchPlan>> {

@@ -35,7 +35,9 @@ pub fn argument_uses(hir: &Hir, kernel: FnId) -> Vec<ArgUse> {
     let values = f.params.iter().filter_map(|p| p.default.as_ref());
     let launch = c.launch.iter().map(|(_, e)| e);
     let scratch = c.scratch.iter().map(|s| &s.count);
-    let all = c.grid.iter().chain(conditions).chain(defaults).chain(values).chain(launch).chain(scratch);
+    let key = c.tune.iter().flat_map(|t| &t.key);
+    let all =
+        c.grid.iter().chain(key).chain(conditions).chain(defaults).chain(values).chain(launch).chain(scratch);
     all.for_each(|e| each_expr(e, &mut note));
     let mut out = vec![];
     for p in &f.params {

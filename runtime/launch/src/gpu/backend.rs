@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tk_interp::{Arg, BufferId, Buffers, Fault, Memory, Printed};
-use tk_sema::contract;
 use tk_syntax::codes;
 
 use super::binaries::Binaries;
@@ -19,6 +18,7 @@ use super::messages::{Messages, Said};
 use super::reach::{Reached, Translation, reach, read, write};
 use super::stream::Stream;
 use crate::call::Call;
+use crate::choice::Place;
 use crate::compile::{ArgFacts, Compile};
 use crate::device::{self, LaunchOptions, fault_of};
 use crate::said::{self, Shown};
@@ -32,6 +32,8 @@ pub struct Backend {
     one: Mutex<()>,
     /// Control memory of an earlier launch that may be used again.
     spare: Mutex<Option<Messages>>,
+    /// How long the last launch took.
+    last: Mutex<Option<Duration>>,
 }
 
 impl Backend {
@@ -41,6 +43,7 @@ impl Backend {
             binaries: Binaries::new(device, compiler)?,
             one: Mutex::new(()),
             spare: Mutex::default(),
+            last: Mutex::default(),
         })
     }
 
@@ -99,7 +102,13 @@ impl device::Device for Backend {
         let with = call.describe(grid);
         let mut messages = self.messages(kernel.info(), &stream).map_err(|e| fault(&e, ""))?;
         let control = messages.as_ref().map(Messages::address);
+        *lock(&self.last) = None;
+        let begin = stream.record().map_err(|e| fault(&e, ""))?;
         let ran = run(&kernel, &stream, grid, (&values, control), options);
+        if ran.is_ok() {
+            let time = stream.record().and_then(|end| begin.elapsed_ms(&end));
+            *lock(&self.last) = time.ok().map(|ms| Duration::from_secs_f64(f64::from(ms) / 1e3));
+        }
         if let Some(messages) = &mut messages {
             let said = messages.end(ran.is_ok().then_some(&stream)).map_err(|e| fault(&e, ""))?;
             let to_host = there.to_gpu.reversed();
@@ -113,8 +122,12 @@ impl device::Device for Backend {
         there.download(&stream).map_err(|e| fault(&e, &with))
     }
 
-    fn facts(&self) -> contract::Device {
-        self.binaries.facts()
+    fn place(&self) -> Place {
+        self.binaries.place()
+    }
+
+    fn last_time(&self) -> Option<Duration> {
+        *lock(&self.last)
     }
 }
 

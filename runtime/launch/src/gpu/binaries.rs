@@ -13,6 +13,7 @@ use super::error::CudaError;
 use super::kernel::Kernel;
 use super::launcher::bug;
 use super::vendor::Code;
+use crate::choice::Place;
 use crate::compile::{ArgFacts, Binary, Compile, CompileOptions, params};
 use crate::device::LaunchOptions;
 use crate::session::{Compiled, Wrong, lock};
@@ -51,8 +52,13 @@ impl Binaries {
         &self.device
     }
 
-    /// The facts that launch contracts and compile-time code may ask for about the device.
-    pub fn facts(&self) -> contract::Device {
+    /// What the device is for launch contracts and tuning records.
+    pub fn place(&self) -> Place {
+        let target = self.target.unwrap_or("cpu").to_string();
+        Place { facts: self.facts(), target, name: self.device.name().to_string() }
+    }
+
+    fn facts(&self) -> contract::Device {
         let (sms, smem) = (self.device.sms().into(), self.device.shared_bytes().into());
         let target = self.target.map(|name| self.compiler.target(name)).unwrap_or_default();
         contract::Device { sms, smem, target }

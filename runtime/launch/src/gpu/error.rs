@@ -24,6 +24,12 @@ impl fmt::Display for CudaError {
 
 impl std::error::Error for CudaError {}
 
+impl From<CudaError> for String {
+    fn from(error: CudaError) -> String {
+        error.to_string()
+    }
+}
+
 /// Numbers that are told apart. HIP has those of CUDA.
 pub(crate) mod code {
     /// There is not enough memory.

@@ -24,6 +24,7 @@ use super::messages::Messages;
 use super::stream::Stream;
 use super::vendor::Code;
 use super::with_memory::{Failed, Scratch, WithMemory};
+use crate::choice::Place;
 use crate::compile::{ArgFacts, Compile, ParamKind, flatten};
 use crate::device::{LaunchOptions, with_notes};
 use crate::session::{Compiled, Session, Wrong, diagnostic, element_size, lock, meeting};
@@ -126,6 +127,16 @@ impl Launcher {
         self.0.binaries.device()
     }
 
+    /// The program.
+    pub fn session(&self) -> &Session {
+        &self.0.session
+    }
+
+    /// The GPU as launch contracts and tuning records see it.
+    pub fn place(&self) -> Place {
+        self.0.binaries.place()
+    }
+
     /// Launches a kernel. A loop that launches is faster with a [`Site`].
     pub fn launch(&self, stream: &Stream, kernel: &str, args: &[Arg<'_>]) -> Result<(), LaunchError> {
         let mut sites = lock(&self.0.sites);
@@ -164,6 +175,13 @@ pub struct CallSite {
 }
 
 impl CallSite {
+    /// Plans and compiles what a launch with these arguments needs.
+    pub fn prepare(&mut self, args: &[Arg<'_>]) -> Result<(), LaunchError> {
+        key::write(self.site.class, &self.site.uses, args, &mut self.site.next);
+        self.site.last = self.site.find(&self.launcher.0, args)?;
+        Ok(())
+    }
+
     /// Launches the kernel.
     #[inline]
     pub fn launch(&mut self, stream: &Stream, args: &[Arg<'_>]) -> Result<(), LaunchError> {
@@ -240,7 +258,7 @@ impl Site {
         }
         Ok(Site {
             class: number as u64,
-            uses: contract::argument_uses(hir, id),
+            uses: inner.uses(id),
             next: vec![],
             known: vec![],
             by_key: ByKey::default(),
@@ -329,6 +347,15 @@ impl Inner {
         d.note(format!("in kernel `{kernel}`, {file}:{line}:{column}"))
     }
 
+    /// What of the arguments decides: with tuning records, all extents and numbers do.
+    fn uses(&self, kernel: FnId) -> Vec<ArgUse> {
+        let mut uses = contract::argument_uses(&self.session.checked().hir, kernel);
+        if self.session.has_records(kernel) {
+            uses.iter_mut().for_each(|u| u.read = true);
+        }
+        uses
+    }
+
     /// The entry of a key, from any thread's launches.
     fn entry(&self, key: &[u64], args: &[Arg<'_>]) -> Result<Arc<Entry>, LaunchError> {
         if let Some(entry) = lock(&self.entries).get(key) {
@@ -355,12 +382,12 @@ impl Inner {
         let func = hir.func(kernel);
         let (names, place) = (func.params.iter().map(|p| p.name.clone()).collect(), func.span);
         let hosts: Vec<HostArg> = args.iter().map(Arg::host).collect();
-        let plan = contract::plan_on(hir, kernel, &hosts, sets, self.binaries.facts())
-            .map_err(|e| vec![*e.diagnostic])?;
+        let choice = self.session.choose(kernel, &hosts, sets, &self.binaries.place())?;
+        let plan = choice.plan;
         let (compiled, notes) = self.session.compile(kernel, &plan.bindings)?;
-        lock(&self.notes).extend(notes);
+        lock(&self.notes).extend(notes.into_iter().chain(choice.notes));
         meeting(&compiled.module, &plan, place)?;
-        let uses = contract::argument_uses(hir, kernel);
+        let uses = self.uses(kernel);
         let recipe = Recipe::new(&compiled, &plan, &uses, args).map_err(|what| vec![bug(&what)])?;
         let options = LaunchOptions::of(&plan.launch);
         let facts = recipe.kinds.iter().zip(&recipe.values).map(|(k, v)| ArgFacts::of(*k, *v)).collect();

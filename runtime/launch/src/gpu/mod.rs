@@ -13,6 +13,7 @@
 mod backend;
 mod binaries;
 mod buffer;
+mod clock;
 mod cpu;
 mod cuda;
 mod device;
@@ -29,6 +30,7 @@ mod maps;
 mod messages;
 mod reach;
 mod stream;
+mod trial;
 mod vendor;
 mod with_memory;
 
@@ -36,6 +38,7 @@ pub use backend::Backend;
 pub use buffer::{
     Bool, Buffer, E2M1, E8M0, Element, F8E4M3, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, Pending, Pinned,
 };
+pub use clock::{Caches, Clock, Times};
 pub use device::Device;
 pub use error::CudaError;
 pub use graph::Graph;
@@ -44,6 +47,7 @@ pub use kernels::Kernels;
 pub use key::Arg;
 pub use launcher::{CallSite, LaunchError, Launcher};
 pub use stream::{Event, Stream};
+pub use trial::Trial;
 pub use vendor::Api;
 
 /// A component that [`probe`] looked for.

@@ -14,7 +14,7 @@ use super::support::{ByName, backed, floats, launch, named, number, open, read, 
 
 pub fn a_session_launches_on_the_gpu() {
     let (session, backend, compiler) = backed(ByName { shared: 1024, ..ByName::default() });
-    let (facts, gpu) = (backend.facts(), backend.device());
+    let (facts, gpu) = (backend.place().facts, backend.device());
     assert_eq!((facts.sms, facts.smem), (gpu.sms().into(), gpu.shared_bytes().into()));
     let memory = Memory::new();
     let (x, twice) = tensor(&memory, DType::F32, floats(&[1.0, 2.0, 3.0]));

@@ -1,0 +1,253 @@
+//! `tk bench FILE::KERNEL name=VALUE..`: how long a kernel takes, and what share of the machine that is.
+
+mod plot;
+mod rate;
+pub mod sweep;
+
+use std::time::Duration;
+
+use tk_runtime::Session;
+use tk_runtime::choice::Origin;
+use tk_runtime::gpu::{Caches, CudaError, LaunchError, Times, Trial};
+use tk_sema::contract::SetValue;
+
+use crate::args::{BenchArgs, MessageFormat};
+use crate::input::Inputs;
+use crate::report::{Benched, Line, Rates, Timing};
+use crate::run::{Prepared, prepare};
+use crate::terminal::{Failure, Outcome, Terminal};
+use crate::{device, front, value};
+
+use rate::Rate;
+use sweep::Point;
+
+/// The most launches of a measurement.
+const MOST: usize = 1000;
+
+/// One of the kernels that are compared.
+struct Variant {
+    /// What it is called in the table.
+    label: String,
+    /// `FILE[::KERNEL]`.
+    target: String,
+    /// Values by name, in addition to those of every variant.
+    sets: Vec<String>,
+}
+
+/// A measured launch.
+struct Row {
+    point: Point,
+    variant: String,
+    cold: Option<Times>,
+    warm: Times,
+    rate: Rate,
+    /// The member that a tuning record chose.
+    chosen: Option<String>,
+}
+
+/// Measures a kernel, at each point of a sweep, and each variant that is compared.
+pub fn run(terminal: &Terminal, args: &BenchArgs) -> Outcome {
+    let terminal = &if args.json { Terminal { format: MessageFormat::Json, ..*terminal } } else { *terminal };
+    let api = device::api(args.device)?;
+    let (points, fixed) = sweep::points(&args.args)?;
+    let variants = variants(args)?;
+    let mut rows: Vec<Row> = vec![];
+    for point in &points {
+        let arguments = point.apply(&fixed);
+        for variant in &variants {
+            let (path, name) = front::split_target(&variant.target);
+            let sets: Vec<String> =
+                args.sets.iter().map(|s| point.apply_to(s)).chain(variant.sets.iter().cloned()).collect();
+            let checked = front::check_with(&Inputs::new(&args.input, [path])?, path, name, &sets)?;
+            front::report(terminal, &checked)?;
+            let launcher = device::launcher(api, Session::new(checked), path).map_err(Failure::Sentence)?;
+            let session = launcher.session();
+            // A parameter of the kernel that is swept gets the number too.
+            let arguments = point.with_parameters(session, path, name, &arguments)?;
+            let Prepared { kernel, sets, values } = prepare(session, path, name, &arguments, &sets)?;
+            session.room(kernel, &values)?;
+            let gpu = launcher.device().name().to_string();
+            let wrong = |e| device::refused(terminal, launcher.session(), e);
+            let trial = match Trial::new(launcher.clone(), kernel, values, &sets) {
+                Ok(trial) => trial,
+                Err(error) => return wrong(error),
+            };
+            let row = match measure(&trial, &sets, args.time, args.timeout, &gpu) {
+                Ok(Measured { cold, warm, rate, chosen }) => {
+                    Row { point: point.clone(), variant: variant.label.clone(), cold, warm, rate, chosen }
+                }
+                Err(error) => return wrong(error),
+            };
+            terminal.diagnostics(&launcher.session().checked().sources, &launcher.notes())?;
+            if rows.is_empty() && !terminal.is_json() {
+                head(terminal, &launcher.session().checked().hir.func(kernel).name, &gpu)?;
+            }
+            show(terminal, &row, &gpu, &variant.target)?;
+            rows.push(row);
+        }
+    }
+    match &args.plot {
+        Some(path) => plot::write(path, &rows).map_err(Failure::Sentence),
+        None => Ok(()),
+    }
+}
+
+/// What is compared: the kernel itself, or each of `--compare`.
+fn variants(args: &BenchArgs) -> Result<Vec<Variant>, String> {
+    let mut out = vec![];
+    for text in &args.compare {
+        let is_values = text.contains('=') && !std::path::Path::new(text).exists();
+        let values = if is_values { split_values(text)? } else { vec![] };
+        let target = if is_values { args.target.clone() } else { text.clone() };
+        out.push(Variant { label: text.clone(), target, sets: values });
+    }
+    if out.is_empty() {
+        out.push(Variant { label: String::new(), target: args.target.clone(), sets: vec![] });
+    }
+    Ok(out)
+}
+
+/// `A=1,S=[2,3]` in parts: a comma in brackets belongs to a value.
+fn split_values(text: &str) -> Result<Vec<String>, String> {
+    let (mut parts, mut depth) = (vec![String::new()], 0i32);
+    for c in text.chars() {
+        depth += i32::from(matches!(c, '[' | '(')) - i32::from(matches!(c, ']' | ')'));
+        match (c, parts.last_mut()) {
+            (',', _) if depth == 0 => parts.push(String::new()),
+            (c, Some(part)) => part.push(c),
+            (_, None) => {}
+        }
+    }
+    parts.iter().try_for_each(|p| value::split(p).map(|_| ()))?;
+    Ok(parts)
+}
+
+/// A launch that was measured.
+struct Measured {
+    /// With cold caches, if the device has some to empty.
+    cold: Option<Times>,
+    warm: Times,
+    rate: Rate,
+    chosen: Option<String>,
+}
+
+/// The times of a launch, and what it does.
+fn measure(
+    trial: &Trial,
+    sets: &[(String, SetValue)],
+    within: Duration,
+    timeout: Option<Duration>,
+    gpu: &str,
+) -> Result<Measured, LaunchError> {
+    let choice = trial.choice(sets)?;
+    let rate = Rate::new(&trial.traffic(&choice)?, gpu);
+    let chosen = match &choice.origin {
+        Origin::Defaults => None,
+        Origin::Record(values, _) => {
+            let values: Vec<String> = values.iter().map(|(n, v)| format!("{n}={v}")).collect();
+            Some(values.join(" "))
+        }
+    };
+    let mut site = trial.site(sets)?;
+    if !trial.once(&mut site, timeout)? {
+        let limit = timeout.unwrap_or_default().as_secs_f64();
+        let sentence = format!("the kernel is still running after {limit} s");
+        let fix = "look for a loop that does not terminate, or raise the time limit".to_string();
+        return Err(CudaError { sentence, fix, code: None }.into());
+    }
+    let cold =
+        if trial.has_cold() { Some(trial.times(&mut site, Caches::Cold, within, MOST)?) } else { None };
+    let warm = trial.times(&mut site, Caches::Warm, within, MOST)?;
+    Ok(Measured { cold, warm, rate, chosen })
+}
+
+fn head(terminal: &Terminal, kernel: &str, gpu: &str) -> Outcome {
+    terminal.data(&format!("{kernel} on {gpu}\n"))?;
+    terminal.data(&format!(
+        "{:>10} {:>16} {:>10} {:>9} {:>9}  of the roofline\n",
+        "cold ms", "10 .. 90 %", "warm ms", "GB/s", "TFLOP/s"
+    ))
+}
+
+impl Row {
+    /// The time that counts: from memory, if caches can be emptied.
+    fn times(&self) -> &Times {
+        self.cold.as_ref().unwrap_or(&self.warm)
+    }
+}
+
+fn show(terminal: &Terminal, row: &Row, gpu: &str, target: &str) -> Outcome {
+    let ms = row.times().median();
+    if terminal.is_json() {
+        let timing = |t: &Times| Timing {
+            median_ms: t.median(),
+            least_ms: t.least(),
+            p10_ms: t.quantile(0.1),
+            p90_ms: t.quantile(0.9),
+            runs: t.count(),
+        };
+        let point = row.point.pairs().map(|(n, v)| (n.to_string(), v)).collect();
+        let bound = row.rate.bound();
+        return terminal.object(&Line::Benched(Benched {
+            target,
+            variant: &row.variant,
+            tuned: row.chosen.as_deref(),
+            device: gpu,
+            point,
+            cold: row.cold.as_ref().map(timing),
+            warm: timing(&row.warm),
+            rates: Rates {
+                bytes: row.rate.bytes,
+                operations: row.rate.operations,
+                gb_per_s: row.rate.gb_per_s(ms),
+                tflop_per_s: row.rate.tflop_per_s(ms),
+                bound: bound.map(|b| b.name()),
+                roofline_ms: bound.map(|b| b.ms),
+                roofline_share: bound.map(|b| b.ms / ms),
+                is_guess: row.rate.is_guess,
+            },
+        }));
+    }
+    let times = row.times();
+    let spread = format!("{} .. {}", number(times.quantile(0.1)), number(times.quantile(0.9)));
+    let share = row
+        .rate
+        .bound()
+        .map_or(String::new(), |b| format!("{:.0} % ({})", (100.0 * b.ms / ms).min(999.0), b.name()));
+    let guess = if row.rate.is_guess { "~" } else { "" };
+    let line = format!(
+        "{:>10} {:>16} {:>10} {:>9} {:>9}  {:<18} {} {} {}",
+        row.cold.as_ref().map_or("-".into(), |t| number(t.median())),
+        spread,
+        number(row.warm.median()),
+        format!("{guess}{}", digits(row.rate.gb_per_s(ms))),
+        format!("{guess}{}", digits(row.rate.tflop_per_s(ms))),
+        share,
+        row.point,
+        row.variant,
+        row.chosen.as_ref().map_or(String::new(), |c| format!("(tuned: {c})")),
+    );
+    terminal.data(&format!("{}\n", line.trim_end()))
+}
+
+/// Milliseconds: four digits, and not more than four after the point.
+fn number(ms: f64) -> String {
+    let digits = match ms {
+        m if m >= 100.0 => 1,
+        m if m >= 10.0 => 2,
+        m if m >= 1.0 => 3,
+        _ => 4,
+    };
+    format!("{ms:.digits$}")
+}
+
+/// A rate with three digits.
+fn digits(rate: f64) -> String {
+    let after = match rate {
+        r if r >= 100.0 => 0,
+        r if r >= 10.0 => 1,
+        r if r >= 1.0 => 2,
+        _ => 4,
+    };
+    format!("{rate:.after$}")
+}

@@ -1,0 +1,173 @@
+//! The members of a `tune` list for one launch: each combination of values that the kernel can be launched with.
+
+use std::collections::BTreeMap;
+
+use super::sets::{SetValue, set_text};
+use super::{Device, HostArg, LaunchError, Plan, plan_on};
+use crate::eval::{Bindings, CVal, EvalResult, Evaluator};
+use crate::hir::{CKind, CVarId, FnId, HFn, HTuneRow, Hir};
+use crate::types::Ty;
+
+/// The most members that are looked at: what follows is left out.
+const MOST: usize = 4096;
+/// The most members that are proposed for a kernel without a list.
+const MOST_PROPOSED: usize = 256;
+/// Warps that are proposed.
+const WARPS: [i128; 5] = [1, 2, 4, 8, 16];
+/// The least extent of a tile that is proposed, and the largest.
+const EXTENTS: std::ops::RangeInclusive<i128> = 8..=65536;
+
+/// Values of compile-time parameters and launch options, by name.
+pub type Values = Vec<(String, SetValue)>;
+
+/// A member, and the launch with it.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// What it chooses, in the order of its row.
+    pub values: Values,
+    /// The launch with these values and those that were given.
+    pub plan: Plan,
+}
+
+/// The members of the `tune` list of a kernel that a launch can use: those of which the condition and each `require`
+/// hold, and which agree with the values that were given by name. None without a list.
+///
+/// # Errors
+/// The launch is refused with the defaults too.
+pub fn members(
+    hir: &Hir,
+    kernel: FnId,
+    args: &[HostArg],
+    sets: &[(String, SetValue)],
+    device: Device,
+) -> Result<Vec<Member>, LaunchError> {
+    let f = hir.func(kernel);
+    let Some(tune) = &f.contract.tune else { return Ok(vec![]) };
+    let default = plan_on(hir, kernel, args, sets, device)?;
+    let mut lists = vec![];
+    for row in &tune.rows {
+        combine(hir, f, row, &default.bindings, &mut lists)?;
+    }
+    Ok(planned(hir, kernel, args, sets, device, lists))
+}
+
+/// The members that are tried for a kernel without a `tune` list: multiples by powers of two of its integers that have a
+/// default and are powers of two, such as the extents of its tiles, and other numbers of warps.
+///
+/// # Errors
+/// As [`members`].
+pub fn proposed_members(
+    hir: &Hir,
+    kernel: FnId,
+    args: &[HostArg],
+    sets: &[(String, SetValue)],
+    device: Device,
+) -> Result<Vec<Member>, LaunchError> {
+    let f = hir.func(kernel);
+    let default = plan_on(hir, kernel, args, sets, device)?;
+    let is_given = |name: &str| sets.iter().any(|(n, _)| n == name);
+    let mut axes: Vec<(String, Vec<SetValue>)> = vec![];
+    for id in &f.cparams {
+        let c = hir.cvar(*id);
+        let follows = f.params.iter().any(|p| mentions(&p.ty, *id));
+        let (CKind::Int(_), Some(CVal::Int(v))) = (&c.kind, default.bindings.cvars.get(id)) else { continue };
+        let is_extent = EXTENTS.contains(v) && v & (v - 1) == 0;
+        if c.default.is_none() || is_given(&c.name) || follows || !is_extent {
+            continue;
+        }
+        let near = [v / 4, v / 2, *v, v * 2, v * 4];
+        let values = near.into_iter().filter(|n| EXTENTS.contains(n)).map(SetValue::Int).collect();
+        axes.push((c.name.clone(), values));
+    }
+    if !is_given("warps") {
+        axes.push(("warps".into(), WARPS.map(SetValue::Int).to_vec()));
+    }
+    let mut lists: Vec<Values> = vec![vec![]];
+    for (name, values) in axes {
+        if lists.len() * values.len() > MOST_PROPOSED {
+            continue;
+        }
+        let with = |known: &Values, v: &SetValue| {
+            let mut next = known.clone();
+            next.push((name.clone(), v.clone()));
+            next
+        };
+        lists = lists.iter().flat_map(|l| values.iter().map(move |v| with(l, v))).collect();
+    }
+    lists.retain(|l| !l.is_empty());
+    Ok(planned(hir, kernel, args, sets, device, lists))
+}
+
+/// Returns true if the rank or the elements of a tensor decide a parameter.
+fn mentions(ty: &Ty, id: CVarId) -> bool {
+    super::elem_param(ty) == Some(id) || super::bind::rank_param(ty).is_some_and(|(rank, _)| rank == id)
+}
+
+/// Plans the launches; what is refused is left out.
+fn planned(
+    hir: &Hir,
+    kernel: FnId,
+    args: &[HostArg],
+    sets: &[(String, SetValue)],
+    device: Device,
+    lists: Vec<Values>,
+) -> Vec<Member> {
+    let mut out: Vec<Member> = vec![];
+    for values in lists {
+        // Who gives a value by name has chosen.
+        let agrees = |(name, v): &(String, SetValue)| sets.iter().all(|(n, given)| n != name || given == v);
+        if !values.iter().all(agrees) || out.iter().any(|m| m.values == values) {
+            continue;
+        }
+        let mut all = sets.to_vec();
+        all.extend(values.iter().filter(|(name, _)| !sets.iter().any(|(n, _)| n == name)).cloned());
+        if let Ok(plan) = plan_on(hir, kernel, args, &all, device) {
+            out.push(Member { values, plan });
+        }
+    }
+    out
+}
+
+/// Adds the combinations of a row whose condition holds. Values and the condition may read the parameters before them,
+/// and those that the row does not choose.
+fn combine(
+    hir: &Hir,
+    f: &HFn,
+    (entries, condition): &HTuneRow,
+    default: &Bindings,
+    out: &mut Vec<Values>,
+) -> EvalResult<()> {
+    let mut all: Vec<(Values, BTreeMap<CVarId, CVal>)> = vec![(vec![], default.cvars.clone())];
+    for (name, list) in entries {
+        let id = f.cparams.iter().find(|c| hir.cvar(**c).name == *name);
+        let mut next = vec![];
+        for (values, known) in &all {
+            for e in list {
+                let bindings = Bindings { cvars: known.clone(), ..default.clone() };
+                let v = Evaluator::new(hir, &bindings).expr(e)?;
+                let Some(text) = set_text(&v) else { continue };
+                let (mut values, mut known) = (values.clone(), known.clone());
+                values.push((name.clone(), SetValue::parse(&text)));
+                if let Some(id) = id {
+                    known.insert(*id, v);
+                }
+                next.push((values, known));
+                if next.len() > MOST {
+                    break;
+                }
+            }
+        }
+        all = next;
+    }
+    for (values, cvars) in all {
+        let bindings = Bindings { cvars, ..default.clone() };
+        let holds = condition.as_ref().is_none_or(|c| {
+            // A condition that has no value for a member does not choose it.
+            Evaluator::new(hir, &bindings).condition(c).unwrap_or(false)
+        });
+        if holds && out.len() < MOST && !values.is_empty() {
+            out.push(values);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,428 @@
+//! Block frequency: the mean number of times that each block runs in a program of a launch.
+//!
+//! ```text
+//! func(v0: i32 = 1000)                     frequency
+//!   v3 = for v2 = 0..v0 by 64 {  ->  the block of the loop: 16
+//! ```
+//! Integers that follow from the arguments of the launch and from program ids are computed; programs are sampled over
+//! the grid. A loop of many iterations is evaluated at its first, middle and last one, by Simpson's rule, which is exact
+//! where the trips of inner loops depend on it linearly (causal attention, triangular products).
+//!
+//! What depends on loaded data is a guess: a loop runs once, each side of an `if` in half of the cases;
+//! [`Frequencies::is_guess`] says so.
+
+use tk_ops::eval::{self, Operand};
+use tk_ops::scalar::Scalar;
+use tk_ops::{ControlOp, CreateOp, DType, ElementwiseOp, MemoryOp, Op};
+
+use crate::attr::Attr;
+use crate::flow::{Flow, flow};
+use crate::ir::{BlockId, Def, Func, Id, Inst, Module, ValueId};
+use crate::walk;
+
+/// An argument of a launch.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LaunchArg {
+    /// A number or bool.
+    Scalar(Scalar),
+    /// A tensor: its extents, and its strides in elements.
+    Tensor(Vec<i64>, Vec<i64>),
+    /// Nothing is known.
+    Unknown,
+}
+
+/// How often blocks run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Frequencies {
+    /// By block; the body of the kernel runs once.
+    of_block: Vec<f64>,
+    /// Whether something depends on data.
+    pub is_guess: bool,
+}
+
+impl Frequencies {
+    /// The mean number of times that a block runs in one program.
+    pub fn of(&self, block: BlockId) -> f64 {
+        self.of_block.get(block.index()).copied().unwrap_or(0.0)
+    }
+}
+
+/// The most programs that are looked at. A grid is sampled with a stride that is odd, so that no residue of a power of
+/// two is left out.
+const PROGRAMS: u64 = 32;
+/// Iterations up to which each one of a loop is evaluated.
+const EACH: i128 = 8;
+/// Iterations after which a `while` counts as one that depends on data.
+const WHILE: u32 = 256;
+
+/// How often each block of a kernel runs for these arguments, one for each parameter of the function.
+pub fn frequencies(module: &Module, func: &Func, args: &[LaunchArg], grid: [u32; 3]) -> Frequencies {
+    let mut walk = Walk {
+        module,
+        func,
+        needed: needed(func),
+        values: vec![Known::Nothing; func.values.len()],
+        out: vec![0.0; func.blocks.len()],
+        is_guess: false,
+        grid,
+        program: [0; 3],
+    };
+    let total = grid.iter().map(|n| u64::from(*n)).fold(1, u64::saturating_mul);
+    let count = total.min(PROGRAMS);
+    for i in 0..count {
+        let at = if total <= PROGRAMS { i } else { i.saturating_mul((total / PROGRAMS) | 1) % total };
+        let (x, y) = (u64::from(grid[0]), u64::from(grid[1]));
+        walk.program = [at % x, at / x % y, at / x / y].map(|n| u32::try_from(n).unwrap_or(0));
+        for (v, arg) in func.blocks[func.body].args.iter().zip(args) {
+            walk.set(
+                *v,
+                match arg {
+                    LaunchArg::Scalar(s) => Known::Scalar(*s),
+                    LaunchArg::Tensor(shape, strides) => Known::view(shape, strides),
+                    LaunchArg::Unknown => Known::Nothing,
+                },
+            );
+        }
+        walk.block(func.body, 1.0 / count as f64);
+    }
+    Frequencies { of_block: walk.out, is_guess: walk.is_guess }
+}
+
+/// What is known of a value in the program at hand.
+#[derive(Clone, Debug)]
+enum Known {
+    Nothing,
+    Scalar(Scalar),
+    /// Extents, then strides.
+    View(Vec<Option<i128>>, Vec<Option<i128>>),
+}
+
+impl Known {
+    fn view(shape: &[i64], strides: &[i64]) -> Known {
+        let some = |list: &[i64]| list.iter().map(|n| Some(i128::from(*n))).collect();
+        Known::View(some(shape), some(strides))
+    }
+}
+
+/// The values that decide how often something runs, and what these follow from.
+fn needed(func: &Func) -> Vec<bool> {
+    let mut needed = vec![false; func.values.len()];
+    let mut work: Vec<ValueId> = vec![];
+    for i in walk::insts(func) {
+        let inst = &func.insts[i];
+        let roots = match flow(inst.op) {
+            Flow::For => inst.operands.get(..3),
+            Flow::If => inst.operands.get(..1),
+            _ if inst.op == Op::Control(ControlOp::Condition) => inst.operands.get(..1),
+            _ => None,
+        };
+        work.extend(roots.unwrap_or_default());
+    }
+    let owner = walk::owners(func);
+    while let Some(v) = work.pop() {
+        match needed.get_mut(v.index()) {
+            Some(slot) if !*slot => *slot = true,
+            _ => continue,
+        }
+        match func.values[v].def {
+            Def::Inst(i, n) => {
+                let inst = &func.insts[i];
+                match flow(inst.op) {
+                    // A carried value is that before the loop, or of its end.
+                    Flow::For => work.extend(carried(func, inst, n as usize)),
+                    Flow::If | Flow::While => {
+                        let ends = inst.blocks.iter().filter_map(|b| terminator(func, *b));
+                        work.extend(ends.flat_map(|t| t.operands.clone()));
+                        work.extend(&inst.operands);
+                    }
+                    Flow::Plain => work.extend(&inst.operands),
+                    Flow::Elements | Flow::Expect => {}
+                }
+            }
+            Def::Arg(block, n) => {
+                let Some(inst) = owner.get(block.index()).copied().flatten().map(|i| &func.insts[i]) else {
+                    continue;
+                };
+                match flow(inst.op) {
+                    Flow::For if n > 0 => work.extend(carried(func, inst, n as usize - 1)),
+                    Flow::While => {
+                        let ends = inst.blocks.iter().filter_map(|b| terminator(func, *b));
+                        work.extend(ends.flat_map(|t| t.operands.clone()));
+                        work.extend(&inst.operands);
+                    }
+                    Flow::For | Flow::If | Flow::Plain | Flow::Elements | Flow::Expect => {}
+                }
+            }
+        }
+    }
+    needed
+}
+
+/// The operands of a `for` and of its end for carried value number `n`.
+fn carried<'f>(func: &'f Func, inst: &'f Inst, n: usize) -> impl Iterator<Item = ValueId> {
+    let end = inst.blocks.first().and_then(|b| terminator(func, *b));
+    let last = end.and_then(|t| t.operands.get(n)).copied();
+    inst.operands.get(3 + n).copied().into_iter().chain(last)
+}
+
+/// The last instruction of a block.
+fn terminator(func: &Func, block: BlockId) -> Option<&Inst> {
+    func.blocks[block].insts.last().map(|i| &func.insts[*i])
+}
+
+struct Walk<'m> {
+    module: &'m Module,
+    func: &'m Func,
+    needed: Vec<bool>,
+    values: Vec<Known>,
+    out: Vec<f64>,
+    is_guess: bool,
+    grid: [u32; 3],
+    program: [u32; 3],
+}
+
+impl<'m> Walk<'m> {
+    fn set(&mut self, v: ValueId, known: Known) {
+        if let Some(slot) = self.values.get_mut(v.index()) {
+            *slot = known;
+        }
+    }
+
+    fn get(&self, v: ValueId) -> Known {
+        self.values.get(v.index()).cloned().unwrap_or(Known::Nothing)
+    }
+
+    fn scalar(&self, v: ValueId) -> Option<Scalar> {
+        match self.values.get(v.index()) {
+            Some(Known::Scalar(s)) => Some(*s),
+            Some(Known::Nothing | Known::View(..)) | None => None,
+        }
+    }
+
+    fn int(&self, v: Option<&ValueId>) -> Option<i128> {
+        self.scalar(*v?)?.as_int()
+    }
+
+    fn is_needed(&self, v: ValueId) -> bool {
+        self.needed.get(v.index()).copied().unwrap_or(false)
+    }
+
+    /// Runs a block this often.
+    fn block(&mut self, block: BlockId, weight: f64) {
+        if let Some(slot) = self.out.get_mut(block.index()) {
+            *slot += weight;
+        }
+        let func = self.func;
+        for i in &func.blocks[block].insts {
+            let inst = &func.insts[*i];
+            match flow(inst.op) {
+                Flow::Plain => {
+                    if let [result] = inst.results.as_slice()
+                        && self.is_needed(*result)
+                    {
+                        let known = self.evaluate(inst, *result).unwrap_or(Known::Nothing);
+                        self.set(*result, known);
+                    }
+                }
+                Flow::For => self.begin_for(inst, weight),
+                Flow::While => self.begin_while(inst, weight),
+                Flow::If => self.begin_if(inst, weight),
+                Flow::Elements | Flow::Expect => {
+                    let operand = inst.operands.first().map(|v| self.module.types.get(func.ty(*v)));
+                    let count = operand.map_or(1, |t| t.count().max(1));
+                    inst.blocks.iter().for_each(|b| self.block(*b, weight * count as f64));
+                }
+            }
+        }
+    }
+
+    fn results(&mut self, inst: &Inst, known: Vec<Known>) {
+        let mut known = known.into_iter();
+        for r in &inst.results {
+            self.set(*r, known.next().unwrap_or(Known::Nothing));
+        }
+    }
+
+    /// What the end of a block says of the values that it passes on.
+    fn passed(&self, block: BlockId, from: usize) -> Vec<Known> {
+        let end = terminator(self.func, block);
+        end.map_or(vec![], |t| t.operands.iter().skip(from).map(|v| self.get(*v)).collect())
+    }
+
+    fn begin_for(&mut self, inst: &'m Inst, weight: f64) {
+        let Some(body) = inst.blocks.first().copied() else { return };
+        let func = self.func;
+        let before: Vec<Known> = inst.operands.iter().skip(3).map(|v| self.get(*v)).collect();
+        let range = [0, 1, 2].map(|i| self.int(inst.operands.get(i)));
+        let [Some(lo), Some(hi), Some(step @ (1.. | ..=-1))] = range else {
+            self.is_guess = true;
+            func.blocks[body].args.iter().for_each(|v| self.set(*v, Known::Nothing));
+            self.block(body, weight);
+            return self.results(inst, vec![]);
+        };
+        let trips = if step > 0 { (hi - lo + step - 1) / step } else { (lo - hi - step - 1) / -step }.max(0);
+        if trips == 0 {
+            return self.results(inst, before);
+        }
+        let args = &func.blocks[body].args;
+        let dtype = args.first().and_then(|v| self.module.types.get(func.ty(*v)).dtype());
+        let dtype = dtype.unwrap_or(DType::I32);
+        let varies = args.iter().any(|v| self.is_needed(*v));
+        let mut carried = before;
+        // Iterations and their weights.
+        let at: Vec<(i128, f64)> = match trips {
+            _ if !varies => vec![(0, trips as f64)],
+            1..=EACH => (0..trips).map(|i| (i, 1.0)).collect(),
+            _ => {
+                let share = trips as f64 / 6.0;
+                vec![(0, share), (trips / 2, 4.0 * share), (trips - 1, share)]
+            }
+        };
+        let each = at.len() as i128 == trips;
+        for (i, times) in at {
+            let mut known = std::mem::take(&mut carried).into_iter();
+            for (n, v) in args.iter().enumerate() {
+                let is = match n {
+                    0 => Known::Scalar(Scalar::int(dtype, lo + i * step)),
+                    _ => known.next().unwrap_or(Known::Nothing),
+                };
+                self.set(*v, is);
+            }
+            self.block(body, weight * times);
+            if each {
+                carried = self.passed(body, 0);
+            }
+        }
+        self.results(inst, if each { carried } else { vec![] });
+    }
+
+    fn begin_while(&mut self, inst: &'m Inst, weight: f64) {
+        let [head, body] = inst.blocks.as_slice() else { return };
+        let mut carried: Vec<Known> = inst.operands.iter().map(|v| self.get(*v)).collect();
+        for _ in 0..WHILE {
+            self.bind(*head, carried);
+            self.block(*head, weight);
+            let end = terminator(self.func, *head);
+            let holds = end.and_then(|t| self.scalar(*t.operands.first()?)).and_then(Scalar::as_bool);
+            let forwarded = self.passed(*head, 1);
+            match holds {
+                Some(true) => {
+                    self.bind(*body, forwarded);
+                    self.block(*body, weight);
+                    carried = self.passed(*body, 0);
+                }
+                Some(false) => return self.results(inst, forwarded),
+                None => {
+                    self.is_guess = true;
+                    self.bind(*body, vec![]);
+                    self.block(*body, weight);
+                    return self.results(inst, vec![]);
+                }
+            }
+        }
+        self.is_guess = true;
+        self.results(inst, vec![]);
+    }
+
+    fn bind(&mut self, block: BlockId, known: Vec<Known>) {
+        let mut known = known.into_iter();
+        let func = self.func;
+        for v in &func.blocks[block].args {
+            self.set(*v, known.next().unwrap_or(Known::Nothing));
+        }
+    }
+
+    fn begin_if(&mut self, inst: &'m Inst, weight: f64) {
+        let holds = inst.operands.first().and_then(|v| self.scalar(*v)).and_then(Scalar::as_bool);
+        match (holds, inst.blocks.as_slice()) {
+            (Some(holds), blocks) => {
+                let Some(taken) = blocks.get(usize::from(!holds)).copied() else { return };
+                self.block(taken, weight);
+                let known = self.passed(taken, 0);
+                self.results(inst, known);
+            }
+            (None, blocks) => {
+                self.is_guess |= blocks.iter().any(|b| self.func.blocks[*b].insts.len() > 1);
+                blocks.iter().for_each(|b| self.block(*b, weight / 2.0));
+                self.results(inst, vec![]);
+            }
+        }
+    }
+
+    /// The result of an instruction without blocks.
+    fn evaluate(&self, inst: &Inst, result: ValueId) -> Option<Known> {
+        let ty = self.module.types.get(self.func.ty(result));
+        match inst.op {
+            Op::Create(CreateOp::Const) => match inst.attrs.get("value") {
+                Some(Attr::Scalar(s)) => Some(Known::Scalar(*s)),
+                Some(_) | None => None,
+            },
+            Op::Elementwise(op) if ty.shape().is_some_and(<[u32]>::is_empty) => {
+                let args: Vec<Scalar> =
+                    inst.operands.iter().map(|v| self.scalar(*v)).collect::<Option<_>>()?;
+                let divides = matches!(op, ElementwiseOp::Div | ElementwiseOp::Rem | ElementwiseOp::CeilDiv);
+                if divides && args.get(1)?.as_int() == Some(0) {
+                    return None;
+                }
+                let args: Vec<Operand<'_>> = args.into_iter().map(Operand::Splat).collect();
+                let buf = eval::elementwise(op, &args, ty.dtype()?, 1, inst.attrs.flag("fast")).ok()?;
+                Some(Known::Scalar(buf.get(0)))
+            }
+            Op::Memory(op) => self.memory(op, inst, ty.dtype()),
+            Op::Control(ControlOp::ProgramId) => self.axis(inst, self.program),
+            Op::Control(ControlOp::NumPrograms) => self.axis(inst, self.grid),
+            Op::Control(ControlOp::MultipleOf | ControlOp::MaxContiguous) => {
+                Some(self.get(*inst.operands.first()?))
+            }
+            _ => None,
+        }
+    }
+
+    fn axis(&self, inst: &Inst, of: [u32; 3]) -> Option<Known> {
+        let axis = usize::try_from(inst.attrs.int("axis")?).ok()?;
+        Some(Known::Scalar(Scalar::int(DType::I32, i128::from(*of.get(axis)?))))
+    }
+
+    fn memory(&self, op: MemoryOp, inst: &Inst, dtype: Option<DType>) -> Option<Known> {
+        let first = self.get(*inst.operands.first()?);
+        let axis = || usize::try_from(inst.attrs.int("axis")?).ok();
+        let number = |n: Option<&Option<i128>>| Some(Known::Scalar(Scalar::int(dtype?, (*n?)?)));
+        match (op, first) {
+            (MemoryOp::View, _) => {
+                let numbers: Vec<Option<i128>> =
+                    inst.operands.iter().skip(1).map(|v| self.int(Some(v))).collect();
+                let (shape, strides) = numbers.split_at_checked(numbers.len() / 2)?;
+                Some(Known::View(shape.to_vec(), strides.to_vec()))
+            }
+            (MemoryOp::ViewShape, Known::View(shape, _)) => number(shape.get(axis()?)),
+            (MemoryOp::ViewStride, Known::View(_, strides)) => number(strides.get(axis()?)),
+            (MemoryOp::ViewPermute, Known::View(shape, strides)) => {
+                let perm = inst.attrs.ints("perm")?;
+                let permuted = |of: &[Option<i128>]| -> Option<Vec<Option<i128>>> {
+                    perm.iter().map(|p| of.get(usize::try_from(*p).ok()?).copied()).collect()
+                };
+                Some(Known::View(permuted(&shape)?, permuted(&strides)?))
+            }
+            (MemoryOp::ViewSlice, Known::View(shape, strides)) => {
+                let (mut numbers, mut out) = (inst.operands.iter().skip(1), (vec![], vec![]));
+                for (kind, (extent, stride)) in inst.attrs.ints("axes")?.iter().zip(shape.iter().zip(strides))
+                {
+                    match kind {
+                        0 => {
+                            numbers.next();
+                            continue;
+                        }
+                        1 => out.0.push(*extent),
+                        _ => {
+                            let (a, b) = (self.int(numbers.next()), self.int(numbers.next()));
+                            out.0.push(extent.and_then(|n| Some((b?.clamp(0, n) - a?.clamp(0, n)).max(0))));
+                        }
+                    }
+                    out.1.push(stride);
+                }
+                Some(Known::View(out.0, out.1))
+            }
+            _ => None,
+        }
+    }
+}
