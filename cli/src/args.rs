@@ -61,6 +61,10 @@ pub enum Command {
     Bench(BenchArgs),
     /// Find the fastest values of a kernel's compile-time parameters, and keep them
     Tune(TuneArgs),
+    /// Show which member of a `tune` list a launch uses, and the predicted times
+    ExplainLaunch(ExplainLaunchArgs),
+    /// Show where the time of a kernel goes, by source line, as the cost model predicts it
+    Profile(ProfileArgs),
     /// Format source files
     Fmt(FmtArgs),
     /// Explain a diagnostic code, such as E0304, or an operation, such as load
@@ -275,6 +279,9 @@ pub struct TuneArgs {
     /// Skip a member whose first launch takes longer than SECONDS
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "2")]
     pub timeout: Duration,
+    /// How long the launches of a member go on
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "0.06")]
+    pub time: Duration,
     /// Processes that compile
     #[arg(long, value_name = "N")]
     pub jobs: Option<usize>,
@@ -284,6 +291,72 @@ pub struct TuneArgs {
     /// Be one that compiles.
     #[arg(long, hide = true)]
     pub compiles: bool,
+}
+
+/// `tk explain-launch`
+#[derive(Debug, Args)]
+#[cfg_attr(
+    not(feature = "llvm"),
+    allow(dead_code, reason = "without the compiler, only the help reads them")
+)]
+pub struct ExplainLaunchArgs {
+    /// The file, and which of its kernels if it has several; `-` is standard input
+    #[arg(value_name = "FILE[::KERNEL]")]
+    pub target: String,
+    /// Where text comes from.
+    #[command(flatten)]
+    pub input: InputArgs,
+    /// Arguments of the kernel, in any order, and swept numbers as in `tk bench`
+    #[arg(value_name = "NAME=VALUE")]
+    pub args: Vec<String>,
+    /// Value of a compile-time parameter, which is not chosen then
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub sets: Vec<String>,
+    /// The GPU.
+    #[command(flatten)]
+    pub gpu: GpuArgs,
+    /// Show so many members
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub most: usize,
+}
+
+/// `tk profile`
+#[derive(Debug, Args)]
+#[cfg_attr(
+    not(feature = "llvm"),
+    allow(dead_code, reason = "without the compiler, only the help reads them")
+)]
+pub struct ProfileArgs {
+    /// The file, and which of its kernels if it has several; `-` is standard input
+    #[arg(value_name = "FILE[::KERNEL]")]
+    pub target: String,
+    /// Where text comes from.
+    #[command(flatten)]
+    pub input: InputArgs,
+    /// Arguments of the kernel, in any order
+    #[arg(value_name = "NAME=VALUE")]
+    pub args: Vec<String>,
+    /// Value of a compile-time parameter: a number, true, false, a type, a function or a lambda
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub sets: Vec<String>,
+    /// The GPU.
+    #[command(flatten)]
+    pub gpu: GpuArgs,
+}
+
+/// A GPU that need not be there.
+#[derive(Debug, Args)]
+#[cfg_attr(
+    not(feature = "llvm"),
+    allow(dead_code, reason = "without the compiler, only the help reads them")
+)]
+pub struct GpuArgs {
+    /// Target GPU; no GPU is needed
+    #[arg(long = "for", value_name = "TARGET", default_value = "sm_90a")]
+    pub target_gpu: String,
+    /// The name of the GPU as its driver reports it; otherwise the usual one of the target
+    #[arg(long = "gpu", value_name = "NAME")]
+    pub name: Option<String>,
 }
 
 /// `tk test`

@@ -16,6 +16,8 @@ mod device;
 mod diff;
 mod doctor;
 mod explain;
+#[cfg(feature = "llvm")]
+mod explain_launch;
 mod fmt;
 mod front;
 mod generate;
@@ -24,6 +26,8 @@ mod inspect;
 #[cfg(feature = "llvm")]
 mod layout;
 mod lsp;
+#[cfg(feature = "llvm")]
+mod profile;
 mod report;
 mod run;
 mod suggest;
@@ -44,7 +48,7 @@ use args::{Cli, Command};
 use terminal::{Failure, Outcome, Terminal};
 use tk_runtime::pass;
 #[cfg(not(feature = "llvm"))]
-use without_llvm::{build, cache, layout};
+use without_llvm::{build, cache, explain_launch, layout, profile};
 
 /// Bytes of the stack on which the compiler runs. Its walks are recursive; the deepest tree that the parser lets
 /// through needs less than 1 MiB in a debug build, the rest is for chains of calls in the program.
@@ -71,6 +75,8 @@ fn dispatch(terminal: &Terminal, command: &Command) -> Outcome {
         Command::Build(args) => build::run(terminal, args),
         Command::Bench(args) => bench::run(terminal, args),
         Command::Tune(args) => tune::run(terminal, args),
+        Command::ExplainLaunch(args) => explain_launch::run(terminal, args),
+        Command::Profile(args) => profile::run(terminal, args),
         Command::Doctor => doctor::run(terminal),
         Command::Cache(args) => cache::run(terminal, args),
         Command::Inspect(args) => inspect::run(terminal, args),

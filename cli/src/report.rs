@@ -61,6 +61,14 @@ pub enum Line<'a> {
     Cache(Cache<'a>),
     /// A launch that `tk bench` measured.
     Benched(Benched<'a>),
+    /// The predicted cost of a kernel, and of each line.
+    #[cfg_attr(not(feature = "llvm"), allow(dead_code, reason = "without the compiler nothing is predicted"))]
+    Profiled(Profiled<'a>),
+    #[cfg_attr(not(feature = "llvm"), allow(dead_code, reason = "without the compiler nothing is predicted"))]
+    ProfiledLine(ProfiledLine<'a>),
+    /// A member, or the defaults, in the order of their predicted times.
+    #[cfg_attr(not(feature = "llvm"), allow(dead_code, reason = "without the compiler nothing is predicted"))]
+    Predicted(Predicted<'a>),
     /// A member that `tk tune` has measured or left out.
     Trial(TrialLine<'a>),
     /// The end of `tk tune`.
@@ -89,6 +97,60 @@ pub struct Benched<'a> {
     pub warm: Timing,
     #[serde(flatten)]
     pub rates: Rates,
+}
+
+/// The predicted cost of a kernel.
+#[derive(Serialize)]
+#[cfg_attr(not(feature = "llvm"), allow(dead_code, reason = "without the compiler nothing is predicted"))]
+pub struct Profiled<'a> {
+    pub kernel: &'a str,
+    pub device: &'a str,
+    pub us: f64,
+    /// What each limit alone would allow, in microseconds.
+    pub parts: std::collections::BTreeMap<&'static str, f64>,
+    pub registers: u32,
+    pub spilled: u32,
+    pub shared_bytes: u32,
+    pub blocks_per_sm: u32,
+    pub waves: f64,
+}
+
+/// The predicted cost of a source line.
+#[derive(Serialize)]
+#[cfg_attr(not(feature = "llvm"), allow(dead_code, reason = "without the compiler nothing is predicted"))]
+pub struct ProfiledLine<'a> {
+    pub file: &'a str,
+    pub line: usize,
+    /// Its share of the time of `unit`.
+    pub share: f64,
+    /// The unit that bounds the kernel, or works most.
+    pub unit: &'static str,
+    /// The time of each unit, in microseconds.
+    pub parts: std::collections::BTreeMap<&'static str, f64>,
+    pub instructions: f64,
+    pub bytes: f64,
+    pub registers: u32,
+}
+
+/// The predicted time of a member.
+#[derive(Serialize)]
+#[cfg_attr(not(feature = "llvm"), allow(dead_code, reason = "without the compiler nothing is predicted"))]
+pub struct Predicted<'a> {
+    /// The swept numbers.
+    pub point: std::collections::BTreeMap<String, i64>,
+    /// Empty for the defaults.
+    pub member: &'a str,
+    /// Null if it cannot be compiled or does not fit.
+    pub us: Option<f64>,
+    /// What each limit alone would allow, in microseconds.
+    pub parts: std::collections::BTreeMap<&'static str, f64>,
+    pub registers: u32,
+    pub spilled: u32,
+    pub shared_bytes: u32,
+    pub blocks_per_sm: u32,
+    pub waves: f64,
+    /// Whether this is what a launch uses.
+    pub chosen: bool,
 }
 
 /// A member that `tk tune` has measured or left out.

@@ -57,3 +57,25 @@ pub mod layout {
         super::refuse("it knows no layouts")
     }
 }
+
+/// `tk explain-launch`
+pub mod explain_launch {
+    use crate::args::ExplainLaunchArgs;
+    use crate::terminal::{Outcome, Terminal};
+
+    /// Says why not.
+    pub fn run(_: &Terminal, _: &ExplainLaunchArgs) -> Outcome {
+        super::refuse("it predicts no times")
+    }
+}
+
+/// `tk profile`
+pub mod profile {
+    use crate::args::ProfileArgs;
+    use crate::terminal::{Outcome, Terminal};
+
+    /// Says why not.
+    pub fn run(_: &Terminal, _: &ProfileArgs) -> Outcome {
+        super::refuse("it predicts no times")
+    }
+}

@@ -143,7 +143,7 @@ fn measure(
     let rate = Rate::new(&trial.traffic(&choice)?, gpu);
     let chosen = match &choice.origin {
         Origin::Defaults => None,
-        Origin::Record(values, _) => {
+        Origin::Record(values, _) | Origin::Model(values) => {
             let values: Vec<String> = values.iter().map(|(n, v)| format!("{n}={v}")).collect();
             Some(values.join(" "))
         }

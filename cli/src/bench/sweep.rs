@@ -31,7 +31,10 @@ pub fn points(args: &[String]) -> Result<(Vec<Point>, Vec<String>), String> {
     let (mut points, mut fixed) = (vec![Point::default()], vec![]);
     for text in args {
         let (name, text_of) = value::split(text)?;
-        let Some(numbers) = numbers(text_of).transpose().map_err(|what| format!("`{text}` {what}"))? else {
+        // A single number is swept too if an extent of another argument has its name.
+        let single = number(text_of).filter(|_| args.iter().any(|a| names_extent(a, name)));
+        let found = numbers(text_of).or(single.map(|n| Ok(vec![n])));
+        let Some(numbers) = found.transpose().map_err(|what| format!("`{text}` {what}"))? else {
             fixed.push(text.clone());
             continue;
         };
@@ -49,6 +52,13 @@ pub fn points(args: &[String]) -> Result<(Vec<Point>, Vec<String>), String> {
         points = points.iter().flat_map(|p| numbers.iter().map(move |n| with(p, n))).collect();
     }
     Ok((points, fixed))
+}
+
+/// Returns true if an extent in the brackets of an argument is this name, or a product with it.
+fn names_extent(arg: &str, name: &str) -> bool {
+    let inner =
+        arg.split_once('[').and_then(|(_, rest)| rest.rsplit_once(']')).map_or("", |(inner, _)| inner);
+    inner.split([',', '*']).any(|part| part.trim() == name)
 }
 
 /// The numbers of `2^10..2^28` (doubled), `64..512:64` (in steps) and `100,200,300`; `None` for any other text.
@@ -177,9 +187,9 @@ mod tests {
     #[test]
     fn names_in_extents_are_replaced() {
         let (points, fixed) =
-            points(&["n=2,4".into(), "x=randn:f16[n,2*n]@1".into(), "by=n".into(), "z=0.5".into()]).unwrap();
+            points(&["n=2,4".into(), "x=randn:f16[n,2*m]@1".into(), "by=n".into(), "m=8".into()]).unwrap();
         assert_eq!(points.len(), 2);
         let texts = points[1].apply(&fixed);
-        assert_eq!(texts, ["x=randn:f16[4,8]@1", "by=4", "z=0.5"]);
+        assert_eq!(texts, ["x=randn:f16[4,16]@1", "by=4"]);
     }
 }

@@ -23,8 +23,6 @@ use crate::{device, front};
 const FIRST: usize = 3;
 /// How much slower than the best a member has to be to be given up, since one launch may be disturbed.
 const CERTAIN: f64 = 1.3;
-/// How long the launches of a member go on.
-const MEASURE: Duration = Duration::from_millis(60);
 /// The same for the members that are compared at the end.
 const AGAIN: Duration = Duration::from_millis(300);
 /// The most launches of a measurement.
@@ -60,13 +58,21 @@ fn answer(answer: &Answer) -> Outcome {
     Ok(out.flush()?)
 }
 
+/// A result of the defaults.
+struct Trusted {
+    name: String,
+    array: Array,
+    /// The difference that elements may have.
+    allowed: f64,
+}
+
 struct Worker {
     trial: Trial,
     members: Vec<Member>,
     kernel: tk_sema::hir::FnId,
     sets: Vec<(String, SetValue)>,
     /// The results of the defaults, once they were launched.
-    trusted: Option<Vec<(String, Array)>>,
+    trusted: Option<Vec<Trusted>>,
 }
 
 impl Worker {
@@ -82,7 +88,7 @@ impl Worker {
             return Err(said(failure));
         }
         let launcher =
-            device::launcher(device::api(args.device)?, Session::new(checked).without_records(), path)?;
+            device::launcher(device::api(args.device)?, Session::new(checked).without_tuning(), path)?;
         let Prepared { kernel, sets, values } =
             prepare(launcher.session(), path, name, &args.args, &args.sets).map_err(said)?;
         launcher.session().room(kernel, &values)?;
@@ -177,7 +183,9 @@ impl Worker {
             if !self.trial.once(&mut site, None)? {
                 return Ok(Answer::Hangs);
             }
-            self.trusted = Some(self.trial.results()?);
+            let results = self.trial.results()?;
+            let trusted = |(name, array): (String, Array)| Trusted { allowed: allowed(&array), name, array };
+            self.trusted = Some(results.into_iter().map(trusted).collect());
         }
         let mut site = self.trial.site(&self.sets_of(member))?;
         self.trial.prepare(&mut site)?;
@@ -189,7 +197,8 @@ impl Worker {
         if member.is_some() {
             let results = self.trial.results()?;
             let pairs = self.trusted.iter().flatten().zip(&results);
-            if let Some(why) = pairs.filter_map(|((name, a), (_, b))| differs(name, b, a)).next() {
+            let mut wrong = pairs.filter_map(|(t, (_, found))| differs(&t.name, found, &t.array, t.allowed));
+            if let Some(why) = wrong.next() {
                 return Ok(Answer::Wrong { why });
             }
         }
@@ -198,35 +207,65 @@ impl Worker {
         if limit.is_some_and(|limit| first.least() > CERTAIN * limit) {
             return Ok(Answer::Slow { ms: first.median() });
         }
-        let times = self.trial.times(&mut site, self.caches(), MEASURE, MOST)?;
+        let times = self.trial.times(&mut site, self.caches(), args.time, MOST)?;
         Ok(self.took(member, &times))
     }
 }
 
 /// How far the results of a member are from those of the defaults, if that is more than another order of operations
 /// explains: integers and bools agree exactly, floats within a share of the largest value.
-fn differs(name: &str, found: &Array, expected: &Array) -> Option<String> {
-    if found.bytes == expected.bytes {
-        return None;
-    }
-    let read = |a: &Array| Buf::from_le_bytes(a.dtype, &a.bytes);
-    let (found, wanted) = (read(found)?, read(expected)?);
-    if !expected.dtype.is_float() {
-        let i = (0..wanted.len()).find(|i| found.get(*i) != wanted.get(*i))?;
-        return Some(format!("`{name}`, element {i}: {} instead of {}", found.get(i), wanted.get(i)));
-    }
-    let number = |s: Scalar| s.as_f64().unwrap_or(f64::NAN);
-    let finite = (0..wanted.len()).map(|i| number(wanted.get(i)).abs()).filter(|v| v.is_finite());
-    let largest = finite.fold(0f64, f64::max);
-    let allowed = tolerance(expected.dtype.bytes()) * largest;
-    for i in 0..wanted.len() {
-        let (a, b) = (number(found.get(i)), number(wanted.get(i)));
-        let same = a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= allowed;
-        if !same {
-            return Some(format!("`{name}`, element {i}: {a} instead of {b}"));
+fn differs(name: &str, found: &Array, expected: &Array, allowed: f64) -> Option<String> {
+    let size = expected.dtype.bytes();
+    let parts = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let share = found.bytes.len().div_ceil(parts * size).max(1) * size;
+    let wrong = |(part, (a, b)): (usize, (&[u8], &[u8]))| {
+        let at = first_wrong(expected, a, b, allowed)?;
+        Some((part * share / size + at.0, at.1, at.2))
+    };
+    let pairs = || found.bytes.chunks(share).zip(expected.bytes.chunks(share)).enumerate();
+    let first = std::thread::scope(|scope| {
+        let all: Vec<_> = pairs().map(|pair| scope.spawn(move || wrong(pair))).collect();
+        all.into_iter().filter_map(|thread| thread.join().ok().flatten()).next()
+    });
+    first.map(|(i, a, b)| format!("`{name}`, element {i}: {a} instead of {b}"))
+}
+
+/// The first element of a part that is wrong, and both numbers.
+fn first_wrong(like: &Array, found: &[u8], expected: &[u8], allowed: f64) -> Option<(usize, Scalar, Scalar)> {
+    /// Elements that are read at once; most parts are the same to the bit.
+    const AT_ONCE: usize = 4096;
+    let size = like.dtype.bytes() * AT_ONCE;
+    for (n, (a, b)) in found.chunks(size).zip(expected.chunks(size)).enumerate() {
+        if a == b {
+            continue;
+        }
+        let (a, b) = (Buf::from_le_bytes(like.dtype, a)?, Buf::from_le_bytes(like.dtype, b)?);
+        for i in 0..b.len() {
+            let (x, y) = (a.get(i), b.get(i));
+            if x != y && !(like.dtype.is_float() && is_near(x, y, allowed)) {
+                return Some((n * AT_ONCE + i, x, y));
+            }
         }
     }
     None
+}
+
+fn is_near(a: Scalar, b: Scalar, allowed: f64) -> bool {
+    let number = |s: Scalar| s.as_f64().unwrap_or(f64::NAN);
+    let (a, b) = (number(a), number(b));
+    a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= allowed
+}
+
+/// The difference that elements of an array may have: a share of its largest value.
+fn allowed(array: &Array) -> f64 {
+    if !array.dtype.is_float() {
+        return 0.0;
+    }
+    let values =
+        Buf::from_le_bytes(array.dtype, &array.bytes).map(|b| (0..b.len()).map(|i| b.get(i)).collect());
+    let values: Vec<Scalar> = values.unwrap_or_default();
+    let finite = values.iter().filter_map(|s| s.as_f64()).map(f64::abs).filter(|v| v.is_finite());
+    finite.fold(0f64, f64::max) * tolerance(array.dtype.bytes())
 }
 
 /// The share of the largest value by which floats of so many bytes may differ: a few units in the last place of sums

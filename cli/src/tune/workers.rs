@@ -52,6 +52,7 @@ impl Workers {
         target.extend(sets.into_iter().map(|s| format!("--set={s}")));
         target.push(format!("--device={}", args.device.name()));
         target.push(format!("--timeout={}", args.timeout.as_secs_f64()));
+        target.push(format!("--time={}", args.time.as_secs_f64()));
         let (send, receive) = channel();
         Workers { target, send, receive, kept: vec![], next: 0 }
     }

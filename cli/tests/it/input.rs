@@ -79,19 +79,23 @@ fn completions_and_manual_pages_are_made() {
     assert_eq!(
         pages,
         [
+            "tk-bench.1",
             "tk-build.1",
             "tk-cache.1",
             "tk-check.1",
             "tk-completions.1",
             "tk-doctor.1",
+            "tk-explain-launch.1",
             "tk-explain.1",
             "tk-fmt.1",
             "tk-inspect.1",
             "tk-layout.1",
             "tk-lsp.1",
             "tk-man.1",
+            "tk-profile.1",
             "tk-run.1",
             "tk-test.1",
+            "tk-tune.1",
             "tk.1"
         ]
     );

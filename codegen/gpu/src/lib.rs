@@ -1,11 +1,12 @@
 //! Compiles tile IR to scheduled GPU kernels, without LLVM: which thread owns each element of a tile, what goes through
 //! shared memory, and when.
 //!
-//! A module imports only from those to the right of it: pipeline → passes → verify → analysis → ir → target → layout.
+//! A module imports only from those to the right of it: pipeline → passes → verify → analysis → ir → target → layout; [`cost`] is beside the passes.
 
 #![forbid(unsafe_code)]
 
 pub mod analysis;
+pub mod cost;
 pub mod ir;
 pub mod layout;
 pub mod passes;

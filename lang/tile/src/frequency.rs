@@ -38,6 +38,8 @@ pub struct Frequencies {
     of_block: Vec<f64>,
     /// Whether something depends on data.
     pub is_guess: bool,
+    /// How many blocks the longest of the programs runs, as a multiple of the mean.
+    pub longest: f64,
 }
 
 impl Frequencies {
@@ -69,6 +71,7 @@ pub fn frequencies(module: &Module, func: &Func, args: &[LaunchArg], grid: [u32;
     };
     let total = grid.iter().map(|n| u64::from(*n)).fold(1, u64::saturating_mul);
     let count = total.min(PROGRAMS);
+    let (mut before, mut most) = (0.0, 0.0f64);
     for i in 0..count {
         let at = if total <= PROGRAMS { i } else { i.saturating_mul((total / PROGRAMS) | 1) % total };
         let (x, y) = (u64::from(grid[0]), u64::from(grid[1]));
@@ -84,8 +87,11 @@ pub fn frequencies(module: &Module, func: &Func, args: &[LaunchArg], grid: [u32;
             );
         }
         walk.block(func.body, 1.0 / count as f64);
+        let after = walk.out.iter().sum::<f64>();
+        (most, before) = (most.max(after - before), after);
     }
-    Frequencies { of_block: walk.out, is_guess: walk.is_guess }
+    let longest = if before > 0.0 { most * count as f64 / before } else { 1.0 };
+    Frequencies { of_block: walk.out, is_guess: walk.is_guess, longest }
 }
 
 /// What is known of a value in the program at hand.
@@ -275,7 +281,8 @@ impl<'m> Walk<'m> {
             1..=EACH => (0..trips).map(|i| (i, 1.0)).collect(),
             _ => {
                 let share = trips as f64 / 6.0;
-                vec![(0, share), (trips / 2, 4.0 * share), (trips - 1, share)]
+                // An even number has two in the middle.
+                vec![(0, share), ((trips - 1) / 2, 2.0 * share), (trips / 2, 2.0 * share), (trips - 1, share)]
             }
         };
         let each = at.len() as i128 == trips;
@@ -341,12 +348,22 @@ impl<'m> Walk<'m> {
                 let known = self.passed(taken, 0);
                 self.results(inst, known);
             }
+            // What a code generator's operation decides is the role of a warp: some warps run one side, some the other.
+            (None, blocks) if self.is_role(inst.operands.first()) => {
+                blocks.iter().for_each(|b| self.block(*b, weight));
+                self.results(inst, vec![]);
+            }
             (None, blocks) => {
                 self.is_guess |= blocks.iter().any(|b| self.func.blocks[*b].insts.len() > 1);
                 blocks.iter().for_each(|b| self.block(*b, weight / 2.0));
                 self.results(inst, vec![]);
             }
         }
+    }
+
+    fn is_role(&self, condition: Option<&ValueId>) -> bool {
+        let def = condition.map(|v| self.func.values[*v].def);
+        matches!(def, Some(Def::Inst(i, _)) if self.func.insts[i].op == Op::Target)
     }
 
     /// The result of an instruction without blocks.
@@ -424,5 +441,104 @@ impl<'m> Walk<'m> {
             }
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use crate::text;
+
+    /// The frequencies of the blocks of a kernel, in their order.
+    fn of(body: &str, args: &[LaunchArg], grid: [u32; 3]) -> (Vec<f64>, bool) {
+        let module: Module = text::parse(body).unwrap();
+        let func = &module.funcs[crate::FuncId(0)];
+        let found = frequencies(&module, func, args, grid);
+        let blocks = func.blocks.iter().map(|(b, _)| found.of(b)).map(|n| (n * 1e6).round() / 1e6);
+        (blocks.collect(), found.is_guess)
+    }
+
+    fn int(n: i128) -> LaunchArg {
+        LaunchArg::Scalar(Scalar::int(DType::I32, n))
+    }
+
+    #[test]
+    fn loops_follow_from_arguments() {
+        let body = "kernel @k(v0: view[f32, 1], v1: i32) {
+  v2 = view_shape v0 {axis = 0} : i32
+  v3 = const {value = 0 : i32} : i32
+  v4 = const {value = 64 : i32} : i32
+  for v3, v2, v4 {
+  block1(v5: i32):
+    for v3, v1, v4 {
+    block2(v6: i32):
+      yield
+    }
+    yield
+  }
+  return
+}
+";
+        let tensor = |n| LaunchArg::Tensor(vec![n], vec![1]);
+        assert_eq!(of(body, &[tensor(1000), int(64)], [4, 1, 1]), (vec![1.0, 16.0, 16.0], false));
+        assert_eq!(of(body, &[tensor(0), int(64)], [4, 1, 1]), (vec![1.0, 0.0, 0.0], false));
+        assert_eq!(of(body, &[tensor(128), int(-3)], [4, 1, 1]), (vec![1.0, 2.0, 0.0], false));
+        // Nothing is known: once each, and it says so.
+        assert_eq!(of(body, &[LaunchArg::Unknown, int(64)], [4, 1, 1]), (vec![1.0, 1.0, 1.0], true));
+    }
+
+    #[test]
+    fn inner_loops_of_a_triangle_are_exact() {
+        // A program and an iteration decide how often the inner loop runs: 0 + 1 + .. + 99 + 100 * program.
+        let body = "kernel @k(v0: i32) {
+  v1 = program_id {axis = 0} : i32
+  v2 = const {value = 0 : i32} : i32
+  v3 = const {value = 1 : i32} : i32
+  for v2, v0, v3 {
+  block1(v4: i32):
+    v5 = add v4, v1 : i32
+    for v2, v5, v3 {
+    block2(v6: i32):
+      yield
+    }
+    yield
+  }
+  return
+}
+";
+        assert_eq!(of(body, &[int(100)], [1, 1, 1]), (vec![1.0, 100.0, 4950.0], false));
+        assert_eq!(of(body, &[int(100)], [3, 1, 1]), (vec![1.0, 100.0, 5050.0], false));
+    }
+
+    #[test]
+    fn branches_and_while_loops() {
+        let body = "kernel @k(v0: i32, v1: *i32) {
+  v2 = const {value = 10 : i32} : i32
+  v3 = const {value = 1 : i32} : i32
+  v4 = while v0 : i32 {
+  block1(v5: i32):
+    v6 = lt v5, v2 : bool
+    condition v6, v5
+  block2(v7: i32):
+    v8 = add v7, v3 : i32
+    yield v8
+  }
+  v9 = load v1 : i32
+  v10 = lt v9, v2 : bool
+  if v10 {
+  block3:
+    yield
+  block4:
+    yield
+  }
+  return
+}
+";
+        // What was loaded decides nothing of importance: both sides are empty.
+        assert_eq!(
+            of(body, &[int(3), LaunchArg::Unknown], [1, 1, 1]),
+            (vec![1.0, 8.0, 7.0, 0.5, 0.5], false)
+        );
     }
 }

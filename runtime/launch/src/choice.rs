@@ -1,8 +1,8 @@
 //! Which member of a kernel's `tune` list a launch uses: [`Session::choose`].
 //!
 //! A value that is given by name is never replaced. Otherwise a tuning record of the target and the key decides, if it
-//! names a member; without one, the defaults of the kernel count. A choice depends on nothing but the program, its
-//! records, the arguments and the device.
+//! names a member; without one, the cost model does, if the kernel has a list; without that, its defaults count. A choice
+//! depends on nothing but the program, its records, the arguments and the device.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -12,7 +12,8 @@ use tk_sema::contract::{self, Device, HostArg, Member, Plan, SetValue, Values};
 use tk_sema::hir::FnId;
 use tk_syntax::{Diagnostic, Severity, codes};
 
-use crate::session::{Session, Wrong, lock};
+use crate::compile::Estimate;
+use crate::session::{Compiled, Session, Wrong, lock};
 use crate::tuning::{Query, Record, Records, as_text, code_of, path_of};
 
 /// The device of a launch.
@@ -40,7 +41,26 @@ pub enum Origin {
     Defaults,
     /// A tuning record names this member.
     Record(Values, Box<Record>),
+    /// The cost model predicts that this member is fastest.
+    Model(Values),
 }
+
+/// A member, or the defaults, and the predicted time.
+#[derive(Clone, Debug)]
+pub struct Ranked {
+    /// What the member chooses; nothing for the defaults.
+    pub values: Values,
+    /// The launch with it.
+    pub plan: Plan,
+    /// Its predicted time; `None` if it cannot be compiled.
+    pub estimate: Option<Estimate>,
+}
+
+/// Predicts the time of a launch.
+pub type Judge<'a> = &'a (dyn Fn(&Compiled, &Plan) -> Option<Estimate> + Sync);
+
+/// By how much the defaults must be slower than a member, by the model, to be replaced: it is no more exact than this.
+const MARGIN: f64 = 0.97;
 
 /// The values of a launch.
 #[derive(Clone, Debug)]
@@ -70,12 +90,20 @@ impl Session {
         args: &[HostArg],
         sets: &[(String, SetValue)],
         device: &Place,
+        judge: Option<Judge<'_>>,
     ) -> Result<Choice, Wrong> {
         let Place { facts: device, target, name } = device;
         let (hir, device) = (&self.checked().hir, *device);
         let refused = |e: contract::LaunchError| vec![*e.diagnostic];
         let plan = contract::plan_on(hir, kernel, args, sets, device).map_err(refused)?;
-        let default = |plan, notes| Ok(Choice { sets: sets.to_vec(), plan, origin: Origin::Defaults, notes });
+        let judge = judge.filter(|_| self.read_records().is_some());
+        let default = |plan, notes| {
+            let chosen = judge.and_then(|judge| self.best(kernel, args, sets, device, judge));
+            match chosen {
+                Some((sets, plan, values)) => Ok(Choice { sets, plan, origin: Origin::Model(values), notes }),
+                None => Ok(Choice { sets: sets.to_vec(), plan, origin: Origin::Defaults, notes }),
+            }
+        };
         let f = hir.func(kernel);
         let place = f.span;
         let note = |message: String| {
@@ -108,12 +136,66 @@ impl Session {
                 notes = note(message);
                 continue;
             }
-            let mut all = sets.to_vec();
-            all.extend(member.values.iter().filter(|(n, _)| !sets.iter().any(|(s, _)| s == n)).cloned());
+            let all = with(sets, &member.values);
             let origin = Origin::Record(member.values.clone(), Box::new(record.clone()));
             return Ok(Choice { sets: all, plan: member.plan.clone(), origin, notes: vec![] });
         }
         default(plan, self.once(notes))
+    }
+
+    /// What the cost model chooses of the `tune` list of a kernel, with all values by name; `None` if it has no list or
+    /// the defaults are as good.
+    fn best(
+        &self,
+        kernel: FnId,
+        args: &[HostArg],
+        sets: &[(String, SetValue)],
+        device: Device,
+        judge: Judge<'_>,
+    ) -> Option<(Vec<(String, SetValue)>, Plan, Values)> {
+        self.checked().hir.func(kernel).contract.tune.as_ref()?;
+        let ranked = self.ranked(kernel, args, sets, device, judge).ok()?;
+        let time = |r: &Ranked| r.estimate.as_ref().map_or(f64::INFINITY, |e| e.us);
+        let default = ranked.iter().find(|r| r.values.is_empty()).map_or(f64::INFINITY, time);
+        let best = ranked.into_iter().next()?;
+        let wins = !best.values.is_empty() && time(&best) < MARGIN * default;
+        wins.then(|| (with(sets, &best.values), best.plan, best.values))
+    }
+
+    /// The members that a launch can choose among, and the defaults, the fastest by the cost model first.
+    ///
+    /// # Errors
+    /// The launch is refused with the defaults too.
+    pub fn ranked(
+        &self,
+        kernel: FnId,
+        args: &[HostArg],
+        sets: &[(String, SetValue)],
+        device: Device,
+        judge: Judge<'_>,
+    ) -> Result<Vec<Ranked>, Wrong> {
+        let hir = &self.checked().hir;
+        let plan = contract::plan_on(hir, kernel, args, sets, device).map_err(|e| vec![*e.diagnostic])?;
+        let members = self.members(kernel, args, sets, device)?;
+        let mut all = vec![Ranked { values: vec![], plan, estimate: None }];
+        all.extend(members.into_iter().map(|m| Ranked { values: m.values, plan: m.plan, estimate: None }));
+        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let share = all.len().div_ceil(threads).max(1);
+        let one = |r: &mut Ranked| {
+            let compiled = self.compile(kernel, &r.plan.bindings).ok();
+            r.estimate = compiled.and_then(|(compiled, _)| judge(&compiled, &r.plan));
+        };
+        std::thread::scope(|scope| {
+            for part in all.chunks_mut(share) {
+                // The compiler is recursive.
+                let work = move || part.iter_mut().for_each(one);
+                let started = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work);
+                drop(started);
+            }
+        });
+        let time = |r: &Ranked| r.estimate.as_ref().map_or(f64::INFINITY, |e| e.us);
+        all.sort_by(|a, b| time(a).total_cmp(&time(b)));
+        Ok(all)
     }
 
     /// The members that a launch can choose among: those of its `tune` list, or proposed ones without a list.
@@ -164,6 +246,16 @@ impl Session {
         notes.into_iter().filter(|n| said.insert(n.message.clone())).collect()
     }
 }
+
+/// What is given by name, and what a member chooses.
+fn with(sets: &[(String, SetValue)], values: &Values) -> Vec<(String, SetValue)> {
+    let mut all = sets.to_vec();
+    all.extend(values.iter().filter(|(n, _)| !sets.iter().any(|(s, _)| s == n)).cloned());
+    all
+}
+
+/// Bytes of the stack of a thread that specializes and schedules a kernel.
+const STACK: usize = 64 << 20;
 
 /// The compile-time parameters that a member does not choose, as text.
 pub fn given(values: &Values, plan: &Plan, session: &Session) -> BTreeMap<String, String> {

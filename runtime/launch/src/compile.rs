@@ -9,8 +9,11 @@ use tk_bundle::TensorMap;
 use tk_ops::{DType, Scalar};
 use tk_sema::target::Target;
 use tk_syntax::Diagnostic;
+use tk_tile::frequency::LaunchArg;
 use tk_tile::message::Message;
-use tk_tile::{ElemType, FuncId, TileModule, Type};
+use tk_tile::{ElemType, FuncId, Loc, TileModule, Type};
+
+use crate::session::Compiled;
 
 /// Turns a specialization into a binary.
 pub trait Compile: Send + Sync {
@@ -24,6 +27,67 @@ pub trait Compile: Send + Sync {
         entry: FuncId,
         options: &CompileOptions,
     ) -> Result<Binary, Vec<Diagnostic>>;
+
+    /// Predicts the time of a launch without making a binary; `None` if nothing is known of the target.
+    fn estimate(
+        &self,
+        _kernel: &Compiled,
+        _options: &CompileOptions,
+        _launch: &Launch<'_>,
+    ) -> Option<Estimate> {
+        None
+    }
+}
+
+/// A launch whose time is predicted.
+#[derive(Clone, Copy, Debug)]
+pub struct Launch<'a> {
+    /// One argument for each parameter of the function, workspaces included.
+    pub args: &'a [LaunchArg],
+    /// The grid.
+    pub grid: [u32; 3],
+    /// The name of the GPU.
+    pub gpu: &'a str,
+    /// Its multiprocessors.
+    pub sms: u32,
+    /// Whether the cost of each place of the source is wanted too.
+    pub by_place: bool,
+}
+
+/// The cost of what a place in the source became.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlaceCost {
+    /// The place.
+    pub loc: Loc,
+    /// The time that each unit works on it, in microseconds, the largest first; units without work are left out.
+    pub parts: Vec<(&'static str, f64)>,
+    /// Instructions of warps, of all programs.
+    pub instructions: f64,
+    /// Bytes from and to the shared cache, of all programs.
+    pub bytes: f64,
+    /// The most registers of a lane for tiles that are live at once.
+    pub registers: u32,
+}
+
+/// The predicted time of a launch, and its reasons.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Estimate {
+    /// Microseconds; infinite for a kernel that does not fit.
+    pub us: f64,
+    /// What bounds it, and what each limit alone would allow in microseconds, the largest first.
+    pub parts: Vec<(&'static str, f64)>,
+    /// Registers of a lane that it wants, and those that do not fit.
+    pub registers: [u32; 2],
+    /// Bytes of shared memory of a block.
+    pub shared_bytes: u32,
+    /// Blocks that a multiprocessor runs at once.
+    pub blocks_per_sm: u32,
+    /// How often each multiprocessor is filled with programs.
+    pub waves: f64,
+    /// Whether something depends on data.
+    pub is_guess: bool,
+    /// The cost of each place of the source, if it was asked for.
+    pub places: Vec<PlaceCost>,
 }
 
 /// The target and assumptions of a binary.

@@ -6,10 +6,12 @@
 use std::time::Duration;
 
 use tk_interp::{Arg, Fault, Memory, Printed};
+use tk_sema::contract;
 use tk_syntax::{Diagnostic, Span, codes};
 use tk_tile::Loc;
 
 use crate::choice::Place;
+use crate::compile::Estimate;
 use crate::session::Compiled;
 
 /// Where kernels run.
@@ -27,6 +29,11 @@ pub trait Device: Send + Sync {
 
     /// What it is, and the facts that launch contracts and compile-time code may ask for.
     fn place(&self) -> Place;
+
+    /// Predicts the time of a launch; `None` if nothing is known of the device.
+    fn estimate(&self, _compiled: &Compiled, _plan: &contract::Plan) -> Option<Estimate> {
+        None
+    }
 
     /// How long the last launch took on the device, without copies; `None` if it has no clock.
     fn last_time(&self) -> Option<Duration> {

@@ -147,7 +147,7 @@ impl Session {
 }
 
 /// A value as the launch contract sees it, which converts numbers to the types of their parameters.
-pub(crate) fn host(value: &Value) -> HostArg {
+pub fn host(value: &Value) -> HostArg {
     if let Some((dtype, shape)) = value.tensor() {
         // An extent that no i64 holds belongs to an array without elements.
         let shape: Vec<i64> = shape.iter().map(|d| i64::try_from(*d).unwrap_or(i64::MAX)).collect();

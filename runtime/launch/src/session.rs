@@ -22,6 +22,7 @@ use tk_syntax::{Diagnostic, FileId, Span};
 use tk_tile::{ElemType, Func, FuncId, FuncKind, Module, TileModule, Type, pipeline, text, walk};
 
 use crate::choice::{Place, ReadRecords};
+use crate::compile::Estimate;
 use crate::device::{Device, LaunchOptions};
 use crate::{pass, room};
 
@@ -109,8 +110,9 @@ impl Session {
         self.place().facts
     }
 
-    /// The same, with the defaults of kernels for what no launch gives by name: tuning records are not read.
-    pub fn without_records(mut self) -> Session {
+    /// The same, with the defaults of kernels for what no launch gives by name: tuning records are not read, and the cost
+    /// model is not asked.
+    pub fn without_tuning(mut self) -> Session {
         self.records = None;
         self
     }
@@ -205,7 +207,10 @@ impl Session {
     ) -> Result<Vec<Diagnostic>, Wrong> {
         pass::enter("launch contract");
         let host: Vec<HostArg> = args.iter().map(|a| a.host.clone()).collect();
-        let choice = self.choose(kernel, &host, sets, &self.place())?;
+        let device = self.device.as_ref().filter(|_| !self.checked_mode);
+        let judge = device.map(|d| move |compiled: &Compiled, plan: &Plan| d.estimate(compiled, plan));
+        let judge = judge.as_ref().map(|j| j as &(dyn Fn(&Compiled, &Plan) -> Option<Estimate> + Sync));
+        let choice = self.choose(kernel, &host, sets, &self.place(), judge)?;
         let plan = choice.plan;
         let (compiled, mut notes) = self.compile(kernel, &plan.bindings)?;
         notes.extend(choice.notes);

@@ -1,24 +1,49 @@
 //! Just-in-time compilation: the driver as the [`Compile`] of the runtime.
 
-use tk_runtime::compile::{Binary, Compile, CompileOptions, ParamKind};
+use tk_gpu::TargetSpec;
+use tk_runtime::Compiled;
+use tk_runtime::compile::{Binary, Compile, CompileOptions, Estimate, Launch, ParamKind};
 use tk_sema::target::Target;
 use tk_syntax::{Diagnostic, SourceMap, Span, codes};
 use tk_tile::{FuncId, TileModule};
 
 use crate::compile::kernel::{Asked, ProgramShape, Request, facts};
 use crate::device::facts::facts_about;
+use crate::device::predict::Predictions;
 use crate::{Cache, Environment, Tools, build_cached};
 
 /// Compiles kernels when they are launched, through the cache.
 pub struct Jit {
     sources: SourceMap,
     tools: Tools,
+    predictions: Predictions,
 }
 
 impl Jit {
     /// For the kernels of a program with these files; the assembler is located on first use.
     pub fn new(sources: SourceMap, environment: Environment, cache: Cache) -> Jit {
-        Jit { sources, tools: Tools::new(environment, cache) }
+        Jit { sources, tools: Tools::new(environment, cache), predictions: Predictions::default() }
+    }
+
+    fn request<'a>(
+        &'a self,
+        module: &'a TileModule,
+        entry: FuncId,
+        target: &'static TargetSpec,
+        options: &CompileOptions,
+    ) -> Request<'a> {
+        let facts = facts(&options.facts);
+        let CompileOptions { warps, ctas, cluster, stages, max_regs, occupancy, .. } = *options;
+        let [warps, ctas, cluster] = [warps, ctas, cluster].map(u64::from);
+        let asked = Asked { warps, ctas, cluster, stages, max_regs, occupancy };
+        Request {
+            module,
+            entry,
+            target,
+            shape: ProgramShape::of(target, asked),
+            facts,
+            sources: &self.sources,
+        }
     }
 }
 
@@ -38,12 +63,7 @@ impl Compile for Jit {
             let message = format!("there is no target `{}`", options.target);
             return Err(vec![Diagnostic::error(codes::NOT_COMPILED, place, message, "")]);
         };
-        let facts = facts(&options.facts);
-        let CompileOptions { warps, ctas, cluster, stages, max_regs, occupancy, .. } = *options;
-        let [warps, ctas, cluster] = [warps, ctas, cluster].map(u64::from);
-        let asked = Asked { warps, ctas, cluster, stages, max_regs, occupancy };
-        let shape = ProgramShape::of(target, asked);
-        let request = Request { module, entry, target, shape, facts, sources: &self.sources };
+        let request = self.request(module, entry, target, options);
         let built = build_cached(&request, false, &self.tools, place)?;
         let kind = |p: &crate::KernelParam| match p.kind {
             crate::KernelParamKind::Pointer => ParamKind::Pointer,
@@ -62,5 +82,11 @@ impl Compile for Jit {
             messages: built.kernel.messages.into(),
             meets: built.kernel.meets,
         })
+    }
+
+    fn estimate(&self, kernel: &Compiled, options: &CompileOptions, launch: &Launch<'_>) -> Option<Estimate> {
+        let target = crate::TARGETS.into_iter().find(|t| t.name == options.target)?;
+        let request = self.request(&kernel.module, kernel.entry, target, options);
+        self.predictions.predict(&request, kernel, options, launch)
     }
 }

@@ -2,4 +2,5 @@
 
 pub(crate) mod facts;
 pub(crate) mod jit;
+pub(crate) mod predict;
 pub(crate) mod simulator;

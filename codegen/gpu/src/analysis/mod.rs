@@ -6,6 +6,7 @@ pub mod coalesce;
 pub mod conversion;
 pub mod dot_chains;
 pub mod ldmatrix;
+pub mod liveness;
 pub mod memory_order;
 pub mod mma;
 pub mod provenance;

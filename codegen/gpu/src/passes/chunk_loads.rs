@@ -26,12 +26,13 @@ use tk_tile::{BlockId, FuncId, InstId, ValueId, walk};
 
 use crate::analysis::axis::AxisInfo;
 use crate::analysis::coalesce::access;
+use crate::analysis::liveness::held;
 use crate::ir::kernel::Kernel;
 use crate::ir::op::GpuOp;
 use crate::ir::params::element_bytes;
 use crate::ir::shared_access::loaded;
 use crate::ir::warps::producers;
-use crate::passes::reallocate_registers::{self, BESIDE};
+use crate::passes::reallocate_registers::BESIDE;
 use crate::passes::{Pass, Property, Run};
 use crate::verify::verify_lowered;
 
@@ -61,7 +62,7 @@ struct Taken {
 fn run(kernel: &mut Kernel) {
     let (spec, warps) = (kernel.options.spec, 1 << kernel.options.threads().warp_bits);
     let func = kernel.func();
-    let needed = reallocate_registers::held(kernel, func.body) + BESIDE;
+    let needed = held(kernel, func.body) + BESIDE;
     let all = warps + producers(kernel);
     let limits = [2, 1].map(|programs| spec.registers_of_launch(programs * all));
     let limit = limits.into_iter().find(|limit| needed + CHUNK <= *limit).unwrap_or(limits[1]);

@@ -23,14 +23,11 @@
 //!
 //! Requires a scheduled kernel. Guarantees that the counts fit the pool.
 
-use std::collections::BTreeSet;
+use tk_tile::FuncId;
 
-use tk_ops::{Op, ShapeOp};
-use tk_tile::{BlockId, Def, FuncId, ValueId, walk};
-
+use crate::analysis::liveness::held;
 use crate::ir::kernel::Kernel;
 use crate::ir::op::{GpuOp, SetMaxRegisters};
-use crate::ir::params::element_bytes;
 use crate::ir::warps::{GROUP, STEP, producer};
 use crate::passes::{Pass, Property, Run};
 use crate::target::spec::TargetSpec;
@@ -91,87 +88,6 @@ fn run(kernel: &mut Kernel) {
     for (block, count) in [(brings, share.producer), (others, share.others)] {
         func.add_inst(block, GpuOp::from(SetMaxRegisters { count }).inst(vec![], loc), &[]);
         func.blocks[block].insts.rotate_right(1);
-    }
-}
-
-/// The most registers of a lane for tiles that are live together with a product of a block.
-pub fn held(kernel: &Kernel, block: BlockId) -> u32 {
-    Held { kernel }.most(block, &BTreeSet::new())
-}
-
-/// The register use of lanes.
-struct Held<'a> {
-    kernel: &'a Kernel,
-}
-
-impl Held<'_> {
-    /// Registers of a value: none if all of its elements are constants, or one scalar.
-    fn words(&self, v: ValueId) -> u32 {
-        let func = self.kernel.func();
-        if matches!(func.values[v].def, Def::Inst(i, _) if matches!(func.insts[i].op, Op::Create(_))) {
-            return 0;
-        }
-        let elem = self.kernel.module.types.get(func.ty(v)).elem();
-        let bytes = self.kernel.layout(v).map_or(0, |l| l.registers() as u64 * element_bytes(elem));
-        u32::try_from(bytes.div_ceil(4)).unwrap_or(u32::MAX)
-    }
-
-    /// The value whose registers these are: some changes of shape only rename them.
-    fn source(&self, mut v: ValueId) -> ValueId {
-        let func = self.kernel.func();
-        while let Def::Inst(i, _) = func.values[v].def
-            && let Op::Shape(ShapeOp::Broadcast | ShapeOp::Permute | ShapeOp::Reshape) = func.insts[i].op
-            && let Some(from) = func.insts[i].operands.first()
-        {
-            v = *from;
-        }
-        v
-    }
-
-    fn sources(&self, values: &[ValueId]) -> Vec<ValueId> {
-        values.iter().map(|v| self.source(*v)).collect()
-    }
-
-    fn sum(&self, live: &BTreeSet<ValueId>) -> u32 {
-        live.iter().map(|v| self.words(*v)).sum()
-    }
-
-    /// The most that is live at once with a product in a block, given what is live after it.
-    fn most(&self, block: BlockId, behind: &BTreeSet<ValueId>) -> u32 {
-        let func = self.kernel.func();
-        let mut live = behind.clone();
-        let mut most = 0;
-        for i in func.blocks[block].insts.iter().rev() {
-            let inst = &func.insts[*i];
-            live.extend(self.sources(&inst.results));
-            let around = live.clone();
-            inst.results.iter().for_each(|r| {
-                live.remove(r);
-            });
-            // A value that is read inside of a loop is live in all of its iterations.
-            inst.blocks.iter().for_each(|body| live.extend(self.read_from_outside(*body)));
-            most = inst.blocks.iter().map(|body| self.most(*body, &live)).fold(most, u32::max);
-            live.extend(self.sources(&inst.operands));
-            if matches!(GpuOp::of(inst), Some(GpuOp::Mma(_))) {
-                // Accumulators are updated in place.
-                let sums = inst.operands.first().map(|v| self.source(*v));
-                let with = around.iter().chain(live.iter().filter(|v| Some(**v) != sums));
-                most = most.max(self.sum(&with.copied().collect()));
-            }
-        }
-        most
-    }
-
-    /// The values that a block reads and does not define.
-    fn read_from_outside(&self, block: BlockId) -> BTreeSet<ValueId> {
-        let func = self.kernel.func();
-        let insts = walk::insts_in(func, block);
-        let inside = insts.iter().flat_map(|i| &func.insts[*i].blocks).chain([&block]);
-        let args = inside.flat_map(|b| &func.blocks[*b].args);
-        let made: BTreeSet<ValueId> =
-            insts.iter().flat_map(|i| &func.insts[*i].results).chain(args).copied().collect();
-        let read = insts.iter().flat_map(|i| &func.insts[*i].operands);
-        read.map(|v| self.source(*v)).filter(|v| !made.contains(v)).collect()
     }
 }
 

@@ -1,7 +1,8 @@
 //! The speed of GPUs: [`Chip`], by which the share of what a machine can do is stated.
 //!
 //! Numbers are those of the vendors' data sheets for dense operations at the boost clock, unless a row says that they
-//! were measured. A GPU that has no row has no roofline.
+//! were measured; those of the shared cache and of MI250X are for one die, from measurements that others published. A GPU
+//! that has no row has no roofline.
 
 use tk_ops::DType;
 
@@ -22,6 +23,14 @@ pub struct Chip {
     pub matrix64: f64,
     /// Operations on f32 outside of matrix instructions in a second; a fused multiply-add is two.
     pub float32: f64,
+    /// Multiprocessors.
+    pub sms: u32,
+    /// Cycles in a second at the boost clock.
+    pub clock: f64,
+    /// Bytes that the cache that all multiprocessors share moves in a second.
+    pub l2: f64,
+    /// Bytes of that cache.
+    pub l2_bytes: f64,
 }
 
 /// NVIDIA H100 SXM, from its data sheet.
@@ -33,6 +42,10 @@ const H100: Chip = Chip {
     matrix32: 494e12,
     matrix64: 67e12,
     float32: 67e12,
+    sms: 132,
+    clock: 1.755e9,
+    l2: 12e12,
+    l2_bytes: 50e6,
 };
 
 /// NVIDIA A100 with 80 GB, from its data sheet.
@@ -44,6 +57,10 @@ const A100: Chip = Chip {
     matrix32: 156e12,
     matrix64: 19.5e12,
     float32: 19.5e12,
+    sms: 108,
+    clock: 1.41e9,
+    l2: 4.0e12,
+    l2_bytes: 40e6,
 };
 
 /// The GPUs whose numbers are known. AMD's are from the data sheets of its accelerators.
@@ -57,6 +74,9 @@ const CHIPS: &[Chip] = &[
         matrix32: 378e12,
         matrix64: 51e12,
         float32: 51e12,
+        sms: 114,
+        clock: 1.755e9,
+        ..H100
     },
     H100,
     Chip { name: "NVIDIA A100-SXM4-40GB", memory: 1.555e12, ..A100 },
@@ -70,6 +90,10 @@ const CHIPS: &[Chip] = &[
         matrix32: 654e12,
         matrix64: 163e12,
         float32: 163e12,
+        sms: 304,
+        clock: 2.1e9,
+        l2: 10e12,
+        l2_bytes: 256e6,
     },
     Chip {
         name: "AMD Instinct MI250X",
@@ -79,6 +103,10 @@ const CHIPS: &[Chip] = &[
         matrix32: 96e12,
         matrix64: 96e12,
         float32: 48e12,
+        sms: 110,
+        clock: 1.7e9,
+        l2: 4e12,
+        l2_bytes: 8e6,
     },
     Chip {
         name: "AMD Instinct MI210",
@@ -88,8 +116,24 @@ const CHIPS: &[Chip] = &[
         matrix32: 45e12,
         matrix64: 45e12,
         float32: 23e12,
+        sms: 104,
+        clock: 1.7e9,
+        l2: 4e12,
+        l2_bytes: 8e6,
     },
 ];
+
+/// The GPU for which a target is usually compiled.
+pub fn usual(target: &str) -> Option<&'static Chip> {
+    let name = match target {
+        "sm_90a" => "NVIDIA H100",
+        "sm_80" => "NVIDIA A100",
+        "gfx90a" => "AMD Instinct MI250X",
+        "gfx942" => "AMD Instinct MI300X",
+        _ => return None,
+    };
+    CHIPS.iter().find(|c| c.name == name)
+}
 
 /// The numbers of the GPU of this name.
 pub fn chip(name: &str) -> Option<&'static Chip> {

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tk_interp::{Arg, BufferId, Buffers, Fault, Memory, Printed};
+use tk_sema::contract::Plan;
 use tk_syntax::codes;
 
 use super::binaries::Binaries;
@@ -19,7 +20,7 @@ use super::reach::{Reached, Translation, reach, read, write};
 use super::stream::Stream;
 use crate::call::Call;
 use crate::choice::Place;
-use crate::compile::{ArgFacts, Compile};
+use crate::compile::{ArgFacts, Compile, Estimate};
 use crate::device::{self, LaunchOptions, fault_of};
 use crate::said::{self, Shown};
 use crate::session::{Compiled, lock};
@@ -124,6 +125,10 @@ impl device::Device for Backend {
 
     fn place(&self) -> Place {
         self.binaries.place()
+    }
+
+    fn estimate(&self, compiled: &Compiled, plan: &Plan) -> Option<Estimate> {
+        self.binaries.estimate(compiled, plan)
     }
 
     fn last_time(&self) -> Option<Duration> {

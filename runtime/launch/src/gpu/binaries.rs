@@ -5,8 +5,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::Mutex;
 
-use tk_sema::contract;
-use tk_tile::text;
+use tk_sema::contract::{self, HostArg, Plan};
+use tk_tile::frequency::LaunchArg;
+use tk_tile::{Type, text};
 
 use super::device::Device;
 use super::error::CudaError;
@@ -14,7 +15,7 @@ use super::kernel::Kernel;
 use super::launcher::bug;
 use super::vendor::Code;
 use crate::choice::Place;
-use crate::compile::{ArgFacts, Binary, Compile, CompileOptions, params};
+use crate::compile::{ArgFacts, Binary, Compile, CompileOptions, Estimate, Launch, ParamKind, params};
 use crate::device::LaunchOptions;
 use crate::session::{Compiled, Wrong, lock};
 
@@ -64,6 +65,12 @@ impl Binaries {
         contract::Device { sms, smem, target }
     }
 
+    /// Predicts the time of a launch; `None` if nothing is known of the device.
+    pub fn estimate(&self, compiled: &Compiled, plan: &Plan) -> Option<Estimate> {
+        self.target?;
+        predict(self.compiler.as_ref(), compiled, plan, &self.place(), false)
+    }
+
     /// The kernel of a specialization. Two threads may make the same one at the same time; the first is kept.
     pub fn get(
         &self,
@@ -87,6 +94,67 @@ impl Binaries {
         let kernel = Arc::new(Kernel::of(binary));
         Ok(Arc::clone(lock(&self.known).entry(key).or_insert(kernel)))
     }
+}
+
+/// Predicts the time of a launch on a device, with addresses that are aligned as all that a driver allocates.
+pub fn predict(
+    compiler: &dyn Compile,
+    compiled: &Compiled,
+    plan: &Plan,
+    place: &Place,
+    by_place: bool,
+) -> Option<Estimate> {
+    let LaunchOptions { warps, ctas, cluster, stages, max_regs, occupancy, .. } =
+        LaunchOptions::of(&plan.launch);
+    let mut facts: Vec<ArgFacts> = vec![];
+    let mut args: Vec<LaunchArg> = vec![];
+    let address = ArgFacts::of_address(0);
+    for arg in &plan.args {
+        match arg {
+            HostArg::Absent => {}
+            HostArg::Scalar(s) => {
+                facts.push(ArgFacts::of(ParamKind::Scalar(s.dtype()), s.bits()));
+                args.push(LaunchArg::Scalar(*s));
+            }
+            HostArg::Tensor { shape, strides, .. } => {
+                facts.push(address);
+                facts.extend(shape.iter().chain(strides).map(|n| ArgFacts::of_int(*n)));
+                args.push(LaunchArg::Tensor(shape.clone(), strides.clone()));
+            }
+        }
+    }
+    // A tensor that is passed as a pointer has neither extents nor strides.
+    let wanted = params(&compiled.module, compiled.entry)?;
+    if facts.len() + plan.scratch.len() != wanted.len() {
+        facts = pointers(compiled, plan, address)?;
+    }
+    for scratch in &plan.scratch {
+        facts.push(address);
+        args.push(LaunchArg::Tensor(vec![i64::try_from(scratch.count).unwrap_or(i64::MAX)], vec![1]));
+    }
+    let target = place.target.clone();
+    let options = CompileOptions { target, warps, ctas, cluster, max_regs, occupancy, stages, facts };
+    let sms = u32::try_from(place.facts.sms).unwrap_or(1);
+    let launch = Launch { args: &args, grid: plan.grid, gpu: &place.name, sms, by_place };
+    compiler.estimate(compiled, &options, &launch)
+}
+
+/// The facts about arguments some of which are pointers.
+fn pointers(compiled: &Compiled, plan: &Plan, address: ArgFacts) -> Option<Vec<ArgFacts>> {
+    let func = compiled.module.funcs.get(compiled.entry)?;
+    let mut types = func.blocks.get(func.body)?.args.iter().map(|v| compiled.module.types.get(func.ty(*v)));
+    let mut facts = vec![];
+    for arg in plan.args.iter().filter(|a| **a != HostArg::Absent) {
+        match (types.next()?, arg) {
+            (Type::View { .. }, HostArg::Tensor { shape, strides, .. }) => {
+                facts.push(address);
+                facts.extend(shape.iter().chain(strides).map(|n| ArgFacts::of_int(*n)));
+            }
+            (_, HostArg::Scalar(s)) => facts.push(ArgFacts::of(ParamKind::Scalar(s.dtype()), s.bits())),
+            (_, HostArg::Tensor { .. } | HostArg::Absent) => facts.push(address),
+        }
+    }
+    Some(facts)
 }
 
 /// What the CPU loads: the text of the tile IR. What the kernel says goes to [`super::cpu::printed`], and its asserts are

@@ -25,7 +25,7 @@ use super::stream::Stream;
 use super::vendor::Code;
 use super::with_memory::{Failed, Scratch, WithMemory};
 use crate::choice::Place;
-use crate::compile::{ArgFacts, Compile, ParamKind, flatten};
+use crate::compile::{ArgFacts, Compile, Estimate, ParamKind, flatten};
 use crate::device::{LaunchOptions, with_notes};
 use crate::session::{Compiled, Session, Wrong, diagnostic, element_size, lock, meeting};
 
@@ -130,6 +130,11 @@ impl Launcher {
     /// The program.
     pub fn session(&self) -> &Session {
         &self.0.session
+    }
+
+    /// Predicts the time of a launch; `None` if nothing is known of the device.
+    pub fn estimate(&self, compiled: &Compiled, plan: &Plan) -> Option<Estimate> {
+        self.0.binaries.estimate(compiled, plan)
     }
 
     /// The GPU as launch contracts and tuning records see it.
@@ -347,10 +352,11 @@ impl Inner {
         d.note(format!("in kernel `{kernel}`, {file}:{line}:{column}"))
     }
 
-    /// What of the arguments decides: with tuning records, all extents and numbers do.
+    /// What of the arguments decides: where a member is chosen, all extents and numbers do.
     fn uses(&self, kernel: FnId) -> Vec<ArgUse> {
         let mut uses = contract::argument_uses(&self.session.checked().hir, kernel);
-        if self.session.has_records(kernel) {
+        let is_tuned = self.session.checked().hir.func(kernel).contract.tune.is_some();
+        if is_tuned || self.session.has_records(kernel) {
             uses.iter_mut().for_each(|u| u.read = true);
         }
         uses
@@ -382,7 +388,8 @@ impl Inner {
         let func = hir.func(kernel);
         let (names, place) = (func.params.iter().map(|p| p.name.clone()).collect(), func.span);
         let hosts: Vec<HostArg> = args.iter().map(Arg::host).collect();
-        let choice = self.session.choose(kernel, &hosts, sets, &self.binaries.place())?;
+        let judge = |compiled: &Compiled, plan: &Plan| self.binaries.estimate(compiled, plan);
+        let choice = self.session.choose(kernel, &hosts, sets, &self.binaries.place(), Some(&judge))?;
         let plan = choice.plan;
         let (compiled, notes) = self.session.compile(kernel, &plan.bindings)?;
         lock(&self.notes).extend(notes.into_iter().chain(choice.notes));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tk_sema::contract::{self, HostArg, SetValue};
+use tk_sema::contract::{self, HostArg, Plan, SetValue};
 use tk_sema::hir::FnId;
 use tk_tile::frequency::LaunchArg;
 use tk_tile::traffic::{Traffic, traffic};
@@ -16,7 +16,7 @@ use super::stream::Stream;
 use crate::choice::Choice;
 use crate::npy::Array;
 use crate::run::{Value, host};
-use crate::session::Wrong;
+use crate::session::{Compiled, Wrong};
 use crate::table;
 
 /// Random numbers after which those of a large array repeat: the largest prime below 2^24, so that no two rows of a
@@ -174,7 +174,8 @@ impl Trial {
     /// It is refused.
     pub fn choice(&self, sets: &[(String, SetValue)]) -> Result<Choice, Wrong> {
         let session = self.launcher.session();
-        session.choose(self.kernel, &self.args, sets, &self.launcher.place())
+        let judge = |compiled: &Compiled, plan: &Plan| self.launcher.estimate(compiled, plan);
+        session.choose(self.kernel, &self.args, sets, &self.launcher.place(), Some(&judge))
     }
 
     /// What the launch does at least.

@@ -1,0 +1,165 @@
+//! `tk profile FILE::KERNEL name=VALUE..`: where the time of a launch goes, by source line, as the cost model predicts it.
+
+use std::collections::BTreeMap;
+
+use tk_driver::{Cache, Environment, Jit};
+use tk_runtime::compile::{Estimate, PlaceCost};
+use tk_runtime::gpu::predict;
+use tk_runtime::{Compiled, Session};
+use tk_sema::contract::{HostArg, Plan};
+use tk_syntax::{FileId, SourceMap, Span};
+
+use crate::args::ProfileArgs;
+use crate::explain_launch::place;
+use crate::front;
+use crate::input::Inputs;
+use crate::report::{Line, Profiled, ProfiledLine};
+use crate::run::{Prepared, prepare};
+use crate::terminal::{Failure, Outcome, Terminal};
+
+/// Characters of a source line that are shown.
+const WIDTH: usize = 64;
+
+/// The cost of a line.
+#[derive(Default)]
+struct Cost {
+    parts: BTreeMap<&'static str, f64>,
+    instructions: f64,
+    bytes: f64,
+    registers: u32,
+}
+
+/// Predicts and shows the cost of each line.
+pub fn run(terminal: &Terminal, args: &ProfileArgs) -> Outcome {
+    let gpu = place(&args.gpu)?;
+    let (path, name) = front::split_target(&args.target);
+    let checked = front::check_with(&Inputs::new(&args.input, [path])?, path, name, &args.sets)?;
+    front::report(terminal, &checked)?;
+    let environment = Environment::of_process(Some(std::path::Path::new(path)));
+    let jit = Jit::new(checked.sources.clone(), environment, Cache::of_process());
+    let session = Session::new(checked);
+    let Prepared { kernel, sets, values } = prepare(&session, path, name, &args.args, &args.sets)?;
+    let hosts: Vec<HostArg> = values.iter().map(tk_runtime::host_arg).collect();
+    let judge = |compiled: &Compiled, plan: &Plan| predict(&jit, compiled, plan, &gpu, false);
+    let found = session.choose(kernel, &hosts, &sets, &gpu, Some(&judge)).and_then(|choice| {
+        let (compiled, _) = session.compile(kernel, &choice.plan.bindings)?;
+        Ok(predict(&jit, &compiled, &choice.plan, &gpu, true))
+    });
+    let function = &session.checked().hir.func(kernel).name;
+    let estimate = match found {
+        Ok(Some(estimate)) if estimate.us.is_finite() => estimate,
+        Ok(_) => return Err(Failure::Sentence(format!("kernel `{function}` does not fit {}", gpu.name))),
+        Err(wrong) => return front::refused(terminal, &session, &wrong),
+    };
+    let sources = &session.checked().sources;
+    show(terminal, sources, function, &gpu.name, &estimate)
+}
+
+/// The costs of places by file and line.
+fn by_line(sources: &SourceMap, places: &[PlaceCost]) -> BTreeMap<(u32, usize), Cost> {
+    let mut lines: BTreeMap<(u32, usize), Cost> = BTreeMap::new();
+    for p in places {
+        let span = Span::new(FileId(p.loc.file), p.loc.start as usize, p.loc.end as usize);
+        let (_, line, _) = sources.position(span);
+        let cost = lines.entry((p.loc.file, line)).or_default();
+        for (part, us) in &p.parts {
+            *cost.parts.entry(part).or_default() += us;
+        }
+        cost.instructions += p.instructions;
+        cost.bytes += p.bytes;
+        cost.registers = cost.registers.max(p.registers);
+    }
+    lines
+}
+
+fn show(terminal: &Terminal, sources: &SourceMap, kernel: &str, gpu: &str, found: &Estimate) -> Outcome {
+    let (bound, of_bound) = found.parts.first().copied().unwrap_or(("latency", 0.0));
+    let lines = by_line(sources, &found.places);
+    // Latency and memory belong to no line: there, the unit that works most counts.
+    let sum = |part: &str| lines.values().filter_map(|c| c.parts.get(part)).sum::<f64>();
+    let unit = match lines.values().any(|c| c.parts.contains_key(bound)) {
+        true => bound,
+        false => {
+            let rest = found.parts.iter().map(|(part, _)| *part).filter(|part| sum(part) > 0.0);
+            rest.max_by(|a, b| sum(a).total_cmp(&sum(b))).unwrap_or("instructions")
+        }
+    };
+    let all = sum(unit).max(f64::MIN_POSITIVE);
+    if terminal.is_json() {
+        terminal.object(&Line::Profiled(Profiled {
+            kernel,
+            device: gpu,
+            us: found.us,
+            parts: found.parts.iter().copied().collect(),
+            registers: found.registers[0],
+            spilled: found.registers[1],
+            shared_bytes: found.shared_bytes,
+            blocks_per_sm: found.blocks_per_sm,
+            waves: found.waves,
+        }))?;
+    } else {
+        let share = 100.0 * of_bound / found.us;
+        let spills =
+            if found.registers[1] > 0 { format!(", {} spilled", found.registers[1]) } else { String::new() };
+        terminal.data(&format!(
+            "{kernel} on {gpu}: {:.1} us predicted, bound by {bound} ({share:.0} %)\n\
+             {} registers{spills}, {:.1} KiB shared, {} blocks/SM, {:.2} waves\n\
+             {:>6} {:>14} {:>12} {:>10} {:>5}  {:>18}\n",
+            found.us,
+            found.registers[0],
+            f64::from(found.shared_bytes) / 1024.0,
+            found.blocks_per_sm,
+            found.waves,
+            "share",
+            "most work",
+            "instr",
+            "MB",
+            "regs",
+            "line"
+        ))?;
+    }
+    for ((file, line), cost) in &lines {
+        let share = cost.parts.get(unit).copied().unwrap_or(0.0) / all;
+        let most = cost.parts.iter().max_by(|a, b| a.1.total_cmp(b.1)).map(|(part, us)| (*part, *us));
+        let Some(source) = sources.get(FileId(*file)) else { continue };
+        let text = source.text.lines().nth(line.saturating_sub(1)).unwrap_or_default().trim();
+        let shown: String = text.chars().take(WIDTH).collect();
+        if terminal.is_json() {
+            terminal.object(&Line::ProfiledLine(ProfiledLine {
+                file: &source.name,
+                line: *line,
+                share,
+                unit,
+                parts: cost.parts.clone(),
+                instructions: cost.instructions,
+                bytes: cost.bytes,
+                registers: cost.registers,
+            }))?;
+            continue;
+        }
+        let (most, us) = most.unwrap_or(("", 0.0));
+        let short = source.name.rsplit(['/', '\\']).next().unwrap_or(&source.name);
+        terminal.data(&format!(
+            "{:>5.1}% {:>14} {:>12.0} {:>10.2} {:>5}  {:>18}  {shown}\n",
+            100.0 * share,
+            format!("{us:.1} us {}", abbreviated(most)),
+            cost.instructions,
+            cost.bytes / 1e6,
+            cost.registers,
+            format!("{short}:{line}")
+        ))?;
+    }
+    Ok(())
+}
+
+/// The name of a unit in a column.
+fn abbreviated(unit: &str) -> &str {
+    match unit {
+        "instructions" => "issue",
+        "special functions" => "special",
+        "shared memory" => "shared",
+        "memory accesses" => "access",
+        "matrix products" => "matrix",
+        other => other,
+    }
+}

@@ -1,0 +1,72 @@
+//! Predicted times of launches: the cost model on scheduled kernels, each scheduled once.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tk_gpu::ScheduledModule;
+use tk_gpu::cost;
+use tk_gpu::target::chip;
+use tk_runtime::Compiled;
+use tk_runtime::compile::{CompileOptions, Estimate, Launch, PlaceCost};
+use tk_tile::traffic::traffic;
+
+use crate::compile::kernel::Request;
+use crate::compile::pipeline::schedule;
+
+/// Kernels that are kept: enough for the members of a few `tune` lists.
+const REMEMBERED: usize = 1024;
+
+/// A specialization, and what its kernel is compiled for.
+type Of = (u64, CompileOptions);
+
+/// Scheduled kernels by specialization and options; none for one that cannot be scheduled.
+#[derive(Default)]
+pub struct Predictions(Mutex<HashMap<Of, Option<Arc<ScheduledModule>>>>);
+
+impl Predictions {
+    /// The time of a launch; `None` if nothing is known of the GPU, or the kernel cannot be compiled for it.
+    pub fn predict(
+        &self,
+        request: &Request<'_>,
+        kernel: &Compiled,
+        options: &CompileOptions,
+        launch: &Launch<'_>,
+    ) -> Option<Estimate> {
+        let chip = chip::chip(launch.gpu).or_else(|| chip::usual(request.target.name))?;
+        let scheduled = self.scheduled(request, (kernel.id, options.clone()))?;
+        let bytes = traffic(&kernel.module, kernel.entry, launch.args, launch.grid).bytes();
+        let of = cost::Launch { args: launch.args, grid: launch.grid, bytes, sms: launch.sms };
+        let found = cost::estimate(&scheduled, &of, chip);
+        let places = if launch.by_place { cost::by_place(&scheduled, &of, chip) } else { vec![] };
+        let places = places.into_iter().map(place_cost).collect();
+        Some(Estimate {
+            us: found.us,
+            parts: found.parts.iter().map(|(bound, us)| (bound.name(), *us)).collect(),
+            registers: [found.registers, found.spilled],
+            shared_bytes: found.shared_bytes,
+            blocks_per_sm: found.blocks_per_sm,
+            waves: found.waves,
+            is_guess: found.is_guess,
+            places,
+        })
+    }
+
+    fn scheduled(&self, request: &Request<'_>, of: Of) -> Option<Arc<ScheduledModule>> {
+        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = known().get(&of) {
+            return found.clone();
+        }
+        let made = schedule(request, None).ok().map(|stages| Arc::new(stages.scheduled));
+        let mut all = known();
+        if all.len() >= REMEMBERED {
+            all.clear();
+        }
+        all.entry(of).or_insert(made).clone()
+    }
+}
+
+fn place_cost(cost: cost::PlaceCost) -> PlaceCost {
+    let cost::PlaceCost { loc, parts, instructions, bytes, registers } = cost;
+    let parts = parts.into_iter().map(|(bound, us)| (bound.name(), us)).collect();
+    PlaceCost { loc, parts, instructions, bytes, registers }
+}

@@ -1,0 +1,211 @@
+//! Registers of a lane for the tiles that are live at once.
+//!
+//! An estimate: the assembler orders instructions anew, and needs further registers for addresses and what is in flight.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tk_ops::{DType, MemoryOp, Op, ShapeOp};
+use tk_tile::{BlockId, Def, ElemType, Id, Inst, InstId, ValueId, walk};
+
+use crate::ir::kernel::Kernel;
+use crate::ir::op::GpuOp;
+use crate::ir::params::element_bytes;
+
+/// The most registers of a lane for tiles that are live together with a product of a block.
+pub fn held(kernel: &Kernel, block: BlockId) -> u32 {
+    Held {
+        kernel,
+        counts: |inst| matches!(GpuOp::of(inst), Some(GpuOp::Mma(_))),
+        passing: BTreeSet::new(),
+        by_one: false,
+        loads_ahead: false,
+    }
+    .most(block, &BTreeSet::new())
+}
+
+/// Registers of a lane for tiles that are live at once, if loads are done at the beginning of their block. What is
+/// computed element by element for one use that takes it so is computed right before it.
+pub fn ahead(kernel: &Kernel) -> u32 {
+    most_beside(kernel, |inst| matches!(inst.op, Op::Elementwise(_)), true)
+}
+
+/// The fewest registers of a lane with which a kernel can keep its tiles: elements are loaded right before their only use
+/// too.
+pub fn least(kernel: &Kernel) -> u32 {
+    most_beside(kernel, |inst| matches!(inst.op, Op::Elementwise(_)) || is_load(inst), false)
+}
+
+/// The most registers of tiles beside those that `by_element` gives for a single use that takes them element by element.
+fn most_beside(kernel: &Kernel, by_element: fn(&Inst) -> bool, loads_ahead: bool) -> u32 {
+    let func = kernel.func();
+    let held = Held { kernel, counts: |_| true, passing: BTreeSet::new(), by_one: true, loads_ahead };
+    let mut uses: BTreeMap<ValueId, Vec<bool>> = BTreeMap::new();
+    let mut addresses = BTreeSet::new();
+    for i in walk::insts(func) {
+        let inst = &func.insts[i];
+        let takes = matches!(
+            inst.op,
+            Op::Elementwise(_)
+                | Op::Reduce(_)
+                | Op::Memory(MemoryOp::Store | MemoryOp::ViewStore | MemoryOp::ViewScatter)
+        );
+        // What only renames registers is no use.
+        if !matches!(inst.op, Op::Shape(ShapeOp::Broadcast | ShapeOp::Permute | ShapeOp::Reshape)) {
+            inst.operands.iter().for_each(|v| uses.entry(held.source(*v)).or_default().push(takes));
+        }
+        let from = |v: &ValueId| addresses.contains(v) || kernel.layout(*v).is_none();
+        if is_position(kernel, inst) && (leads_to_memory(kernel, inst) || inst.operands.iter().all(from)) {
+            addresses.extend(inst.results.iter().copied());
+        }
+    }
+    let passing = |v: &ValueId| {
+        let once = matches!(uses.get(v).map(Vec::as_slice), Some([true]));
+        once && matches!(func.values[*v].def, Def::Inst(i, _) if by_element(&func.insts[i]))
+    };
+    let mut passing: BTreeSet<ValueId> = uses.keys().copied().filter(passing).collect();
+    // Positions follow from the number of the thread: a few of them are kept, the others are a constant away.
+    passing.extend(addresses);
+    Held { passing, ..held }.most(func.body, &BTreeSet::new())
+}
+
+/// Returns true if the results are pointers, masks or offsets: those of neighbours are a constant away.
+fn leads_to_memory(kernel: &Kernel, inst: &Inst) -> bool {
+    let ty = |v: &ValueId| kernel.module.types.get(kernel.func().ty(*v));
+    inst.results.iter().all(|v| match ty(v).elem() {
+        ElemType::Ptr { .. } => true,
+        ElemType::Scalar(d) => matches!(d, DType::Bool | DType::I64),
+    })
+}
+
+/// Returns true if the results are positions, masks or addresses where the operands are.
+fn is_position(kernel: &Kernel, inst: &Inst) -> bool {
+    let ty = |v: &ValueId| kernel.module.types.get(kernel.func().ty(*v));
+    let is_number = |v: &ValueId| ty(v).dtype().is_some_and(|d| d.is_float());
+    let kind = match inst.op {
+        Op::Create(_) | Op::Shape(_) | Op::Elementwise(_) => true,
+        Op::Memory(op) => matches!(op, MemoryOp::PtrAdd | MemoryOp::ViewInside),
+        Op::Target => matches!(GpuOp::of(inst), Some(GpuOp::Convert(_))),
+        _ => false,
+    };
+    kind && !inst.results.iter().any(is_number)
+}
+
+/// Registers of a lane for tiles that are live together at each instruction, by its number.
+pub fn at_each(kernel: &Kernel) -> Vec<u32> {
+    let held = Held { kernel, counts: |_| true, passing: BTreeSet::new(), by_one: true, loads_ahead: false };
+    let mut out = vec![0; kernel.func().insts.len()];
+    held.walk(kernel.func().body, &BTreeSet::new(), &mut |i, words| {
+        if let Some(slot) = out.get_mut(i.index()) {
+            *slot = words;
+        }
+    });
+    out
+}
+
+/// The register use of lanes.
+struct Held<'a> {
+    kernel: &'a Kernel,
+    /// The instructions at which it is looked at.
+    counts: fn(&Inst) -> bool,
+    /// Values that need no registers of their own.
+    passing: BTreeSet<ValueId>,
+    /// Whether narrow elements that are loaded one by one have a register each.
+    by_one: bool,
+    /// Whether loads are done at the beginning of their block.
+    loads_ahead: bool,
+}
+
+fn is_load(inst: &Inst) -> bool {
+    matches!(inst.op, Op::Memory(MemoryOp::Load | MemoryOp::ViewLoad | MemoryOp::ViewGather))
+}
+
+fn is_by_one(inst: &Inst) -> bool {
+    is_load(inst) && inst.attrs.int("vector") == Some(1)
+}
+
+impl Held<'_> {
+    /// Registers of a value: none if all of its elements are constants, or one scalar.
+    fn words(&self, v: ValueId) -> u32 {
+        let func = self.kernel.func();
+        let is_made =
+            matches!(func.values[v].def, Def::Inst(i, _) if matches!(func.insts[i].op, Op::Create(_)));
+        if is_made || self.passing.contains(&v) {
+            return 0;
+        }
+        let elem = self.kernel.module.types.get(func.ty(v)).elem();
+        // Elements that are loaded one by one have a register each, however narrow they are.
+        let alone = matches!(func.values[v].def, Def::Inst(i, _) if is_by_one(&func.insts[i])) && self.by_one;
+        let size = if alone { element_bytes(elem).max(4) } else { element_bytes(elem) };
+        let bytes = self.kernel.layout(v).map_or(0, |l| l.registers() as u64 * size);
+        u32::try_from(bytes.div_ceil(4)).unwrap_or(u32::MAX)
+    }
+
+    /// The value whose registers these are: some changes of shape only rename them.
+    fn source(&self, mut v: ValueId) -> ValueId {
+        let func = self.kernel.func();
+        while let Def::Inst(i, _) = func.values[v].def
+            && let Op::Shape(ShapeOp::Broadcast | ShapeOp::Permute | ShapeOp::Reshape) = func.insts[i].op
+            && let Some(from) = func.insts[i].operands.first()
+        {
+            v = *from;
+        }
+        v
+    }
+
+    fn sources(&self, values: &[ValueId]) -> Vec<ValueId> {
+        values.iter().map(|v| self.source(*v)).collect()
+    }
+
+    fn sum(&self, live: &BTreeSet<ValueId>) -> u32 {
+        live.iter().map(|v| self.words(*v)).sum()
+    }
+
+    /// The most that is live at once with such an instruction in a block, given what is live after it.
+    fn most(&self, block: BlockId, behind: &BTreeSet<ValueId>) -> u32 {
+        let mut most = 0;
+        self.walk(block, behind, &mut |_, words| most = most.max(words));
+        most
+    }
+
+    /// Calls `found` with what is live at each instruction that counts, given what is live after the block.
+    fn walk(&self, block: BlockId, behind: &BTreeSet<ValueId>, found: &mut dyn FnMut(InstId, u32)) {
+        let func = self.kernel.func();
+        let mut live = behind.clone();
+        for i in func.blocks[block].insts.iter().rev() {
+            let inst = &func.insts[*i];
+            live.extend(self.sources(&inst.results));
+            let around = live.clone();
+            // What is loaded ahead is live before the load.
+            if !(self.loads_ahead && is_load(inst)) {
+                inst.results.iter().for_each(|r| {
+                    live.remove(r);
+                });
+            }
+            // A value that is read inside of a loop is live in all of its iterations.
+            inst.blocks.iter().for_each(|body| live.extend(self.read_from_outside(*body)));
+            for body in &inst.blocks {
+                self.walk(*body, &live, found);
+            }
+            live.extend(self.sources(&inst.operands));
+            if (self.counts)(inst) {
+                // Accumulators are updated in place, and elements one after the other.
+                let in_place = matches!(inst.op, Op::Elementwise(_) | Op::Target);
+                let sums = inst.operands.first().filter(|_| in_place).map(|v| self.source(*v));
+                let with = around.iter().chain(live.iter().filter(|v| Some(**v) != sums));
+                found(*i, self.sum(&with.copied().collect()));
+            }
+        }
+    }
+
+    /// The values that a block reads and does not define.
+    fn read_from_outside(&self, block: BlockId) -> BTreeSet<ValueId> {
+        let func = self.kernel.func();
+        let insts = walk::insts_in(func, block);
+        let inside = insts.iter().flat_map(|i| &func.insts[*i].blocks).chain([&block]);
+        let args = inside.flat_map(|b| &func.blocks[*b].args);
+        let made: BTreeSet<ValueId> =
+            insts.iter().flat_map(|i| &func.insts[*i].results).chain(args).copied().collect();
+        let read = insts.iter().flat_map(|i| &func.insts[*i].operands);
+        read.map(|v| self.source(*v)).filter(|v| !made.contains(v)).collect()
+    }
+}

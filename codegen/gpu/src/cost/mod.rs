@@ -1,0 +1,307 @@
+//! The cost model: how long a scheduled kernel takes for the arguments of a launch, without machine code.
+//!
+//! Each instruction of scheduled IR has a cost ([`work`]): slots of the schedulers, of the units for special functions,
+//! of shared memory, of the first-level cache and of the matrix units, bytes from the shared cache, and the latency of
+//! its result. [`tk_tile::frequency`] says how often it runs. From these follow
+//!
+//! - the *throughput* of a multiprocessor: the busiest of its units, for all programs that it runs;
+//! - the *latency* of a program that runs alone ([`timeline`]): what waits for what, times the rounds of programs that
+//!   do not fit at once. Registers and shared memory say how many fit;
+//! - the time of the shared cache and of memory for all programs.
+//!
+//! These overlap, but never completely: the time is their norm of a high order, and the cost of a launch. Constants are
+//! those of [`crate::target::chip`] and of this file; they were fitted to measurements of an H100 (docs/performance.md).
+//! The model orders candidates; its absolute times are not promised.
+
+mod timeline;
+mod work;
+
+use std::collections::BTreeMap;
+
+use tk_tile::frequency::{Frequencies, LaunchArg, frequencies};
+use tk_tile::{Id, Loc};
+
+use crate::analysis::liveness;
+use crate::ir::kernel::Kernel;
+use crate::ir::warps::{GROUP, producers};
+use crate::target::chip::Chip;
+
+use work::{Costs, Work, work};
+
+/// The launch that is estimated.
+#[derive(Clone, Copy, Debug)]
+pub struct Launch<'a> {
+    /// One argument for each parameter of the kernel, workspaces included.
+    pub args: &'a [LaunchArg],
+    /// The grid.
+    pub grid: [u32; 3],
+    /// Bytes that the launch moves at least ([`tk_tile::traffic`]).
+    pub bytes: f64,
+    /// The multiprocessors of the GPU.
+    pub sms: u32,
+}
+
+/// What bounds a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Bound {
+    /// The slots of the schedulers.
+    Issue,
+    /// The units for special functions.
+    Special,
+    /// Shared memory.
+    Shared,
+    /// Accesses of the first-level cache.
+    Accesses,
+    /// The matrix units.
+    Matrix,
+    /// Latencies: too few programs are there to hide them.
+    Latency,
+    /// The start of programs: there are many that do little.
+    Programs,
+    /// The cache that all multiprocessors share.
+    Cache,
+    /// Memory.
+    Memory,
+}
+
+impl Bound {
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Bound::Issue => "instructions",
+            Bound::Special => "special functions",
+            Bound::Shared => "shared memory",
+            Bound::Accesses => "memory accesses",
+            Bound::Matrix => "matrix products",
+            Bound::Latency => "latency",
+            Bound::Programs => "starts of programs",
+            Bound::Cache => "L2",
+            Bound::Memory => "memory",
+        }
+    }
+}
+
+/// The predicted cost of a launch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Estimate {
+    /// Its time in microseconds.
+    pub us: f64,
+    /// The time that each limit alone would allow, in microseconds, the largest first.
+    pub parts: Vec<(Bound, f64)>,
+    /// Registers of a lane that it wants.
+    pub registers: u32,
+    /// Registers of a lane that do not fit, and are spilled.
+    pub spilled: u32,
+    /// Bytes of shared memory of a block.
+    pub shared_bytes: u32,
+    /// Blocks that a multiprocessor runs at once; 0 if not even one fits.
+    pub blocks_per_sm: u32,
+    /// How often a multiprocessor is filled with programs.
+    pub waves: f64,
+    /// Whether something depends on data.
+    pub is_guess: bool,
+}
+
+/// The cost of what a place in the source became.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlaceCost {
+    /// The place.
+    pub loc: Loc,
+    /// The time that each unit works on it, in microseconds, the largest first; units without work are left out.
+    pub parts: Vec<(Bound, f64)>,
+    /// Instructions of warps, of all programs.
+    pub instructions: f64,
+    /// Bytes from and to the shared cache, of all programs.
+    pub bytes: f64,
+    /// The most registers of a lane for tiles that are live at once.
+    pub registers: u32,
+}
+
+/// Microseconds of a launch of a kernel that does nothing.
+const LAUNCH: f64 = 2.2;
+/// Cycles between the starts of two blocks on a multiprocessor: 336,096 blocks that do little took 206 us on 132 of them.
+const PROGRAM: f64 = 140.0;
+/// Cycles until a block has its arguments and first instructions.
+const START: f64 = 900.0;
+/// Registers for addresses, positions, conditions and values in flight, beside tiles, without matrix products.
+const BESIDE: u32 = 26;
+/// Registers that the assembler finds by another order of instructions.
+const SLACK: u32 = 16;
+/// The part of the data sheet's rate of matrix units that a kernel reaches: under load the clock is lower.
+const MATRIX: f64 = 0.80;
+/// The part of the data sheet's bandwidth that a copy reaches.
+const BANDWIDTH: f64 = 0.90;
+/// The order of the norm that combines limits: the higher, the better they overlap.
+const NORM: f64 = 4.0;
+/// The part of the bytes beyond those that have to be moved that miss the shared cache, once all arguments together do
+/// not fit in it.
+const MISSES: f64 = 0.12;
+
+/// Predicts the time of a launch.
+pub fn estimate(kernel: &Kernel, launch: &Launch<'_>, chip: &Chip) -> Estimate {
+    let run = Running::new(kernel, launch, chip);
+    let Occupancy { wanted, spilled, blocks_per_sm, waves, .. } = run.occupancy;
+    // Where registers do not suffice for all loads at once, they follow one another.
+    let alone = timeline::alone(kernel, &run.costs, &run.often, chip) * run.occupancy.rounds;
+    let alone = (START + alone) * longest(&run.often, waves);
+    let total = run.total();
+    let mut parts = run.parts(&total);
+    let l2_bytes = total.bytes * run.programs;
+    let is_large = launch.bytes > chip.l2_bytes && total.matrix > 0.0;
+    let misses = if is_large { MISSES * (l2_bytes - launch.bytes).max(0.0) } else { 0.0 };
+    parts.push((Bound::Programs, run.occupancy.of_sm * PROGRAM * run.us));
+    parts.push((Bound::Latency, waves.ceil() * alone * run.us));
+    // What the programs read of one another's lines, the cache has.
+    let scattered = total.scattered * run.programs * (launch.bytes / l2_bytes.max(1.0)).min(1.0);
+    parts.push((Bound::Memory, (launch.bytes + misses + scattered) / (chip.memory * BANDWIDTH) * 1e6));
+    let combined = parts.iter().map(|(_, t)| t.powf(NORM)).sum::<f64>().powf(1.0 / NORM);
+    parts.sort_by(|a, b| b.1.total_cmp(&a.1));
+    // Each spilled register is written and read back, in loops each time; accumulators of a warpgroup wait for all of its
+    // products.
+    let penalty = 1.0 + f64::from(spilled) / if total.matrix > 0.0 { 2.0 } else { 32.0 };
+    let fits = kernel.shared_bytes() <= kernel.options.spec.shared_bytes && blocks_per_sm > 0;
+    Estimate {
+        us: if fits { LAUNCH + combined * penalty } else { f64::INFINITY },
+        parts,
+        registers: wanted,
+        spilled,
+        shared_bytes: kernel.shared_bytes(),
+        blocks_per_sm,
+        waves,
+        is_guess: run.often.is_guess,
+    }
+}
+
+/// The cost of each place of the source from which a kernel was made, in the order of the source.
+pub fn by_place(kernel: &Kernel, launch: &Launch<'_>, chip: &Chip) -> Vec<PlaceCost> {
+    let run = Running::new(kernel, launch, chip);
+    let live = liveness::at_each(kernel);
+    let func = kernel.func();
+    let mut places: BTreeMap<(u32, u32, u32), (Work, u32)> = BTreeMap::new();
+    for (block, data) in func.blocks.iter() {
+        let times = run.often.of(block);
+        for i in data.insts.iter().filter(|_| times > 0.0) {
+            let Some(loc) = func.insts[*i].loc else { continue };
+            let (total, registers) = places.entry((loc.file, loc.start, loc.end)).or_default();
+            total.add(&work(&run.costs, &func.insts[*i]), times);
+            *registers = (*registers).max(live.get(i.index()).copied().unwrap_or(0));
+        }
+    }
+    let cost = |((file, start, end), (total, registers)): ((u32, u32, u32), (Work, u32))| {
+        let mut parts = run.parts(&total);
+        parts.retain(|(_, us)| *us > 0.0);
+        parts.sort_by(|a, b| b.1.total_cmp(&a.1));
+        PlaceCost {
+            loc: Loc { file, start, end },
+            parts,
+            instructions: total.issue * run.programs,
+            bytes: total.bytes * run.programs,
+            registers,
+        }
+    };
+    places.into_iter().map(cost).collect()
+}
+
+/// A kernel that runs.
+struct Running<'a> {
+    kernel: &'a Kernel,
+    chip: &'a Chip,
+    costs: Costs<'a>,
+    often: Frequencies,
+    programs: f64,
+    occupancy: Occupancy,
+    /// Microseconds of a cycle.
+    us: f64,
+}
+
+/// What fits on a multiprocessor.
+#[derive(Clone, Copy)]
+struct Occupancy {
+    /// Registers of a lane that the kernel wants.
+    wanted: u32,
+    /// Those that it spills.
+    spilled: u32,
+    blocks_per_sm: u32,
+    /// Programs that the fullest multiprocessor runs, or parts of them where a program has several blocks.
+    of_sm: f64,
+    waves: f64,
+    /// How much more registers the kernel wants than a lane has, at least 1.
+    rounds: f64,
+}
+
+impl<'a> Running<'a> {
+    fn new(kernel: &'a Kernel, launch: &Launch<'a>, chip: &'a Chip) -> Running<'a> {
+        let programs: f64 = launch.grid.iter().map(|n| f64::from(*n)).product();
+        Running {
+            kernel,
+            chip,
+            costs: Costs::new(kernel, launch.args, programs),
+            often: frequencies(&kernel.module, kernel.func(), launch.args, launch.grid),
+            programs,
+            occupancy: Occupancy::new(kernel, programs, launch.sms),
+            us: 1e6 / chip.clock,
+        }
+    }
+
+    /// The work of a program.
+    fn total(&self) -> Work {
+        let func = self.kernel.func();
+        let mut total = Work::default();
+        for (block, data) in func.blocks.iter() {
+            let times = self.often.of(block);
+            if times > 0.0 {
+                data.insts.iter().for_each(|i| total.add(&work(&self.costs, &func.insts[*i]), times));
+            }
+        }
+        total
+    }
+
+    /// The time of each unit of the fullest multiprocessor, and of the shared cache, for work of a program.
+    fn parts(&self, total: &Work) -> Vec<(Bound, f64)> {
+        let (spec, chip) = (self.kernel.options.spec, self.chip);
+        // A block has its share of the work of a program.
+        let share = self.occupancy.of_sm / f64::from(self.kernel.options.blocks.max(1));
+        let warps = f64::from(self.kernel.block_threads() / spec.warp_size).max(1.0);
+        let resident = warps * f64::from(self.occupancy.blocks_per_sm.max(1)).min(self.occupancy.of_sm);
+        let schedulers = f64::from(spec.sm.schedulers).min(resident);
+        let matrix = total.matrix / (chip.matrix16 / f64::from(chip.sms) / chip.clock) / MATRIX;
+        vec![
+            (Bound::Issue, total.issue / schedulers * share * self.us),
+            (Bound::Special, total.special * 2.0 * share * self.us),
+            (Bound::Shared, total.shared * share * self.us),
+            (Bound::Accesses, total.accesses * share * self.us),
+            (Bound::Matrix, matrix * share * self.us),
+            (Bound::Cache, total.bytes * self.programs / chip.l2 * 1e6),
+        ]
+    }
+}
+
+/// How much longer the longest program is than the mean, as far as the others do not wait in a queue behind it.
+fn longest(often: &Frequencies, waves: f64) -> f64 {
+    1.0 + (often.longest - 1.0) / waves.max(1.0)
+}
+
+impl Occupancy {
+    fn new(kernel: &Kernel, programs: f64, sms: u32) -> Occupancy {
+        let spec = kernel.options.spec;
+        // Loads go ahead while there are registers; where there are none, elements are loaded when they are used.
+        let wanted = liveness::ahead(kernel) + BESIDE;
+        let needed = liveness::least(kernel) + BESIDE - SLACK;
+        let most = kernel.registers_of_launch().min(spec.registers);
+        // Where registers move from producers, the others have more than the launch gives them.
+        let limit = if producers(kernel) >= GROUP { most + most / 2 } else { most };
+        let (has, spilled) = (wanted.min(most), needed.saturating_sub(limit));
+        let blocks_per_sm = spec.blocks_per_sm(has, kernel.block_threads(), kernel.shared_bytes());
+        let blocks = f64::from(kernel.options.blocks.max(1));
+        let of_sm = (programs * blocks / f64::from(sms.max(1))).ceil().max(1.0);
+        let rounds = (f64::from(wanted) / f64::from(limit)).max(1.0);
+        Occupancy {
+            wanted,
+            spilled,
+            blocks_per_sm,
+            of_sm,
+            waves: of_sm / f64::from(blocks_per_sm.max(1)),
+            rounds,
+        }
+    }
+}

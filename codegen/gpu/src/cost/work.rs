@@ -1,0 +1,583 @@
+//! What one instruction of a scheduled kernel costs: [`work`].
+//!
+//! Elementwise operations cost an instruction for each register of each lane, or a known sequence; accesses of memory the
+//! instructions of their width, and the lines and sectors that the lanes of a warp reach; products the operations of
+//! the matrix units and what these read from shared memory.
+
+use tk_ops::{ControlOp, CreateOp, DType, ElementwiseOp, MemoryOp, Op, ReduceOp, ScanOp};
+use tk_tile::frequency::LaunchArg;
+use tk_tile::{ElemType, Inst, Type, ValueId};
+
+use crate::analysis::axis::AxisInfo;
+use crate::analysis::provenance::Roots;
+use crate::analysis::{access_width, coalesce};
+use crate::ir::kernel::Kernel;
+use crate::ir::op::{FragmentLoad, GpuOp, Mma, MmaOperand, Placement, StoreAccess};
+use crate::ir::params::element_bytes;
+use crate::ir::shared_access::image;
+use crate::layout::linear::InDim;
+use crate::layout::linear::shared::bank_conflict_ways;
+
+/// Bytes of a line of the first-level cache, which one access reaches.
+const LINE: f64 = 128.0;
+/// Bytes of a sector, the least that moves between caches.
+const SECTOR: f64 = 32.0;
+/// Bytes that memory could move while it goes to another row of a tensor.
+const PAGE: f64 = 64.0;
+/// Bytes that shared memory moves in a cycle.
+const SHARED: f64 = 128.0;
+
+/// Cycles until the result of an operation is there.
+pub mod latency {
+    /// Of arithmetic.
+    pub const ALU: f64 = 6.0;
+    /// Of a special function.
+    pub const SPECIAL: f64 = 20.0;
+    /// Of an exchange between the lanes of a warp.
+    pub const SHUFFLE: f64 = 26.0;
+    /// Of a load from shared memory.
+    pub const SHARED: f64 = 32.0;
+    /// Of a barrier.
+    pub const BARRIER: f64 = 40.0;
+    /// Of a load from memory.
+    pub const MEMORY: f64 = 1100.0;
+    /// Of a load that finds its line in the shared cache.
+    pub const CACHE: f64 = 500.0;
+    /// Of a copy by TMA.
+    pub const TMA: f64 = 1250.0;
+    /// Of a matrix instruction, beside its work.
+    pub const MATRIX: f64 = 34.0;
+    /// Of an atomic operation in the shared cache.
+    pub const ATOMIC: f64 = 700.0;
+}
+
+/// What an instruction does, for all warps of a program.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Work {
+    /// Instructions of warps.
+    pub issue: f64,
+    /// Instructions of warps for the units of special functions.
+    pub special: f64,
+    /// Cycles of shared memory.
+    pub shared: f64,
+    /// Lines that accesses of warps reach.
+    pub accesses: f64,
+    /// Operations of matrix units on 16-bit operands; others count as many as take their time.
+    pub matrix: f64,
+    /// Bytes from and to the shared cache, those of lines that are read for a part of them included.
+    pub bytes: f64,
+    /// Bytes that memory could move while it changes pages for the rows of a tile.
+    pub scattered: f64,
+    /// Cycles from the last of its instructions to its result.
+    pub latency: f64,
+}
+
+impl Work {
+    /// Adds what runs so often.
+    pub fn add(&mut self, more: &Work, times: f64) {
+        self.issue += more.issue * times;
+        self.special += more.special * times;
+        self.shared += more.shared * times;
+        self.accesses += more.accesses * times;
+        self.matrix += more.matrix * times;
+        self.bytes += more.bytes * times;
+        self.scattered += more.scattered * times;
+    }
+}
+
+/// A kernel and what is known of its launch.
+pub struct Costs<'a> {
+    kernel: &'a Kernel,
+    args: &'a [LaunchArg],
+    axis: AxisInfo,
+    roots: Roots,
+    warps: f64,
+    /// Programs of the launch.
+    programs: f64,
+}
+
+impl<'a> Costs<'a> {
+    /// Of a kernel that is launched with these arguments.
+    pub fn new(kernel: &'a Kernel, args: &'a [LaunchArg], programs: f64) -> Costs<'a> {
+        Costs {
+            kernel,
+            args,
+            axis: AxisInfo::new(&kernel.module, kernel.func(), &kernel.options.facts),
+            roots: Roots::new(kernel.func()),
+            programs,
+            warps: f64::from(1u32 << kernel.options.threads().warp_bits),
+        }
+    }
+}
+
+/// The cost of an instruction, without the blocks that it owns.
+pub fn work(cost: &Costs<'_>, inst: &Inst) -> Work {
+    match inst.op {
+        Op::Elementwise(op) => cost.elementwise(op, inst),
+        Op::Memory(op) => cost.memory(op, inst),
+        Op::Atomic(_) => cost.atomic(inst),
+        Op::Reduce(op) => cost.reduce(op, inst),
+        Op::Scan(op) => cost.scan(op, inst),
+        Op::Random(_) => cost.simple(inst, 40.0, 0.0, latency::ALU * 20.0),
+        Op::Dot(_) => cost.simple(inst, 64.0, 0.0, latency::ALU),
+        Op::Create(CreateOp::Arange | CreateOp::Splat) => cost.simple(inst, 0.5, 0.0, 0.0),
+        Op::Control(ControlOp::For | ControlOp::While | ControlOp::If) => {
+            Work { issue: 3.0 * cost.warps, ..Work::default() }
+        }
+        Op::Control(ControlOp::GridBarrier) => Work { latency: 2.0 * latency::ATOMIC, ..Work::default() },
+        Op::Target => GpuOp::of(inst).map_or(Work::default(), |op| cost.target(op, inst)),
+        Op::Create(_) | Op::Shape(_) | Op::Control(_) | Op::Host(_) => Work::default(),
+    }
+}
+
+impl Costs<'_> {
+    /// Registers of a lane that hold elements of a value.
+    fn registers(&self, v: ValueId) -> f64 {
+        self.kernel.layout(v).map_or(1.0, |l| l.registers() as f64)
+    }
+
+    fn bytes(&self, v: ValueId) -> f64 {
+        element_bytes(self.kernel.module.types.get(self.kernel.func().ty(v)).elem()) as f64
+    }
+
+    fn dtype(&self, v: Option<&ValueId>) -> Option<DType> {
+        self.kernel.module.types.get(self.kernel.func().ty(*v?)).dtype()
+    }
+
+    fn count(&self, v: ValueId) -> f64 {
+        self.kernel.module.types.get(self.kernel.func().ty(v)).count().max(1) as f64
+    }
+
+    /// Warps that compute a value: scalars are computed by all of them too.
+    fn simple(&self, inst: &Inst, each: f64, special: f64, latency: f64) -> Work {
+        let Some(r) = inst.results.first() else { return Work::default() };
+        let n = self.registers(*r) * self.warps;
+        // A scalar is the same for all lanes: the assembler has a path of its own for many.
+        let each = if self.kernel.layout(*r).is_none() { each / 2.0 } else { each };
+        Work { issue: n * (each + special), special: n * special, latency, ..Work::default() }
+    }
+
+    fn elementwise(&self, op: ElementwiseOp, inst: &Inst) -> Work {
+        use ElementwiseOp::*;
+        let dtype = self.dtype(inst.results.first());
+        let from = self.dtype(inst.operands.first());
+        let is_float = from.is_some_and(DType::is_float);
+        let fast = inst.attrs.flag("fast");
+        // Instructions, those for special functions, and the latency.
+        let (each, special, wait) = match op {
+            Exp | Exp2 | Log | Log2 => (if fast { 1.0 } else { 4.0 }, 1.0, latency::SPECIAL),
+            Sqrt | Rsqrt => (if fast { 1.0 } else { 4.0 }, 1.0, latency::SPECIAL),
+            Tanh => (if fast { 0.0 } else { 14.0 }, 1.0, 2.0 * latency::SPECIAL),
+            Sin | Cos => (if fast { 1.0 } else { 20.0 }, 1.0, 2.0 * latency::SPECIAL),
+            Erf | Cosh | Pow => (24.0, 2.0, 3.0 * latency::SPECIAL),
+            Div if is_float => (if fast { 1.0 } else { 8.0 }, 1.0, 2.0 * latency::SPECIAL),
+            Rem if is_float => (20.0, 1.0, 2.0 * latency::SPECIAL),
+            Div | Rem | CeilDiv => (14.0, 1.0, 2.0 * latency::SPECIAL),
+            // Two narrow elements are converted by one instruction.
+            Cast if dtype.is_some_and(|d| d.bytes() <= 2) || from.is_some_and(|d| d.bytes() <= 2) => {
+                (0.5, 0.0, latency::ALU)
+            }
+            Bitcast => (0.0, 0.0, 0.0),
+            _ => (1.0, 0.0, latency::ALU),
+        };
+        let wide = match dtype.map_or(4, DType::bytes) {
+            8 => 2.0,
+            // Two elements of 16 bits are in a register.
+            2 if is_float && matches!(op, Add | Sub | Mul | Fma | Maximum | Minimum) => 0.5,
+            _ => 1.0,
+        };
+        self.simple(inst, each * wide, special, wait)
+    }
+
+    /// The lanes of a warp along a dimension and over all: how many neighbours along `d` they reach together, beginning
+    /// with `vector` of one lane, and how many of the lanes differ.
+    fn run(&self, v: ValueId, d: Option<usize>, vector: u32) -> (f64, f64) {
+        let Some(layout) = self.kernel.layout(v) else { return (f64::from(vector), 1.0) };
+        let bits = self.kernel.options.threads().lane_bits as usize;
+        let bases: Vec<Vec<u32>> = (0..bits).filter_map(|b| layout.atom().basis(InDim::Lane, b)).collect();
+        let lanes = bases.iter().filter(|b| b.iter().any(|c| *c != 0)).count();
+        let mut run = vector;
+        if let Some(d) = d {
+            let reaches = |run: u32| {
+                bases
+                    .iter()
+                    .any(|b| b.iter().enumerate().all(|(i, c)| if i == d { *c == run } else { *c == 0 }))
+            };
+            while reaches(run) {
+                run *= 2;
+            }
+        }
+        (f64::from(run), f64::from(1u32 << lanes))
+    }
+
+    /// An access of device memory of the elements of `v`, by `vector` of them at a time.
+    fn global(&self, inst: &Inst, v: ValueId, bytes: f64, vector: u32) -> Work {
+        let (module, func, spec) = (&self.kernel.module, self.kernel.func(), self.kernel.options.spec);
+        let access = coalesce::access(module, func, &self.axis, spec, inst);
+        let d = access.as_ref().and_then(|a| a.order.first().copied());
+        let instructions = self.registers(v) / f64::from(vector.max(1)) * self.warps;
+        let (run, lanes) = self.run(v, d, vector.max(1));
+        let runs = (lanes * f64::from(vector.max(1)) / run).max(1.0);
+        let lines = runs * (run * bytes / LINE).ceil().max(1.0);
+        // Neighbours along the fastest dimension are in one sector; what one access leaves of it, the next finds in the
+        // first-level cache.
+        let ty = module.types.get(func.ty(v));
+        let along = d.and_then(|d| ty.shape()?.get(d).copied()).map_or(1.0, f64::from);
+        let (from, row) = (inst.operands.first().copied(), along * bytes);
+        let used = row.min(SECTOR);
+        let moved = self.count(v) * bytes * (SECTOR / used.max(1.0)).max(1.0);
+        // What is out of bounds is not read.
+        let inside = self.inside(from, ty);
+        let (moved, whole) = (moved * inside, self.count(v) * bytes * inside);
+        // A position and a predicate for each access, beside it.
+        Work {
+            issue: 2.5 * instructions,
+            accesses: lines * instructions,
+            bytes: moved * self.split(from, row),
+            scattered: whole * PAGE / self.contiguous(from, ty, row),
+            // Programs that follow one another share a line, which one of them brings, and what many programs read is there after the first of them.
+            latency: if whole < LINE || self.is_shared(from, whole) {
+                latency::CACHE
+            } else {
+                latency::MEMORY
+            },
+            ..Work::default()
+        }
+    }
+
+    /// The part of a tile that is inside of the argument that it comes from, if it is larger than that.
+    fn inside(&self, v: Option<ValueId>, ty: &Type) -> f64 {
+        let (Some((shape, _)), Some(extents)) = (self.argument(v), ty.shape()) else { return 1.0 };
+        if shape.len() != extents.len() {
+            return 1.0;
+        }
+        let part = |(n, extent): (&i64, &u32)| (*n as f64 / f64::from(*extent)).min(1.0);
+        shape.iter().zip(extents).map(part).product()
+    }
+
+    /// Returns true if the programs together read an argument several times.
+    fn is_shared(&self, v: Option<ValueId>, bytes: f64) -> bool {
+        /// More often than the neighbours of a tile overlap.
+        const SEVERAL: f64 = 8.0;
+        let elements = self.argument(v).map(|(shape, _)| shape.iter().map(|d| *d as f64).product::<f64>());
+        elements.is_some_and(|n| bytes * self.programs > SEVERAL * n * v.map_or(1.0, |v| self.pointee(v)))
+    }
+
+    /// The extents and strides of the argument that a pointer or view comes from.
+    fn argument(&self, v: Option<ValueId>) -> Option<(&[i64], &[i64])> {
+        let root = self.roots.get(v?)?;
+        let func = self.kernel.func();
+        let number = func.blocks[func.body].args.iter().position(|p| *p == root)?;
+        match self.args.get(number)? {
+            LaunchArg::Tensor(shape, strides) => Some((shape, strides)),
+            LaunchArg::Scalar(_) | LaunchArg::Unknown => None,
+        }
+    }
+
+    /// By how much more lines than the bytes of a row need are read where rows of memory do not begin at lines: two in
+    /// the place of one, and of sectors less.
+    fn split(&self, v: Option<ValueId>, row: f64) -> f64 {
+        let Some((_, strides)) = self.argument(v) else { return 1.0 };
+        let bytes = v.map_or(1.0, |v| self.pointee(v));
+        let Some(pitch) = strides.iter().filter(|s| **s > 1).min() else { return 1.0 };
+        let pitch = *pitch as f64 * bytes;
+        let more = if pitch % LINE == 0.0 {
+            0.0
+        } else if pitch % SECTOR == 0.0 {
+            0.5
+        } else {
+            1.0
+        };
+        1.0 + more * LINE / row.max(SECTOR)
+    }
+
+    /// Bytes that a tile has in a row of memory: whole rows that follow one another are one.
+    fn contiguous(&self, v: Option<ValueId>, ty: &Type, row: f64) -> f64 {
+        let Some((shape, strides)) = self.argument(v) else { return row.max(SECTOR) };
+        let (Some(extents), Some(last)) = (ty.shape(), shape.last()) else { return row.max(SECTOR) };
+        let whole = extents.last().is_some_and(|n| i64::from(*n) >= *last) && strides.last() == Some(&1);
+        let bytes = v.map_or(1.0, |v| self.pointee(v));
+        let rows =
+            if whole && extents.len() > 1 { extents.iter().rev().nth(1).copied().unwrap_or(1) } else { 1 };
+        ((*last as f64 * bytes).min(row) * f64::from(rows)).max(SECTOR)
+    }
+
+    /// Bytes of an element that a pointer or view leads to.
+    fn pointee(&self, v: ValueId) -> f64 {
+        match self.kernel.module.types.get(self.kernel.func().ty(v)).elem() {
+            ElemType::Ptr { pointee, .. } => element_bytes(pointee) as f64,
+            elem @ ElemType::Scalar(_) => element_bytes(elem) as f64,
+        }
+    }
+
+    fn memory(&self, op: MemoryOp, inst: &Inst) -> Work {
+        let vector = inst.attrs.int("vector").and_then(|v| u32::try_from(v).ok()).unwrap_or(1);
+        let result = inst.results.first().copied();
+        match op {
+            MemoryOp::Load | MemoryOp::ViewLoad => {
+                result.map_or(Work::default(), |v| self.global(inst, v, self.bytes(v), vector))
+            }
+            MemoryOp::ViewGather => {
+                result.map_or(Work::default(), |v| self.global(inst, v, self.bytes(v), 1))
+            }
+            MemoryOp::Store => {
+                let (Some(to), Some(v)) = (inst.operands.first(), inst.operands.get(1)) else {
+                    return Work::default();
+                };
+                Work { latency: 0.0, ..self.global(inst, *to, self.bytes(*v), vector) }
+            }
+            MemoryOp::ViewStore => {
+                let stored = access_width::accessed(self.kernel, inst).or(inst.operands.last().copied());
+                stored.map_or(Work::default(), |v| Work {
+                    latency: 0.0,
+                    ..self.global(inst, v, self.bytes(v), vector)
+                })
+            }
+            MemoryOp::ViewScatter => inst.operands.get(1).map_or(Work::default(), |v| Work {
+                latency: 0.0,
+                ..self.global(inst, *v, self.bytes(inst.operands.last().copied().unwrap_or(*v)), 1)
+            }),
+            MemoryOp::PtrAdd => self.simple(inst, 1.0, 0.0, latency::ALU),
+            MemoryOp::ViewInside => self.simple(inst, 1.0, 0.0, latency::ALU),
+            MemoryOp::Prefetch
+            | MemoryOp::View
+            | MemoryOp::ViewShape
+            | MemoryOp::ViewStride
+            | MemoryOp::ViewPtr
+            | MemoryOp::ViewSlice
+            | MemoryOp::ViewPermute => Work::default(),
+        }
+    }
+
+    fn atomic(&self, inst: &Inst) -> Work {
+        let Some(v) = inst.operands.iter().copied().max_by(|a, b| self.count(*a).total_cmp(&self.count(*b)))
+        else {
+            return Work::default();
+        };
+        let instructions = self.registers(v) * self.warps;
+        let used = if inst.results.is_empty() { 0.0 } else { latency::ATOMIC };
+        Work {
+            issue: 3.0 * instructions,
+            accesses: 32.0 * instructions,
+            bytes: 2.0 * SECTOR * self.count(v),
+            latency: used,
+            ..Work::default()
+        }
+    }
+
+    /// Bits of the lanes and of the warps along a dimension.
+    fn bits_along(&self, v: ValueId, axis: usize) -> (u32, u32) {
+        let Some(layout) = self.kernel.layout(v) else { return (0, 0) };
+        let threads = self.kernel.options.threads();
+        let along = |dim, bits: u32| {
+            let basis = |b| layout.atom().basis(dim, b as usize);
+            (0..bits).filter(|b| basis(*b).is_some_and(|c| c.get(axis).is_some_and(|c| *c != 0))).count()
+                as u32
+        };
+        (along(InDim::Lane, threads.lane_bits), along(InDim::Warp, threads.warp_bits))
+    }
+
+    fn reduce(&self, op: ReduceOp, inst: &Inst) -> Work {
+        let (Some(x), Some(r)) = (inst.operands.first(), inst.results.first()) else {
+            return Work::default();
+        };
+        let axis = inst.attrs.int("axis").and_then(|a| usize::try_from(a).ok()).unwrap_or(0);
+        let (lanes, warps) = self.bits_along(*x, axis);
+        let values = inst.results.len() as f64;
+        let each = match op {
+            ReduceOp::ArgMax | ReduceOp::ArgMin => 3.0,
+            ReduceOp::Custom => 3.0 * values,
+            ReduceOp::Sum
+            | ReduceOp::Prod
+            | ReduceOp::Max
+            | ReduceOp::Min
+            | ReduceOp::Any
+            | ReduceOp::All
+            | ReduceOp::XorSum
+            | ReduceOp::Or => 1.0,
+        };
+        let (from, to) = (self.registers(*x), self.registers(*r));
+        let steps = f64::from(lanes) * to;
+        let across = if warps > 0 { 1.0 } else { 0.0 };
+        Work {
+            issue: self.warps * (from * each + steps * (1.0 + each) + across * 6.0 * to),
+            shared: self.warps * (steps + across * 2.0 * to),
+            latency: f64::from(lanes) * latency::SHUFFLE
+                + across * (2.0 * latency::BARRIER + latency::SHARED + f64::from(warps) * latency::ALU)
+                + latency::ALU * from.log2().max(1.0),
+            ..Work::default()
+        }
+    }
+
+    fn scan(&self, op: ScanOp, inst: &Inst) -> Work {
+        let Some(x) = inst.operands.first() else { return Work::default() };
+        let extent = self.count(*x).log2().max(1.0);
+        let rounds = match op {
+            ScanOp::Sort | ScanOp::TopK => extent * extent,
+            ScanOp::CumSum | ScanOp::CumProd | ScanOp::Custom | ScanOp::Histogram | ScanOp::Gather => extent,
+        };
+        let n = self.registers(*x) * self.warps;
+        Work {
+            issue: 3.0 * n * rounds,
+            shared: n * rounds,
+            latency: rounds * latency::SHUFFLE,
+            ..Work::default()
+        }
+    }
+
+    /// Cycles of shared memory for the elements of a tile, by `vector` of them at a time.
+    fn shared(&self, v: ValueId, placement: &Placement, vector: u32) -> (f64, f64) {
+        let bytes = self.bytes(v);
+        let instructions = self.registers(v) / f64::from(vector.max(1)) * self.warps;
+        let least = (32.0 * f64::from(vector) * bytes / SHARED).ceil().max(1.0);
+        let ways = match (placement, self.kernel.layout(v)) {
+            (Placement::Swizzled { bases }, Some(layout)) => {
+                let bits = self.kernel.options.threads().lane_bits as usize;
+                let at = |b| {
+                    layout.atom().basis(InDim::Lane, b).map(|c| image(bases, layout.atom().out_bits(), &c))
+                };
+                let lanes: Vec<u32> = (0..bits)
+                    .filter_map(at)
+                    .map(|offset| u32::try_from(offset * bytes as i64).unwrap_or(0))
+                    .collect();
+                bank_conflict_ways(&lanes, vector * bytes as u32, self.kernel.options.spec.shared_banks)
+            }
+            (Placement::Swizzled { .. } | Placement::Strided(_), _) => 1,
+        };
+        (instructions, instructions * least * f64::from(ways))
+    }
+
+    fn target(&self, op: &GpuOp, inst: &Inst) -> Work {
+        let first = inst.operands.first().copied();
+        let result = inst.results.first().copied();
+        match op {
+            GpuOp::Convert(_) => result.map_or(Work::default(), |v| {
+                let n = self.registers(v) * self.warps;
+                Work { issue: 2.0 * n, shared: n, latency: 2.0 * latency::SHUFFLE, ..Work::default() }
+            }),
+            GpuOp::SharedStore(store) => first.map_or(Work::default(), |v| {
+                let vector = match store.access {
+                    Some(StoreAccess::Vector(n)) => n,
+                    // Four matrices of eight rows of 16 bytes: 8 bytes... of each lane's registers at once.
+                    Some(StoreAccess::Matrices) | None => (16.0 / self.bytes(v)) as u32,
+                };
+                let (issue, shared) = self.shared(v, &store.placement, vector.max(1));
+                let shared = if store.access == Some(StoreAccess::Matrices) { issue * 4.0 } else { shared };
+                Work { issue: issue * 1.5, shared, latency: latency::SHARED, ..Work::default() }
+            }),
+            GpuOp::SharedLoad(load) => result.map_or(Work::default(), |v| {
+                let (issue, shared) = self.shared(v, &load.placement, load.vector.unwrap_or(1));
+                Work { issue: issue * 1.5, shared, latency: latency::SHARED, ..Work::default() }
+            }),
+            GpuOp::SharedGather(_) | GpuOp::SharedScatter(_) | GpuOp::SharedAdd(_) => {
+                let v = result.or(first);
+                let n = v.map_or(0.0, |v| self.registers(v)) * self.warps;
+                Work { issue: 3.0 * n, shared: 2.0 * n, latency: latency::SHARED, ..Work::default() }
+            }
+            GpuOp::SharedRank(rank) => {
+                let n = first.map_or(0.0, |v| self.registers(v)) * self.warps * f64::from(rank.extent);
+                Work { issue: 3.0 * n, shared: n / 4.0, latency: latency::SHARED, ..Work::default() }
+            }
+            GpuOp::SharedDot(dot) => {
+                let n = first.map_or(0.0, |v| self.registers(v)) * self.warps * f64::from(dot.product.k);
+                Work { issue: 1.5 * n, shared: n / 2.0, latency: latency::SHARED, ..Work::default() }
+            }
+            GpuOp::Mma(mma) => self.mma(mma, inst),
+            GpuOp::Fragments(_) => result.map_or(Work::default(), |v| {
+                let n = self.registers(v) * self.warps;
+                Work { issue: n / 4.0, shared: n, latency: latency::SHARED, ..Work::default() }
+            }),
+            GpuOp::AsyncCopy(copy) => result.map_or(Work::default(), |v| {
+                let vector = copy.vector.unwrap_or(1);
+                let global = self.global(inst, v, self.bytes(v), vector);
+                let (_, shared) = self.shared(v, &copy.placement, vector);
+                Work { shared, latency: 0.0, ..global }
+            }),
+            GpuOp::TmaLoad(load) => {
+                let elem = first.map_or(2.0, |v| self.bytes(v));
+                let bytes = load.copied.shape.iter().map(|d| f64::from(*d)).product::<f64>() * elem;
+                let blocks = load.multicast.map_or(1.0, |m| f64::from(m.blocks));
+                let split = self.split(first, f64::from(load.copied.span));
+                Work { issue: 8.0, shared: bytes / SHARED, bytes: bytes * split / blocks, ..Work::default() }
+            }
+            GpuOp::TmaStore(store) => {
+                let elem = first.map_or(2.0, |v| self.bytes(v));
+                let bytes = store.copied.shape.iter().map(|d| f64::from(*d)).product::<f64>() * elem;
+                let split = self.split(first, f64::from(store.copied.span));
+                Work { issue: 8.0, shared: bytes / SHARED, bytes: bytes * split, ..Work::default() }
+            }
+            GpuOp::Barrier(_) => Work { issue: self.warps, latency: latency::BARRIER, ..Work::default() },
+            GpuOp::ClusterArrive(_) | GpuOp::ClusterWait(_) | GpuOp::ClusterSync(_) => {
+                Work { issue: self.warps, latency: 6.0 * latency::BARRIER, ..Work::default() }
+            }
+            GpuOp::ProducerAcquire(_) | GpuOp::ProducerCommit(_) => Work { issue: 6.0, ..Work::default() },
+            GpuOp::ConsumerWait(_) | GpuOp::ConsumerRelease(_) => {
+                Work { issue: 4.0 * self.warps, latency: latency::SHARED, ..Work::default() }
+            }
+            GpuOp::ProxyFence(_) => {
+                Work { issue: self.warps, latency: latency::BARRIER / 2.0, ..Work::default() }
+            }
+            GpuOp::AsyncCommit(_)
+            | GpuOp::AsyncWait(_)
+            | GpuOp::MmaWait(_)
+            | GpuOp::TmaStoreWait(_)
+            | GpuOp::IsProducerWarp(_)
+            | GpuOp::SetMaxRegisters(_)
+            | GpuOp::Elect(_) => Work { issue: self.warps, ..Work::default() },
+        }
+    }
+
+    fn mma(&self, mma: &Mma, inst: &Inst) -> Work {
+        let Some(acc) = inst.operands.first().copied() else { return Work::default() };
+        let ty = self.kernel.module.types.get(self.kernel.func().ty(acc));
+        let Some([m, n]) = ty.shape().and_then(|s| <[u32; 2]>::try_from(s).ok()) else {
+            return Work::default();
+        };
+        let (m, n, k) = (f64::from(m), f64::from(n), f64::from(mma.product.k));
+        let bytes = mma.product.elems.map(|d| d.bytes() as f64);
+        let group = mma.instruction.is_group();
+        // An instruction of a warpgroup has 64 rows, and up to 256 columns: groups beyond the rows share the columns.
+        let across = (self.warps / 4.0 / (m / 64.0).ceil().max(1.0)).max(1.0);
+        let (rows, columns) = if group { (64.0, (n / across).clamp(8.0, 256.0)) } else { (16.0, 8.0) };
+        let depth = 32.0 / bytes[0];
+        let instructions = (m / rows).ceil() * (n / columns).ceil() * (k / depth).max(1.0);
+        // Time on the matrix units: half of it for one byte, twice as much for four, and for what is emulated.
+        let slower = match bytes[0] as u32 {
+            0 | 1 => 0.5,
+            2 => 1.0,
+            4 => 2.0,
+            _ => 16.0,
+        };
+        let whole = (m.max(rows) / rows).ceil() * rows * (n.max(8.0) / 8.0).ceil() * 8.0 * k * 2.0;
+        // Without warpgroups the units are reached by more instructions, and wait for operands.
+        let rate = if group { 1.0 + 16.0 / columns } else { 1.6 };
+        let is_shared = |operand: &MmaOperand| matches!(operand, MmaOperand::Shared { .. });
+        let from_shared =
+            |operand: &MmaOperand, size: f64, times: f64| if is_shared(operand) { size * times } else { 0.0 };
+        let threads = self.kernel.options.threads();
+        let warps = f64::from(1u32 << threads.warp_bits);
+        let (times_a, times_b) = match group {
+            true => ((n / columns).ceil(), (m / 64.0).ceil()),
+            // Each warp reads its rows and columns: those of a square of warps.
+            false => (warps.sqrt(), warps.sqrt()),
+        };
+        let shared =
+            from_shared(&mma.a, m * k * bytes[0], times_a) + from_shared(&mma.b, k * n * bytes[1], times_b);
+        let loads = |operand: &MmaOperand, size: f64, times: f64| match operand {
+            MmaOperand::Shared { load: Some(FragmentLoad::Vector(v)), .. } => {
+                size * times / (32.0 * f64::from(*v).max(1.0) * 2.0)
+            }
+            MmaOperand::Shared { load: Some(FragmentLoad::Instruction) | None, .. }
+            | MmaOperand::Registers => 0.0,
+            MmaOperand::Shared { .. } => size * times / 512.0,
+        };
+        let moves = loads(&mma.a, m * k * bytes[0], times_a) + loads(&mma.b, k * n * bytes[1], times_b);
+        Work {
+            issue: if group { instructions * 4.0 } else { instructions + moves },
+            shared: shared / SHARED,
+            matrix: whole * slower * rate,
+            latency: latency::MATRIX + if group { 0.0 } else { latency::SHARED },
+            ..Work::default()
+        }
+    }
+}
