@@ -17,6 +17,8 @@ mod lsp;
 #[cfg(all(unix, feature = "llvm"))]
 mod machine;
 #[cfg(feature = "llvm")]
+mod model;
+#[cfg(feature = "llvm")]
 mod mutated;
 #[cfg(feature = "llvm")]
 mod on_gpu;

@@ -1,7 +1,7 @@
 //! Compiles tile IR to scheduled GPU kernels, without LLVM: which thread owns each element of a tile, what goes through
 //! shared memory, and when.
 //!
-//! A module imports only from those to the right of it: pipeline → passes → verify → analysis → ir → target → layout; [`cost`] is beside the passes.
+//! A module imports only from those to the right of it: pipeline → cost → passes → verify → analysis → ir → target → layout.
 
 #![forbid(unsafe_code)]
 

@@ -6,7 +6,7 @@
 //! ```
 //! Integers that follow from the arguments of the launch and from program ids are computed; programs are sampled over
 //! the grid. A loop of many iterations is evaluated at its first, middle and last one, by Simpson's rule, which is exact
-//! where the trips of inner loops depend on it linearly (causal attention, triangular products).
+//! where the iterations of inner loops depend on it linearly (causal attention, triangular products).
 //!
 //! What depends on loaded data is a guess: a loop runs once, each side of an `if` in half of the cases;
 //! [`Frequencies::is_guess`] says so.
@@ -266,8 +266,9 @@ impl<'m> Walk<'m> {
             self.block(body, weight);
             return self.results(inst, vec![]);
         };
-        let trips = if step > 0 { (hi - lo + step - 1) / step } else { (lo - hi - step - 1) / -step }.max(0);
-        if trips == 0 {
+        let iterations =
+            if step > 0 { (hi - lo + step - 1) / step } else { (lo - hi - step - 1) / -step }.max(0);
+        if iterations == 0 {
             return self.results(inst, before);
         }
         let args = &func.blocks[body].args;
@@ -276,16 +277,21 @@ impl<'m> Walk<'m> {
         let varies = args.iter().any(|v| self.is_needed(*v));
         let mut carried = before;
         // Iterations and their weights.
-        let at: Vec<(i128, f64)> = match trips {
-            _ if !varies => vec![(0, trips as f64)],
-            1..=EACH => (0..trips).map(|i| (i, 1.0)).collect(),
+        let at: Vec<(i128, f64)> = match iterations {
+            _ if !varies => vec![(0, iterations as f64)],
+            1..=EACH => (0..iterations).map(|i| (i, 1.0)).collect(),
             _ => {
-                let share = trips as f64 / 6.0;
+                let share = iterations as f64 / 6.0;
                 // An even number has two in the middle.
-                vec![(0, share), ((trips - 1) / 2, 2.0 * share), (trips / 2, 2.0 * share), (trips - 1, share)]
+                vec![
+                    (0, share),
+                    ((iterations - 1) / 2, 2.0 * share),
+                    (iterations / 2, 2.0 * share),
+                    (iterations - 1, share),
+                ]
             }
         };
-        let each = at.len() as i128 == trips;
+        let each = at.len() as i128 == iterations;
         for (i, times) in at {
             let mut known = std::mem::take(&mut carried).into_iter();
             for (n, v) in args.iter().enumerate() {
@@ -441,104 +447,5 @@ impl<'m> Walk<'m> {
             }
             _ => None,
         }
-    }
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests")]
-mod tests {
-    use super::*;
-    use crate::text;
-
-    /// The frequencies of the blocks of a kernel, in their order.
-    fn of(body: &str, args: &[LaunchArg], grid: [u32; 3]) -> (Vec<f64>, bool) {
-        let module: Module = text::parse(body).unwrap();
-        let func = &module.funcs[crate::FuncId(0)];
-        let found = frequencies(&module, func, args, grid);
-        let blocks = func.blocks.iter().map(|(b, _)| found.of(b)).map(|n| (n * 1e6).round() / 1e6);
-        (blocks.collect(), found.is_guess)
-    }
-
-    fn int(n: i128) -> LaunchArg {
-        LaunchArg::Scalar(Scalar::int(DType::I32, n))
-    }
-
-    #[test]
-    fn loops_follow_from_arguments() {
-        let body = "kernel @k(v0: view[f32, 1], v1: i32) {
-  v2 = view_shape v0 {axis = 0} : i32
-  v3 = const {value = 0 : i32} : i32
-  v4 = const {value = 64 : i32} : i32
-  for v3, v2, v4 {
-  block1(v5: i32):
-    for v3, v1, v4 {
-    block2(v6: i32):
-      yield
-    }
-    yield
-  }
-  return
-}
-";
-        let tensor = |n| LaunchArg::Tensor(vec![n], vec![1]);
-        assert_eq!(of(body, &[tensor(1000), int(64)], [4, 1, 1]), (vec![1.0, 16.0, 16.0], false));
-        assert_eq!(of(body, &[tensor(0), int(64)], [4, 1, 1]), (vec![1.0, 0.0, 0.0], false));
-        assert_eq!(of(body, &[tensor(128), int(-3)], [4, 1, 1]), (vec![1.0, 2.0, 0.0], false));
-        // Nothing is known: once each, and it says so.
-        assert_eq!(of(body, &[LaunchArg::Unknown, int(64)], [4, 1, 1]), (vec![1.0, 1.0, 1.0], true));
-    }
-
-    #[test]
-    fn inner_loops_of_a_triangle_are_exact() {
-        // A program and an iteration decide how often the inner loop runs: 0 + 1 + .. + 99 + 100 * program.
-        let body = "kernel @k(v0: i32) {
-  v1 = program_id {axis = 0} : i32
-  v2 = const {value = 0 : i32} : i32
-  v3 = const {value = 1 : i32} : i32
-  for v2, v0, v3 {
-  block1(v4: i32):
-    v5 = add v4, v1 : i32
-    for v2, v5, v3 {
-    block2(v6: i32):
-      yield
-    }
-    yield
-  }
-  return
-}
-";
-        assert_eq!(of(body, &[int(100)], [1, 1, 1]), (vec![1.0, 100.0, 4950.0], false));
-        assert_eq!(of(body, &[int(100)], [3, 1, 1]), (vec![1.0, 100.0, 5050.0], false));
-    }
-
-    #[test]
-    fn branches_and_while_loops() {
-        let body = "kernel @k(v0: i32, v1: *i32) {
-  v2 = const {value = 10 : i32} : i32
-  v3 = const {value = 1 : i32} : i32
-  v4 = while v0 : i32 {
-  block1(v5: i32):
-    v6 = lt v5, v2 : bool
-    condition v6, v5
-  block2(v7: i32):
-    v8 = add v7, v3 : i32
-    yield v8
-  }
-  v9 = load v1 : i32
-  v10 = lt v9, v2 : bool
-  if v10 {
-  block3:
-    yield
-  block4:
-    yield
-  }
-  return
-}
-";
-        // What was loaded decides nothing of importance: both sides are empty.
-        assert_eq!(
-            of(body, &[int(3), LaunchArg::Unknown], [1, 1, 1]),
-            (vec![1.0, 8.0, 7.0, 0.5, 0.5], false)
-        );
     }
 }

@@ -35,7 +35,7 @@ impl Predictions {
         let chip = chip::chip(launch.gpu).or_else(|| chip::usual(request.target.name))?;
         let scheduled = self.scheduled(request, (kernel.id, options.clone()))?;
         let bytes = traffic(&kernel.module, kernel.entry, launch.args, launch.grid).bytes();
-        let of = cost::Launch { args: launch.args, grid: launch.grid, bytes, sms: launch.sms };
+        let of = cost::Launched { args: launch.args, grid: launch.grid, bytes, sms: launch.sms };
         let found = cost::estimate(&scheduled, &of, chip);
         let places = if launch.by_place { cost::by_place(&scheduled, &of, chip) } else { vec![] };
         let places = places.into_iter().map(place_cost).collect();

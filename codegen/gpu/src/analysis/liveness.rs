@@ -1,6 +1,6 @@
 //! Registers of a lane for the tiles that are live at once.
 //!
-//! An estimate: the assembler orders instructions anew, and needs further registers for addresses and what is in flight.
+//! An estimate: the assembler orders instructions again, and needs further registers for addresses and what is in flight.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,13 +26,17 @@ pub fn held(kernel: &Kernel, block: BlockId) -> u32 {
 /// Registers of a lane for tiles that are live at once, if loads are done at the beginning of their block. What is
 /// computed element by element for one use that takes it so is computed right before it.
 pub fn ahead(kernel: &Kernel) -> u32 {
-    most_beside(kernel, |inst| matches!(inst.op, Op::Elementwise(_)), true)
+    most_beside(kernel, |inst| matches!(inst.op, Op::Elementwise(_)) || is_shared_load(inst), true)
 }
 
 /// The fewest registers of a lane with which a kernel can keep its tiles: elements are loaded right before their only use
 /// too.
 pub fn least(kernel: &Kernel) -> u32 {
-    most_beside(kernel, |inst| matches!(inst.op, Op::Elementwise(_)) || is_load(inst), false)
+    most_beside(
+        kernel,
+        |inst| matches!(inst.op, Op::Elementwise(_)) || is_load(inst) || is_shared_load(inst),
+        false,
+    )
 }
 
 /// The most registers of tiles beside those that `by_element` gives for a single use that takes them element by element.
@@ -113,6 +117,10 @@ struct Held<'a> {
     by_one: bool,
     /// Whether loads are done at the beginning of their block.
     loads_ahead: bool,
+}
+
+fn is_shared_load(inst: &Inst) -> bool {
+    matches!(GpuOp::of(inst), Some(GpuOp::SharedLoad(_)))
 }
 
 fn is_load(inst: &Inst) -> bool {

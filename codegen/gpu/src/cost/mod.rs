@@ -30,7 +30,7 @@ use work::{Costs, Work, work};
 
 /// The launch that is estimated.
 #[derive(Clone, Copy, Debug)]
-pub struct Launch<'a> {
+pub struct Launched<'a> {
     /// One argument for each parameter of the kernel, workspaces included.
     pub args: &'a [LaunchArg],
     /// The grid.
@@ -138,7 +138,7 @@ const NORM: f64 = 4.0;
 const MISSES: f64 = 0.12;
 
 /// Predicts the time of a launch.
-pub fn estimate(kernel: &Kernel, launch: &Launch<'_>, chip: &Chip) -> Estimate {
+pub fn estimate(kernel: &Kernel, launch: &Launched<'_>, chip: &Chip) -> Estimate {
     let run = Running::new(kernel, launch, chip);
     let Occupancy { wanted, spilled, blocks_per_sm, waves, .. } = run.occupancy;
     // Where registers do not suffice for all loads at once, they follow one another.
@@ -173,7 +173,7 @@ pub fn estimate(kernel: &Kernel, launch: &Launch<'_>, chip: &Chip) -> Estimate {
 }
 
 /// The cost of each place of the source from which a kernel was made, in the order of the source.
-pub fn by_place(kernel: &Kernel, launch: &Launch<'_>, chip: &Chip) -> Vec<PlaceCost> {
+pub fn by_place(kernel: &Kernel, launch: &Launched<'_>, chip: &Chip) -> Vec<PlaceCost> {
     let run = Running::new(kernel, launch, chip);
     let live = liveness::at_each(kernel);
     let func = kernel.func();
@@ -230,7 +230,7 @@ struct Occupancy {
 }
 
 impl<'a> Running<'a> {
-    fn new(kernel: &'a Kernel, launch: &Launch<'a>, chip: &'a Chip) -> Running<'a> {
+    fn new(kernel: &'a Kernel, launch: &Launched<'a>, chip: &'a Chip) -> Running<'a> {
         let programs: f64 = launch.grid.iter().map(|n| f64::from(*n)).product();
         Running {
             kernel,

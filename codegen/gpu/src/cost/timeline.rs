@@ -124,10 +124,10 @@ impl Walk<'_> {
     /// A loop: its first iterations, and as many like the last of these as follow.
     fn repeat(&mut self, inst: &Inst, runs: f64) {
         let Some(body) = inst.blocks.last().copied() else { return };
-        let trips = self.often.of(body) / runs.max(1e-9);
+        let iterations = self.often.of(body) / runs.max(1e-9);
         let first = self.operands(inst);
         self.now = self.now.max(first);
-        let walked = trips.min(WALKED).ceil().max(1.0);
+        let walked = iterations.min(WALKED).ceil().max(1.0);
         let args = &self.kernel.func().blocks[body].args;
         let carried = inst.operands.get(if flow(inst.op) == Flow::For { 3 } else { 0 }..).unwrap_or_default();
         let skip = args.len().saturating_sub(carried.len());
@@ -147,10 +147,10 @@ impl Walk<'_> {
             values = end.iter().map(|v| self.at(*v)).collect();
             last = self.now - before;
         }
-        let more = (trips - walked).max(0.0) * last;
+        let more = (iterations - walked).max(0.0) * last;
         // A loop that runs less than once on average takes its share.
-        if trips < 1.0 {
-            self.now = begin + (self.now - begin) * trips;
+        if iterations < 1.0 {
+            self.now = begin + (self.now - begin) * iterations;
         }
         self.shift(more);
         let results = inst.results.clone();

@@ -15,6 +15,7 @@ use crate::ir::kernel::Kernel;
 use crate::ir::op::{FragmentLoad, GpuOp, Mma, MmaOperand, Placement, StoreAccess};
 use crate::ir::params::element_bytes;
 use crate::ir::shared_access::image;
+use crate::ir::warps::GROUP;
 use crate::layout::linear::InDim;
 use crate::layout::linear::shared::bank_conflict_ways;
 
@@ -24,6 +25,11 @@ const LINE: f64 = 128.0;
 const SECTOR: f64 = 32.0;
 /// Bytes that memory could move while it goes to another row of a tensor.
 const PAGE: f64 = 64.0;
+/// Rows of an instruction of a warpgroup, and the most columns.
+const GROUP_ROWS: f64 = 64.0;
+const GROUP_COLUMNS: f64 = 256.0;
+/// Bytes of the widest access of a lane.
+const WIDE: f64 = 16.0;
 /// Bytes that shared memory moves in a cycle.
 const SHARED: f64 = 128.0;
 
@@ -41,6 +47,9 @@ pub mod latency {
     pub const BARRIER: f64 = 40.0;
     /// Of a load from memory.
     pub const MEMORY: f64 = 1100.0;
+    /// By how much a load from memory takes longer when a lane loads twice as many bytes: a sum of columns with one load
+    /// of each lane in an iteration takes 1,400 cycles, with four of them 2,600.
+    pub const MORE: f64 = 500.0;
     /// Of a load that finds its line in the shared cache.
     pub const CACHE: f64 = 500.0;
     /// Of a copy by TMA.
@@ -53,7 +62,7 @@ pub mod latency {
 
 /// What an instruction does, for all warps of a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Work {
+pub(crate) struct Work {
     /// Instructions of warps.
     pub issue: f64,
     /// Instructions of warps for the units of special functions.
@@ -86,12 +95,14 @@ impl Work {
 }
 
 /// A kernel and what is known of its launch.
-pub struct Costs<'a> {
+pub(crate) struct Costs<'a> {
     kernel: &'a Kernel,
     args: &'a [LaunchArg],
     axis: AxisInfo,
     roots: Roots,
     warps: f64,
+    /// Lanes of a warp.
+    lanes: f64,
     /// Programs of the launch.
     programs: f64,
 }
@@ -104,6 +115,7 @@ impl<'a> Costs<'a> {
             args,
             axis: AxisInfo::new(&kernel.module, kernel.func(), &kernel.options.facts),
             roots: Roots::new(kernel.func()),
+            lanes: f64::from(kernel.options.spec.warp_size),
             programs,
             warps: f64::from(1u32 << kernel.options.threads().warp_bits),
         }
@@ -111,7 +123,7 @@ impl<'a> Costs<'a> {
 }
 
 /// The cost of an instruction, without the blocks that it owns.
-pub fn work(cost: &Costs<'_>, inst: &Inst) -> Work {
+pub(crate) fn work(cost: &Costs<'_>, inst: &Inst) -> Work {
     match inst.op {
         Op::Elementwise(op) => cost.elementwise(op, inst),
         Op::Memory(op) => cost.memory(op, inst),
@@ -239,7 +251,7 @@ impl Costs<'_> {
             latency: if whole < LINE || self.is_shared(from, whole) {
                 latency::CACHE
             } else {
-                latency::MEMORY
+                latency::MEMORY + latency::MORE * (self.registers(v) * bytes / WIDE).log2().max(0.0)
             },
             ..Work::default()
         }
@@ -358,7 +370,7 @@ impl Costs<'_> {
         let used = if inst.results.is_empty() { 0.0 } else { latency::ATOMIC };
         Work {
             issue: 3.0 * instructions,
-            accesses: 32.0 * instructions,
+            accesses: self.lanes * instructions,
             bytes: 2.0 * SECTOR * self.count(v),
             latency: used,
             ..Work::default()
@@ -429,7 +441,7 @@ impl Costs<'_> {
     fn shared(&self, v: ValueId, placement: &Placement, vector: u32) -> (f64, f64) {
         let bytes = self.bytes(v);
         let instructions = self.registers(v) / f64::from(vector.max(1)) * self.warps;
-        let least = (32.0 * f64::from(vector) * bytes / SHARED).ceil().max(1.0);
+        let least = (self.lanes * f64::from(vector) * bytes / SHARED).ceil().max(1.0);
         let ways = match (placement, self.kernel.layout(v)) {
             (Placement::Swizzled { bases }, Some(layout)) => {
                 let bits = self.kernel.options.threads().lane_bits as usize;
@@ -536,10 +548,13 @@ impl Costs<'_> {
         let (m, n, k) = (f64::from(m), f64::from(n), f64::from(mma.product.k));
         let bytes = mma.product.elems.map(|d| d.bytes() as f64);
         let group = mma.instruction.is_group();
-        // An instruction of a warpgroup has 64 rows, and up to 256 columns: groups beyond the rows share the columns.
-        let across = (self.warps / 4.0 / (m / 64.0).ceil().max(1.0)).max(1.0);
-        let (rows, columns) = if group { (64.0, (n / across).clamp(8.0, 256.0)) } else { (16.0, 8.0) };
-        let depth = 32.0 / bytes[0];
+        // Groups beyond the rows share the columns.
+        let groups = self.warps / f64::from(GROUP);
+        let across = (groups / (m / GROUP_ROWS).ceil().max(1.0)).max(1.0);
+        let (rows, columns) =
+            if group { (GROUP_ROWS, (n / across).clamp(8.0, GROUP_COLUMNS)) } else { (16.0, 8.0) };
+        // A sector of each row and column.
+        let depth = SECTOR / bytes[0];
         let instructions = (m / rows).ceil() * (n / columns).ceil() * (k / depth).max(1.0);
         // Time on the matrix units: half of it for one byte, twice as much for four, and for what is emulated.
         let slower = match bytes[0] as u32 {
@@ -557,7 +572,7 @@ impl Costs<'_> {
         let threads = self.kernel.options.threads();
         let warps = f64::from(1u32 << threads.warp_bits);
         let (times_a, times_b) = match group {
-            true => ((n / columns).ceil(), (m / 64.0).ceil()),
+            true => ((n / columns).ceil(), (m / GROUP_ROWS).ceil()),
             // Each warp reads its rows and columns: those of a square of warps.
             false => (warps.sqrt(), warps.sqrt()),
         };
@@ -565,7 +580,7 @@ impl Costs<'_> {
             from_shared(&mma.a, m * k * bytes[0], times_a) + from_shared(&mma.b, k * n * bytes[1], times_b);
         let loads = |operand: &MmaOperand, size: f64, times: f64| match operand {
             MmaOperand::Shared { load: Some(FragmentLoad::Vector(v)), .. } => {
-                size * times / (32.0 * f64::from(*v).max(1.0) * 2.0)
+                size * times / (self.lanes * f64::from(*v).max(1.0) * 2.0)
             }
             MmaOperand::Shared { load: Some(FragmentLoad::Instruction) | None, .. }
             | MmaOperand::Registers => 0.0,
