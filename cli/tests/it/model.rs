@@ -92,7 +92,7 @@ fn choices_are_what_was_reviewed() {
         }
     }
     let mut snapshots = Snapshots::new();
-    snapshots.check(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/model/choices.txt"), &text);
+    snapshots.check(Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/model/choices.txt"), &text);
     snapshots.finish();
 }
 

@@ -100,7 +100,7 @@ impl Session {
         let default = |plan, notes| {
             let chosen = judge.and_then(|judge| self.best(kernel, args, sets, device, judge));
             match chosen {
-                Some((sets, plan, values)) => Ok(Choice { sets, plan, origin: Origin::Model(values), notes }),
+                Some(choice) => Ok(Choice { notes, ..choice }),
                 None => Ok(Choice { sets: sets.to_vec(), plan, origin: Origin::Defaults, notes }),
             }
         };
@@ -143,7 +143,7 @@ impl Session {
         default(plan, self.once(notes))
     }
 
-    /// What the cost model chooses of the `tune` list of a kernel, with all values by name; `None` if it has no list or
+    /// What the cost model chooses of the `tune` list of a kernel; `None` if it has no list or
     /// the defaults are as good.
     fn best(
         &self,
@@ -152,14 +152,15 @@ impl Session {
         sets: &[(String, SetValue)],
         device: Device,
         judge: Judge<'_>,
-    ) -> Option<(Vec<(String, SetValue)>, Plan, Values)> {
+    ) -> Option<Choice> {
         self.checked().hir.func(kernel).contract.tune.as_ref()?;
         let ranked = self.ranked(kernel, args, sets, device, judge).ok()?;
         let time = |r: &Ranked| r.estimate.as_ref().map_or(f64::INFINITY, |e| e.us);
         let default = ranked.iter().find(|r| r.values.is_empty()).map_or(f64::INFINITY, time);
         let best = ranked.into_iter().next()?;
         let wins = !best.values.is_empty() && time(&best) < MARGIN * default;
-        wins.then(|| (with(sets, &best.values), best.plan, best.values))
+        let Ranked { values, plan, .. } = best;
+        wins.then(|| Choice { sets: with(sets, &values), plan, origin: Origin::Model(values), notes: vec![] })
     }
 
     /// The members that a launch can choose among, and the defaults, the fastest by the cost model first.
