@@ -251,7 +251,7 @@ pub struct BenchArgs {
 const TUNE_HELP: &str = "\
 Measures the members of the kernel's `tune` list, or multiples of its tile sizes and other numbers of warps if it has
 none. A member counts only if its results are those of the defaults. The fastest is written to NAME.tuning.json beside
-NAME.tk, where `tk run`, `tk test`, `tk bench`, `tk build` and programs find it. Swept numbers are those of `tk bench`:
+NAME.tk, where `tk run`, `tk test`, `tk bench` and programs that compile at a launch find it. Swept numbers are those of `tk bench`:
 each of their points gets a record.";
 
 /// `tk tune`
@@ -351,9 +351,9 @@ pub struct ProfileArgs {
     allow(dead_code, reason = "without the compiler, only the help reads them")
 )]
 pub struct GpuArgs {
-    /// Target GPU; no GPU is needed
-    #[arg(long = "for", value_name = "TARGET", default_value = "sm_90a")]
-    pub target_gpu: String,
+    /// Target GPU, that of `--gpu` or sm_90a if it is not given; no GPU is needed
+    #[arg(long = "for", value_name = "TARGET")]
+    pub target_gpu: Option<String>,
     /// The name of the GPU as its driver reports it; otherwise the usual one of the target
     #[arg(long = "gpu", value_name = "NAME")]
     pub name: Option<String>,

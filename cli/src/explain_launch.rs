@@ -26,8 +26,7 @@ pub fn run(terminal: &Terminal, args: &ExplainLaunchArgs) -> Outcome {
     let jit = Jit::new(checked.sources.clone(), environment, Cache::of_process());
     let session = Session::new(checked);
     for point in &points {
-        let arguments = point.with_parameters(&session, path, name, &point.apply(&fixed))?;
-        let sets: Vec<String> = args.sets.iter().map(|s| point.apply_to(s)).collect();
+        let (arguments, sets) = point.with_parameters(&session, (path, name), (&fixed, &args.sets))?;
         let Prepared { kernel, sets, values } = prepare(&session, path, name, &arguments, &sets)?;
         let hosts: Vec<HostArg> = values.iter().map(tk_runtime::host_arg).collect();
         let judge = |compiled: &Compiled, plan: &Plan| predict(&jit, compiled, plan, &place, false);
@@ -70,19 +69,31 @@ pub fn run(terminal: &Terminal, args: &ExplainLaunchArgs) -> Outcome {
 
 /// The GPU that is asked about.
 pub fn place(args: &GpuArgs) -> Result<Place, Failure> {
-    let Some(spec) = tk_driver::TARGETS.into_iter().find(|t| t.name == args.target_gpu) else {
+    let refuse = |what: String| Err(Failure::Sentence(what));
+    let known = || chip::names().collect::<Vec<_>>().join(", ");
+    let named = args.name.as_deref().map(|name| (name, chip::chip(name)));
+    if let Some((name, None)) = named {
+        return refuse(format!("nothing is known of the speed of `{name}`; known are {}", known()));
+    }
+    let of_name = named.and_then(|(_, chip)| chip);
+    let target = args.target_gpu.as_deref().or(of_name.map(|c| c.target)).unwrap_or("sm_90a");
+    let Some(spec) = tk_driver::TARGETS.into_iter().find(|t| t.name == target) else {
         let names: Vec<&str> = tk_driver::TARGETS.iter().map(|t| t.name).collect();
-        let hint = suggest::hint(&args.target_gpu, &names);
-        return Err(Failure::Sentence(format!("there is no target `{}`{hint}", args.target_gpu)));
+        let hint = suggest::hint(target, &names);
+        return refuse(format!("there is no target `{target}`{hint}; the targets are {}", names.join(", ")));
     };
-    let known = match &args.name {
-        Some(name) => chip::chip(name),
-        None => chip::usual(spec.name),
+    let Some(chip) = of_name.or_else(|| chip::usual(target)) else {
+        return refuse(format!(
+            "nothing is known of the speed of a GPU for `{target}`, where launches use the defaults; known are {}",
+            known()
+        ));
     };
-    let Some(chip) = known else {
-        let what = args.name.as_ref().unwrap_or(&args.target_gpu);
-        return Err(Failure::Sentence(format!("nothing is known of the speed of `{what}`")));
-    };
+    if chip.target != target {
+        return refuse(format!(
+            "the {} does not run binaries for `{target}`, but for `{}`",
+            chip.name, chip.target
+        ));
+    }
     let name = args.name.clone().unwrap_or_else(|| chip.name.to_string());
     let facts = contract::Device {
         sms: chip.sms.into(),
@@ -108,6 +119,7 @@ fn show(terminal: &Terminal, point: &sweep::Point, ranked: &Ranked, chosen: bool
             shared_bytes: number(|e| e.shared_bytes),
             blocks_per_sm: number(|e| e.blocks_per_sm),
             waves: estimate.map_or(0.0, |e| e.waves),
+            is_guess: estimate.is_some_and(|e| e.is_guess),
             chosen,
         }));
     }
@@ -120,7 +132,8 @@ fn show(terminal: &Terminal, point: &sweep::Point, ranked: &Ranked, chosen: bool
             let spills =
                 if e.registers[1] > 0 { format!(", spills {}", e.registers[1]) } else { String::new() };
             format!(
-                "{us:>9.1} us  {}; {} registers{spills}, {:.1} KiB shared, {} blocks/SM, {:.2} waves",
+                "{:>9} us  {}; {} registers{spills}, {:.1} KiB shared, {} blocks/SM, {:.2} waves",
+                format!("{}{us:.1}", if e.is_guess { "~" } else { "" }),
                 parts.join(", "),
                 e.registers[0],
                 f64::from(e.shared_bytes) / 1024.0,

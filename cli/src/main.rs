@@ -63,7 +63,11 @@ fn main() -> ExitCode {
             return if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS };
         }
     };
-    let terminal = Terminal::new(cli.color, cli.message_format);
+    let format = match &cli.command {
+        Command::Bench(args) if args.json => args::MessageFormat::Json,
+        _ => cli.message_format,
+    };
+    let terminal = Terminal::new(cli.color, format);
     terminal.finish(guarded(move || dispatch(&terminal, &cli.command)))
 }
 

@@ -75,14 +75,15 @@ fn by_line(sources: &SourceMap, places: &[PlaceCost]) -> BTreeMap<(u32, usize), 
 fn show(terminal: &Terminal, sources: &SourceMap, kernel: &str, gpu: &str, found: &Estimate) -> Outcome {
     let (bound, of_bound) = found.parts.first().copied().unwrap_or(("latency", 0.0));
     let lines = by_line(sources, &found.places);
-    // Latency and memory belong to no line: there, the unit that works most counts.
+    // Latency belongs to no line: there, the unit that works most counts.
     let sum = |part: &str| lines.values().filter_map(|c| c.parts.get(part)).sum::<f64>();
-    let unit = match lines.values().any(|c| c.parts.contains_key(bound)) {
-        true => bound,
-        false => {
-            let rest = found.parts.iter().map(|(part, _)| *part).filter(|part| sum(part) > 0.0);
-            rest.max_by(|a, b| sum(a).total_cmp(&sum(b))).unwrap_or("instructions")
-        }
+    let rest = found.parts.iter().map(|(part, _)| *part).filter(|part| sum(part) > 0.0);
+    let busiest = rest.max_by(|a, b| sum(a).total_cmp(&sum(b))).unwrap_or("instructions");
+    let unit = match bound {
+        // Every byte from memory comes through the shared cache.
+        "memory" if sum("L2") > 0.0 => "L2",
+        bound if sum(bound) > 0.0 => bound,
+        _ => busiest,
     };
     let all = sum(unit).max(f64::MIN_POSITIVE);
     if terminal.is_json() {
@@ -96,13 +97,15 @@ fn show(terminal: &Terminal, sources: &SourceMap, kernel: &str, gpu: &str, found
             shared_bytes: found.shared_bytes,
             blocks_per_sm: found.blocks_per_sm,
             waves: found.waves,
+            is_guess: found.is_guess,
         }))?;
     } else {
         let share = 100.0 * of_bound / found.us;
+        let guess = if found.is_guess { "~" } else { "" };
         let spills =
             if found.registers[1] > 0 { format!(", {} spilled", found.registers[1]) } else { String::new() };
         terminal.data(&format!(
-            "{kernel} on {gpu}: {:.1} us predicted, bound by {bound} ({share:.0} %)\n\
+            "{kernel} on {gpu}: {guess}{:.1} us predicted, bound by {bound} ({share:.0} %)\n\
              {} registers{spills}, {:.1} KiB shared, {} blocks/SM, {:.2} waves\n\
              {:>6} {:>14} {:>12} {:>10} {:>5}  {:>18}\n",
             found.us,

@@ -113,6 +113,8 @@ pub struct Profiled<'a> {
     pub shared_bytes: u32,
     pub blocks_per_sm: u32,
     pub waves: f64,
+    /// Whether some of it depends on data.
+    pub is_guess: bool,
 }
 
 /// The predicted cost of a source line.
@@ -149,6 +151,8 @@ pub struct Predicted<'a> {
     pub shared_bytes: u32,
     pub blocks_per_sm: u32,
     pub waves: f64,
+    /// Whether some of it depends on data.
+    pub is_guess: bool,
     /// Whether this is what a launch uses.
     pub chosen: bool,
 }

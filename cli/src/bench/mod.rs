@@ -4,14 +4,17 @@ mod plot;
 mod rate;
 pub mod sweep;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tk_runtime::Session;
 use tk_runtime::choice::Origin;
 use tk_runtime::gpu::{Caches, CudaError, LaunchError, Times, Trial};
 use tk_sema::contract::SetValue;
+use tk_syntax::Diagnostic;
 
-use crate::args::{BenchArgs, MessageFormat};
+use crate::args::BenchArgs;
 use crate::input::Inputs;
 use crate::report::{Benched, Line, Rates, Timing};
 use crate::run::{Prepared, prepare};
@@ -47,23 +50,19 @@ struct Row {
 
 /// Measures a kernel, at each point of a sweep, and each variant that is compared.
 pub fn run(terminal: &Terminal, args: &BenchArgs) -> Outcome {
-    let terminal = &if args.json { Terminal { format: MessageFormat::Json, ..*terminal } } else { *terminal };
     let api = device::api(args.device)?;
     let (points, fixed) = sweep::points(&args.args)?;
     let variants = variants(args)?;
     let mut rows: Vec<Row> = vec![];
     for point in &points {
-        let arguments = point.apply(&fixed);
         for variant in &variants {
             let (path, name) = front::split_target(&variant.target);
-            let sets: Vec<String> =
-                args.sets.iter().map(|s| point.apply_to(s)).chain(variant.sets.iter().cloned()).collect();
+            let sets: Vec<String> = args.sets.iter().chain(&variant.sets).cloned().collect();
             let checked = front::check_with(&Inputs::new(&args.input, [path])?, path, name, &sets)?;
             front::report(terminal, &checked)?;
             let launcher = device::launcher(api, Session::new(checked), path).map_err(Failure::Sentence)?;
             let session = launcher.session();
-            // A parameter of the kernel that is swept gets the number too.
-            let arguments = point.with_parameters(session, path, name, &arguments)?;
+            let (arguments, sets) = point.with_parameters(session, (path, name), (&fixed, &sets))?;
             let Prepared { kernel, sets, values } = prepare(session, path, name, &arguments, &sets)?;
             session.room(kernel, &values)?;
             let gpu = launcher.device().name().to_string();
@@ -72,8 +71,9 @@ pub fn run(terminal: &Terminal, args: &BenchArgs) -> Outcome {
                 Ok(trial) => trial,
                 Err(error) => return wrong(error),
             };
-            let row = match measure(&trial, &sets, args.time, args.timeout, &gpu) {
-                Ok(Measured { cold, warm, rate, chosen }) => {
+            let row = match measure(&trial, &sets, args.time, args.timeout, &gpu, terminal) {
+                Ok(Measured { cold, warm, rate, chosen, notes }) => {
+                    terminal.diagnostics(&launcher.session().checked().sources, &notes)?;
                     Row { point: point.clone(), variant: variant.label.clone(), cold, warm, rate, chosen }
                 }
                 Err(error) => return wrong(error),
@@ -92,17 +92,15 @@ pub fn run(terminal: &Terminal, args: &BenchArgs) -> Outcome {
     }
 }
 
-/// What is compared: the kernel itself, or each of `--compare`.
+/// What is compared: the kernel itself, and each of `--compare`.
 fn variants(args: &BenchArgs) -> Result<Vec<Variant>, String> {
-    let mut out = vec![];
+    let base = Variant { label: String::new(), target: args.target.clone(), sets: vec![] };
+    let mut out = vec![base];
     for text in &args.compare {
         let is_values = text.contains('=') && !std::path::Path::new(text).exists();
         let values = if is_values { split_values(text)? } else { vec![] };
         let target = if is_values { args.target.clone() } else { text.clone() };
         out.push(Variant { label: text.clone(), target, sets: values });
-    }
-    if out.is_empty() {
-        out.push(Variant { label: String::new(), target: args.target.clone(), sets: vec![] });
     }
     Ok(out)
 }
@@ -129,6 +127,37 @@ struct Measured {
     warm: Times,
     rate: Rate,
     chosen: Option<String>,
+    /// Why records were not used.
+    notes: Vec<Diagnostic>,
+}
+
+/// Ends the process if a launch takes longer than this, unless it is dropped before: on the CPU a launch returns when it is
+/// done.
+struct Watched(Arc<AtomicBool>);
+
+impl Watched {
+    fn new(limit: Duration, terminal: Terminal) -> Watched {
+        /// Longer than the launch itself waits, which says more where it can.
+        const MORE: Duration = Duration::from_millis(500);
+        let done = Arc::new(AtomicBool::new(false));
+        let watch = Arc::clone(&done);
+        std::thread::spawn(move || {
+            std::thread::sleep(limit + MORE);
+            if !watch.load(Ordering::Acquire) {
+                let text = format!("the kernel is still running after {} s", limit.as_secs_f64());
+                // Nothing stops a launch but the end of its process.
+                let _ = terminal.failure(&text, 2);
+                std::process::exit(2);
+            }
+        });
+        Watched(done)
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
 }
 
 /// The times of a launch, and what it does.
@@ -138,6 +167,7 @@ fn measure(
     within: Duration,
     timeout: Option<Duration>,
     gpu: &str,
+    terminal: &Terminal,
 ) -> Result<Measured, LaunchError> {
     let choice = trial.choice(sets)?;
     let rate = Rate::new(&trial.traffic(&choice)?, gpu);
@@ -149,7 +179,10 @@ fn measure(
         }
     };
     let mut site = trial.site(sets)?;
-    if !trial.once(&mut site, timeout)? {
+    let watched = timeout.map(|limit| Watched::new(limit, *terminal));
+    let done = trial.once(&mut site, timeout)?;
+    drop(watched);
+    if !done {
         let limit = timeout.unwrap_or_default().as_secs_f64();
         let sentence = format!("the kernel is still running after {limit} s");
         let fix = "look for a loop that does not terminate, or raise the time limit".to_string();
@@ -158,7 +191,7 @@ fn measure(
     let cold =
         if trial.has_cold() { Some(trial.times(&mut site, Caches::Cold, within, MOST)?) } else { None };
     let warm = trial.times(&mut site, Caches::Warm, within, MOST)?;
-    Ok(Measured { cold, warm, rate, chosen })
+    Ok(Measured { cold, warm, rate, chosen, notes: choice.notes })
 }
 
 fn head(terminal: &Terminal, kernel: &str, gpu: &str) -> Outcome {
@@ -197,8 +230,8 @@ fn show(terminal: &Terminal, row: &Row, gpu: &str, target: &str) -> Outcome {
             cold: row.cold.as_ref().map(timing),
             warm: timing(&row.warm),
             rates: Rates {
-                bytes: row.rate.bytes,
-                operations: row.rate.operations,
+                bytes: row.rate.bytes.round(),
+                operations: row.rate.operations.round(),
                 gb_per_s: row.rate.gb_per_s(ms),
                 tflop_per_s: row.rate.tflop_per_s(ms),
                 bound: bound.map(|b| b.name()),

@@ -34,10 +34,19 @@ pub fn points(args: &[String]) -> Result<(Vec<Point>, Vec<String>), String> {
         // A single number is swept too if an extent of another argument has its name.
         let single = number(text_of).filter(|_| args.iter().any(|a| names_extent(a, name)));
         let found = numbers(text_of).or(single.map(|n| Ok(vec![n])));
+        if found.is_none()
+            && text_of.starts_with(|c: char| c.is_ascii_digit())
+            && text_of.contains(['^', ',']) | text_of.contains("..")
+        {
+            return Err(format!("`{text}` is not understood; write 2^10..2^20, 64..512:64 or 100,200"));
+        }
         let Some(numbers) = found.transpose().map_err(|what| format!("`{text}` {what}"))? else {
             fixed.push(text.clone());
             continue;
         };
+        if is_number(name) {
+            return Err(format!("`{name}` is a number, not the name of one"));
+        }
         if points.iter().any(|p| p.0.iter().any(|(n, _)| n == name)) {
             return Err(format!("`{name}` is given twice"));
         }
@@ -52,6 +61,10 @@ pub fn points(args: &[String]) -> Result<(Vec<Point>, Vec<String>), String> {
         points = points.iter().flat_map(|p| numbers.iter().map(move |n| with(p, n))).collect();
     }
     Ok((points, fixed))
+}
+
+fn is_number(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_digit())
 }
 
 /// Returns true if an extent in the brackets of an argument is this name, or a product with it.
@@ -114,13 +127,8 @@ impl Point {
         self.0.iter().map(|(n, v)| (n.as_str(), *v))
     }
 
-    /// The arguments at this point.
-    pub fn apply(&self, args: &[String]) -> Vec<String> {
-        args.iter().map(|a| self.apply_to(a)).collect()
-    }
-
     /// An argument at this point: names in extents and as the whole value are replaced, products computed.
-    pub fn apply_to(&self, text: &str) -> String {
+    fn apply_to(&self, text: &str) -> String {
         let Some((name, value)) = text.split_once('=') else { return text.to_string() };
         let replaced = match (value.find('['), value.rfind(']')) {
             (Some(open), Some(close)) if open < close => {
@@ -147,18 +155,40 @@ impl Point {
         }
     }
 
-    /// The arguments and those parameters of the kernel that are swept.
+    /// Adds the parameters of the kernel that are swept to its arguments, and to the values given by name.
+    ///
+    /// # Errors
+    /// A swept number that nothing uses.
     pub fn with_parameters(
         &self,
         session: &Session,
-        path: &str,
-        name: Option<&str>,
-        args: &[String],
-    ) -> Result<Vec<String>, Failure> {
+        (path, name): (&str, Option<&str>),
+        given: (&[String], &[String]),
+    ) -> Result<(Vec<String>, Vec<String>), Failure> {
         let kernel = choose(session, path, name)?;
         let params = parameters(&session.checked().hir, kernel);
-        let swept = self.0.iter().filter(|(n, _)| params.iter().any(|p| !p.compile_time && p.name == *n));
-        Ok(args.iter().cloned().chain(swept.map(|(n, v)| format!("{n}={v}"))).collect())
+        let at = |list: &[String]| list.iter().map(|a| self.apply_to(a)).collect::<Vec<_>>();
+        let (mut args, mut sets) = (at(given.0), at(given.1));
+        for (n, v) in &self.0 {
+            match params.iter().find(|p| p.name == *n) {
+                Some(p) if p.compile_time => {
+                    if !sets.iter().any(|s| s.split_once('=').is_some_and(|(name, _)| name == n)) {
+                        sets.push(format!("{n}={v}"));
+                    }
+                }
+                Some(_) => args.push(format!("{n}={v}")),
+                None => {
+                    let only = Point(vec![(n.clone(), *v)]);
+                    let mut all = given.0.iter().chain(given.1);
+                    if all.all(|a| only.apply_to(a) == *a) {
+                        let sentence =
+                            format!("`{n}` is swept, but it is no parameter and no extent names it");
+                        return Err(Failure::Sentence(sentence));
+                    }
+                }
+            }
+        }
+        Ok((args, sets))
     }
 }
 
@@ -189,7 +219,7 @@ mod tests {
         let (points, fixed) =
             points(&["n=2,4".into(), "x=randn:f16[n,2*m]@1".into(), "by=n".into(), "m=8".into()]).unwrap();
         assert_eq!(points.len(), 2);
-        let texts = points[1].apply(&fixed);
+        let texts: Vec<String> = fixed.iter().map(|a| points[1].apply_to(a)).collect();
         assert_eq!(texts, ["x=randn:f16[4,16]@1", "by=4"]);
     }
 }

@@ -27,13 +27,13 @@ use workers::{Event, Worker, Workers};
 /// How long a worker may take before its first answer, and to compile a member.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// How long the launches of a member may take after the first one.
-const LAUNCHED: Duration = Duration::from_secs(5);
+const LAUNCHED: Duration = Duration::from_secs(12);
 /// Processes that may end before they were asked for anything: more say that none works.
 const LOST: usize = 8;
 /// Members that are measured again at the end, next to the defaults.
 const FINAL: usize = 3;
 /// By how much a member must be faster than the defaults to be worth a record: less is noise.
-const WORTH: f64 = 0.99;
+const WORTH: f64 = 0.98;
 
 /// Tunes a kernel at each point of a sweep.
 pub fn run(terminal: &Terminal, args: &TuneArgs) -> Outcome {
@@ -42,9 +42,7 @@ pub fn run(terminal: &Terminal, args: &TuneArgs) -> Outcome {
     }
     let (points, fixed) = sweep::points(&args.args)?;
     for point in &points {
-        let arguments = point.apply(&fixed);
-        let arguments = check(terminal, args, &arguments, point)?;
-        let sets: Vec<String> = args.sets.iter().map(|s| point.apply_to(s)).collect();
+        let (arguments, sets) = check(terminal, args, &fixed, point)?;
         if points.len() > 1 && !terminal.is_json() {
             terminal.message(&format!("{point}"));
         }
@@ -53,25 +51,25 @@ pub fn run(terminal: &Terminal, args: &TuneArgs) -> Outcome {
     Ok(())
 }
 
-/// Reports the mistakes of a program and of a launch; gives its arguments, with those parameters that are swept.
+/// Reports the mistakes of a program and of a launch; gives its arguments and values by name, with those that are swept.
 fn check(
     terminal: &Terminal,
     args: &TuneArgs,
     arguments: &[String],
     point: &sweep::Point,
-) -> Result<Vec<String>, Failure> {
+) -> Result<(Vec<String>, Vec<String>), Failure> {
     let (path, name) = front::split_target(&args.target);
     if path == "-" {
-        return Err(Failure::Sentence("a program on standard input has no file for its records".into()));
+        let sentence = "a program on standard input has no file for its records; save it to one";
+        return Err(Failure::Sentence(sentence.into()));
     }
-    let sets: Vec<String> = args.sets.iter().map(|s| point.apply_to(s)).collect();
-    let checked = front::check_with(&Inputs::new(&args.input, [path])?, path, name, &sets)?;
+    let checked = front::check_with(&Inputs::new(&args.input, [path])?, path, name, &args.sets)?;
     front::report(terminal, &checked)?;
     device::api(args.device)?;
     let session = tk_runtime::Session::new(checked);
-    let arguments = point.with_parameters(&session, path, name, arguments)?;
+    let (arguments, sets) = point.with_parameters(&session, (path, name), (arguments, &args.sets))?;
     run::prepare(&session, path, name, &arguments, &sets)?;
-    Ok(arguments)
+    Ok((arguments, sets))
 }
 
 /// What became of a member.
@@ -134,8 +132,13 @@ impl<'a> Tuning<'a> {
         };
         if ready.members.is_empty() {
             let sentence = format!(
-                "kernel `{}` has nothing to tune: no member of its `tune` list fits this launch, and no parameter is a tile size with a default",
-                ready.kernel
+                "kernel `{}` has nothing to tune: {}",
+                ready.kernel,
+                if ready.is_listed {
+                    "no member of its `tune` list other than the defaults fits this launch and the values given by name"
+                } else {
+                    "no compile-time parameter that is not given by name is a power of two with a constant default"
+                }
             );
             return Err(Failure::Sentence(sentence));
         }
@@ -143,11 +146,16 @@ impl<'a> Tuning<'a> {
         if !self.terminal.is_json() {
             let what = if ready.is_listed { "of its `tune` list" } else { "proposed" };
             self.terminal.message(&format!(
-                "{} on {}: {count} members {what}, at most {} s",
+                "{} on {}: {count} {} {what}, at most {} s",
                 ready.kernel,
                 ready.device,
+                if count == 1 { "member" } else { "members" },
                 self.args.budget.as_secs_f64()
             ));
+        }
+        // What cannot be written to is better known before the work than after it.
+        if let Some(path) = &ready.records {
+            Records::read(std::path::Path::new(path)).map_err(|why| format!("{why}; mend or delete it"))?;
         }
         self.ready = Some(ready);
         self.measure_all(&mut measurer, count)?;
@@ -303,7 +311,9 @@ impl<'a> Tuning<'a> {
         self.show(member, &fate, before)?;
         match fate {
             Fate::Took { ms, code } if member.is_some() && before.is_some_and(|b| ms < WORTH * b) => {
-                self.save(member, ms, &code)
+                // If it cannot be written now, the end says so, after the result.
+                let _ = self.save(member, ms, &code);
+                Ok(())
             }
             Fate::Took { .. } | Fate::Slow { .. } | Fate::Left { .. } => Ok(()),
         }
@@ -335,7 +345,7 @@ impl<'a> Tuning<'a> {
             Some(values) => values.iter().map(|(n, v)| text((n, v))).collect::<Vec<_>>().join(" "),
             None => {
                 let values: Vec<String> = ready.default.iter().map(text).collect();
-                format!("defaults ({})", values.join(" "))
+                if values.is_empty() { "defaults".into() } else { format!("defaults ({})", values.join(" ")) }
             }
         }
     }
@@ -402,27 +412,23 @@ impl<'a> Tuning<'a> {
             Some((Some(i), ms, code)) if ms < WORTH * default_ms => (Some(i), ms, code),
             _ => (None, default_ms, String::new()),
         };
-        let path = match member {
-            Some(_) => {
-                self.save(member, ms, &code)?;
-                self.records_path()
-            }
-            None => {
-                self.forget()?;
-                None
-            }
+        let (path, written) = match member {
+            Some(_) => (self.records_path(), self.save(member, ms, &code)),
+            None => (None, self.forget()),
         };
+        let path = path.filter(|_| written.is_ok());
         let (name, measured) = (self.name(member), self.measured_count());
         let shown = path.as_ref().map(|p| p.display().to_string());
         if self.terminal.is_json() {
-            return self.terminal.object(&Line::Tuned(Tuned {
+            self.terminal.object(&Line::Tuned(Tuned {
                 member: &name,
                 ms,
                 default_ms,
                 measured,
                 seconds: self.start.elapsed().as_secs_f64(),
                 records: shown.as_deref(),
-            }));
+            }))?;
+            return written;
         }
         let left = self.ready.as_ref().map_or(0, |r| r.members.len() + 1).saturating_sub(self.fates.len());
         let rest = if left > 0 { format!(", {left} were not reached") } else { String::new() };
@@ -432,9 +438,14 @@ impl<'a> Tuning<'a> {
                 "{name}: {ms:.4} ms, {:.2} times as fast as the defaults ({default_ms:.4} ms); {after}; written to {path}",
                 default_ms / ms
             ),
-            (_, _) => format!("no member is faster than the {name}, {default_ms:.4} ms; {after}"),
+            (Some(_), None) => format!(
+                "{name}: {ms:.4} ms, {:.2} times as fast as the defaults ({default_ms:.4} ms); {after}",
+                default_ms / ms
+            ),
+            (None, _) => format!("no member is faster than the {name}, {default_ms:.4} ms; {after}"),
         };
-        self.terminal.data(&format!("{text}\n"))
+        self.terminal.data(&format!("{text}\n"))?;
+        written
     }
 
     fn measured_count(&self) -> usize {

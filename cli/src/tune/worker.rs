@@ -21,6 +21,8 @@ use crate::{device, front};
 
 /// Launches that decide whether a member is certainly slower.
 const FIRST: usize = 3;
+/// How long the defaults may take, if the time for a member is shorter.
+const FIRST_LAUNCH: Duration = Duration::from_secs(10);
 /// How much slower than the best a member has to be to be given up, since one launch may be disturbed.
 const CERTAIN: f64 = 1.3;
 /// The same for the members that are compared at the end.
@@ -180,7 +182,9 @@ impl Worker {
     ) -> Result<Answer, LaunchError> {
         if self.trusted.is_none() {
             let mut site = self.trial.site(&self.sets)?;
-            if !self.trial.once(&mut site, None)? {
+            self.trial.prepare(&mut site)?;
+            let _ = answer(&Answer::Launches);
+            if !self.trial.once(&mut site, Some(FIRST_LAUNCH.max(args.timeout)))? {
                 return Ok(Answer::Hangs);
             }
             let results = self.trial.results()?;

@@ -209,3 +209,43 @@ fn there_must_be_something_to_tune() {
     folder.write("scale.tk", "kernel scale(x: view[f32, 1]) { x = 3; }");
     tune(&folder, &[]).code(1);
 }
+
+#[test]
+fn swept_parameters_are_given_by_name() {
+    let folder = folder("bench-swept", SCALE);
+    let bench = |more: &[&str]| {
+        let mut all = vec!["bench", "scale.tk", "--device=cpu", "--time=0.01", "--json"];
+        all.extend(more);
+        folder.tk(&all)
+    };
+    // A compile-time parameter is one too: blocks of 300 elements are computed whole.
+    let args = ["BLOCK=100,300", "x=randn:f32[400]", "y=empty:f32[400]"];
+    let rows = objects(&bench(&args).code(0).out);
+    let operations: Vec<f64> = rows.iter().map(|r| r["operations"].as_f64().unwrap()).collect();
+    assert_eq!(operations, [400.0, 600.0]);
+    // What is compared comes after the kernel itself.
+    let rows = objects(&bench(&["x=randn:f32[4]", "y=empty:f32[4]", "--compare", "BLOCK=2"]).code(0).out);
+    let variants: Vec<&str> = rows.iter().map(|r| r["variant"].as_str().unwrap()).collect();
+    assert_eq!(variants, ["", "BLOCK=2"]);
+    bench(&["n=4,8", "x=randn:f32[4]", "y=empty:f32[4]"]).code(2).out_has("`n` is swept, but");
+    bench(&["n=2^10..2^80", "x=randn:f32[n]", "y=empty:f32[n]"]).code(2).out_has("is not understood; write");
+}
+
+#[test]
+fn a_kernel_without_end_is_given_up() {
+    let folder = Folder::new("bench-endless");
+    let source = "kernel endless[B: i32 = 8](y: mut view[i32, 1], n: i32)
+    tune(key = (n)) { { B = [8, 16] } }
+{
+    let mut more = n;
+    while more > 0 { more += 0; }
+    y.store([0], full([B], more, i32));
+}
+";
+    folder.write("endless.tk", source);
+    let args = ["--device=cpu", "y=empty:i32[64]", "n=1", "--timeout=0.3"];
+    folder
+        .tk(&[&["bench", "endless.tk"], args.as_slice()].concat())
+        .code(2)
+        .err_has("still running after 0.3 s");
+}

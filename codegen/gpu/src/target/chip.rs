@@ -11,6 +11,8 @@ use tk_ops::DType;
 pub struct Chip {
     /// What the name that its driver reports begins with; of several rows the first counts.
     pub name: &'static str,
+    /// The target of its binaries.
+    pub target: &'static str,
     /// Bytes that memory moves in a second, reads and writes together.
     pub memory: f64,
     /// Operations of matrix instructions in a second on operands of 16 bits, with sums of 32 bits.
@@ -36,6 +38,7 @@ pub struct Chip {
 /// NVIDIA H100 SXM, from its data sheet.
 const H100: Chip = Chip {
     name: "NVIDIA H100",
+    target: "sm_90a",
     memory: 3.35e12,
     matrix16: 989e12,
     matrix8: 1979e12,
@@ -51,6 +54,7 @@ const H100: Chip = Chip {
 /// NVIDIA A100 with 80 GB, from its data sheet.
 const A100: Chip = Chip {
     name: "NVIDIA A100",
+    target: "sm_80",
     memory: 2.039e12,
     matrix16: 312e12,
     matrix8: 624e12,
@@ -68,6 +72,7 @@ const CHIPS: &[Chip] = &[
     Chip { name: "NVIDIA H200", memory: 4.8e12, ..H100 },
     Chip {
         name: "NVIDIA H100 PCIe",
+        target: "sm_90a",
         memory: 2.0e12,
         matrix16: 756e12,
         matrix8: 1513e12,
@@ -84,6 +89,7 @@ const CHIPS: &[Chip] = &[
     A100,
     Chip {
         name: "AMD Instinct MI300X",
+        target: "gfx942",
         memory: 5.3e12,
         matrix16: 1307e12,
         matrix8: 2615e12,
@@ -97,6 +103,7 @@ const CHIPS: &[Chip] = &[
     },
     Chip {
         name: "AMD Instinct MI250X",
+        target: "gfx90a",
         memory: 3.2e12,
         matrix16: 383e12,
         matrix8: 383e12,
@@ -110,6 +117,7 @@ const CHIPS: &[Chip] = &[
     },
     Chip {
         name: "AMD Instinct MI210",
+        target: "gfx90a",
         memory: 1.6e12,
         matrix16: 181e12,
         matrix8: 181e12,
@@ -125,14 +133,13 @@ const CHIPS: &[Chip] = &[
 
 /// The GPU for which a target is usually compiled.
 pub fn usual(target: &str) -> Option<&'static Chip> {
-    let name = match target {
-        "sm_90a" => "NVIDIA H100",
-        "sm_80" => "NVIDIA A100",
-        "gfx90a" => "AMD Instinct MI250X",
-        "gfx942" => "AMD Instinct MI300X",
-        _ => return None,
-    };
-    CHIPS.iter().find(|c| c.name == name)
+    const USUAL: [&str; 4] = ["NVIDIA H100", "NVIDIA A100", "AMD Instinct MI250X", "AMD Instinct MI300X"];
+    CHIPS.iter().find(|c| c.target == target && USUAL.contains(&c.name))
+}
+
+/// The names of the GPUs whose numbers are known.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    CHIPS.iter().map(|c| c.name)
 }
 
 /// The numbers of the GPU of this name.

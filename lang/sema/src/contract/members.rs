@@ -6,6 +6,7 @@ use super::sets::{SetValue, set_text};
 use super::{Device, HostArg, LaunchError, Plan, plan_on};
 use crate::eval::{Bindings, CVal, EvalResult, Evaluator};
 use crate::hir::{CKind, CVarId, FnId, HFn, HTuneRow, Hir};
+use crate::target::Target;
 use crate::types::Ty;
 
 /// The most members that are looked at: what follows is left out.
@@ -52,7 +53,7 @@ pub fn members(
 }
 
 /// The members that are tried for a kernel without a `tune` list: multiples by powers of two of its integers that have a
-/// default and are powers of two, such as the extents of its tiles, and other numbers of warps.
+/// constant default and are powers of two, such as the extents of its tiles, and other numbers of warps.
 ///
 /// # Errors
 /// As [`members`].
@@ -72,14 +73,17 @@ pub fn proposed_members(
         let follows = f.params.iter().any(|p| mentions(&p.ty, *id));
         let (CKind::Int(_), Some(CVal::Int(v))) = (&c.kind, default.bindings.cvars.get(id)) else { continue };
         let is_extent = EXTENTS.contains(v) && v & (v - 1) == 0;
-        if c.default.is_none() || is_given(&c.name) || follows || !is_extent {
+        // A default that follows from the arguments is rarely a choice.
+        let is_constant = c.default.as_ref().is_some_and(|d| d.konst);
+        if !is_constant || is_given(&c.name) || follows || !is_extent {
             continue;
         }
         let near = [v / 4, v / 2, *v, v * 2, v * 4];
         let values = near.into_iter().filter(|n| EXTENTS.contains(n)).map(SetValue::Int).collect();
         axes.push((c.name.clone(), values));
     }
-    if !is_given("warps") {
+    // The interpreter has none.
+    if !is_given("warps") && device.target != Target::CPU {
         axes.push(("warps".into(), WARPS.map(SetValue::Int).to_vec()));
     }
     let mut lists: Vec<Values> = vec![vec![]];
