@@ -55,9 +55,12 @@ pub fn run(terminal: &Terminal, args: &ProfileArgs) -> Outcome {
     show(terminal, sources, function, &gpu.name, &estimate)
 }
 
+/// Costs by file and line.
+type Lines = BTreeMap<(u32, usize), Cost>;
+
 /// The costs of places by file and line.
-fn by_line(sources: &SourceMap, places: &[PlaceCost]) -> BTreeMap<(u32, usize), Cost> {
-    let mut lines: BTreeMap<(u32, usize), Cost> = BTreeMap::new();
+fn by_line(sources: &SourceMap, places: &[PlaceCost]) -> Lines {
+    let mut lines = Lines::new();
     for p in places {
         let span = Span::new(FileId(p.loc.file), p.loc.start as usize, p.loc.end as usize);
         let (_, line, _) = sources.position(span);
@@ -72,20 +75,29 @@ fn by_line(sources: &SourceMap, places: &[PlaceCost]) -> BTreeMap<(u32, usize), 
     lines
 }
 
+/// The time of a unit for all lines.
+fn sum(lines: &Lines, unit: &str) -> f64 {
+    lines.values().filter_map(|c| c.parts.get(unit)).sum()
+}
+
+/// The unit whose time is divided among the lines. Latency belongs to no line: there, the unit that works most counts.
+fn unit(found: &Estimate, lines: &Lines, bound: &'static str) -> &'static str {
+    match bound {
+        // Every byte from memory comes through the shared cache.
+        "memory" if sum(lines, "L2") > 0.0 => "L2",
+        bound if sum(lines, bound) > 0.0 => bound,
+        _ => {
+            let parts = found.parts.iter().map(|(part, _)| *part).filter(|part| sum(lines, part) > 0.0);
+            parts.max_by(|a, b| sum(lines, a).total_cmp(&sum(lines, b))).unwrap_or("instructions")
+        }
+    }
+}
+
 fn show(terminal: &Terminal, sources: &SourceMap, kernel: &str, gpu: &str, found: &Estimate) -> Outcome {
     let (bound, of_bound) = found.parts.first().copied().unwrap_or(("latency", 0.0));
     let lines = by_line(sources, &found.places);
-    // Latency belongs to no line: there, the unit that works most counts.
-    let sum = |part: &str| lines.values().filter_map(|c| c.parts.get(part)).sum::<f64>();
-    let rest = found.parts.iter().map(|(part, _)| *part).filter(|part| sum(part) > 0.0);
-    let busiest = rest.max_by(|a, b| sum(a).total_cmp(&sum(b))).unwrap_or("instructions");
-    let unit = match bound {
-        // Every byte from memory comes through the shared cache.
-        "memory" if sum("L2") > 0.0 => "L2",
-        bound if sum(bound) > 0.0 => bound,
-        _ => busiest,
-    };
-    let all = sum(unit).max(f64::MIN_POSITIVE);
+    let unit = unit(found, &lines, bound);
+    let all = sum(&lines, unit).max(f64::MIN_POSITIVE);
     if terminal.is_json() {
         terminal.object(&Line::Profiled(Profiled {
             kernel,
