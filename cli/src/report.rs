@@ -87,7 +87,7 @@ pub struct Benched<'a> {
     pub target: &'a str,
     /// The text of `--compare`; empty without one.
     pub variant: &'a str,
-    /// The values that a tuning record chose.
+    /// What a tuning record or the cost model chose.
     pub tuned: Option<&'a str>,
     pub device: &'a str,
     /// The swept numbers.

@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tk_runtime::Session;
-use tk_runtime::choice::Origin;
 use tk_runtime::gpu::{Caches, CudaError, LaunchError, Times, Trial};
 use tk_sema::contract::SetValue;
 use tk_syntax::Diagnostic;
@@ -44,7 +43,7 @@ struct Row {
     cold: Option<Times>,
     warm: Times,
     rate: Rate,
-    /// The member that a tuning record chose.
+    /// What was chosen, and by whom, if it is not the defaults.
     chosen: Option<String>,
 }
 
@@ -171,13 +170,7 @@ fn measure(
 ) -> Result<Measured, LaunchError> {
     let choice = trial.choice(sets)?;
     let rate = Rate::new(&trial.traffic(&choice)?, gpu);
-    let chosen = match &choice.origin {
-        Origin::Defaults => None,
-        Origin::Record(values, _) | Origin::Model(values) => {
-            let values: Vec<String> = values.iter().map(|(n, v)| format!("{n}={v}")).collect();
-            Some(values.join(" "))
-        }
-    };
+    let chosen = choice.origin.text();
     let mut site = trial.site(sets)?;
     let watched = timeout.map(|limit| Watched::new(limit, *terminal));
     let done = trial.once(&mut site, timeout)?;
@@ -258,7 +251,7 @@ fn show(terminal: &Terminal, row: &Row, gpu: &str, target: &str) -> Outcome {
         share,
         row.point,
         row.variant,
-        row.chosen.as_ref().map_or(String::new(), |c| format!("(tuned: {c})")),
+        row.chosen.as_ref().map_or(String::new(), |c| format!("({c})")),
     );
     terminal.data(&format!("{}\n", line.trim_end()))
 }

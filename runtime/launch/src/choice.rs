@@ -45,6 +45,19 @@ pub enum Origin {
     Model(Values),
 }
 
+impl Origin {
+    /// What was chosen and by whom, if it is not the defaults: `BM=64 warps=4, by the cost model`.
+    pub fn text(&self) -> Option<String> {
+        let (values, who) = match self {
+            Origin::Defaults => return None,
+            Origin::Record(values, _) => (values, "a tuning record"),
+            Origin::Model(values) => (values, "the cost model"),
+        };
+        let values: Vec<String> = values.iter().map(|(n, v)| format!("{n}={v}")).collect();
+        Some(format!("{}, by {who}", values.join(" ")))
+    }
+}
+
 /// A member, or the defaults, and the predicted time.
 #[derive(Clone, Debug)]
 pub struct Ranked {

@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tk_gpu::ScheduledModule;
-use tk_gpu::cost;
+use tk_gpu::cost::{self, Analysed};
 use tk_gpu::target::chip;
 use tk_runtime::Compiled;
 use tk_runtime::compile::{CompileOptions, Estimate, Launch, PlaceCost};
@@ -21,7 +20,7 @@ type Of = (u64, CompileOptions);
 
 /// Scheduled kernels by specialization and options; none for one that cannot be scheduled.
 #[derive(Default)]
-pub struct Predictions(Mutex<HashMap<Of, Option<Arc<ScheduledModule>>>>);
+pub struct Predictions(Mutex<HashMap<Of, Option<Arc<Analysed>>>>);
 
 impl Predictions {
     /// The time of a launch; `None` if nothing is known of the GPU, or the kernel cannot be compiled for it.
@@ -51,12 +50,12 @@ impl Predictions {
         })
     }
 
-    fn scheduled(&self, request: &Request<'_>, of: Of) -> Option<Arc<ScheduledModule>> {
+    fn scheduled(&self, request: &Request<'_>, of: Of) -> Option<Arc<Analysed>> {
         let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = known().get(&of) {
             return found.clone();
         }
-        let made = schedule(request, None).ok().map(|stages| Arc::new(stages.scheduled));
+        let made = schedule(request, None).ok().map(|stages| Arc::new(Analysed::new(stages.scheduled)));
         let mut all = known();
         if all.len() >= REMEMBERED {
             all.clear();

@@ -19,12 +19,15 @@ mod work;
 use std::collections::BTreeMap;
 
 use tk_tile::frequency::{Frequencies, LaunchArg, frequencies};
-use tk_tile::{Id, Loc};
+use tk_tile::{Id, InstId, Loc};
 
+use crate::analysis::axis::AxisInfo;
 use crate::analysis::liveness;
+use crate::analysis::provenance::Roots;
 use crate::ir::kernel::Kernel;
 use crate::ir::warps::{GROUP, producers};
 use crate::target::chip::Chip;
+use crate::verify::ScheduledModule;
 
 use work::{Costs, Work, work};
 
@@ -137,12 +140,41 @@ const NORM: f64 = 4.0;
 /// not fit in it.
 const MISSES: f64 = 0.12;
 
+/// A scheduled kernel, and what of it does not depend on the launch.
+#[derive(Debug)]
+pub struct Analysed {
+    module: ScheduledModule,
+    axis: AxisInfo,
+    roots: Roots,
+    /// Registers of a lane for tiles if loads go ahead, and the fewest.
+    ahead: u32,
+    least: u32,
+}
+
+impl Analysed {
+    /// Of a kernel.
+    pub fn new(module: ScheduledModule) -> Analysed {
+        Analysed {
+            axis: AxisInfo::new(&module.module, module.func(), &module.options.facts),
+            roots: Roots::new(module.func()),
+            ahead: liveness::ahead(&module),
+            least: liveness::least(&module),
+            module,
+        }
+    }
+
+    fn kernel(&self) -> &Kernel {
+        &self.module
+    }
+}
+
 /// Predicts the time of a launch.
-pub fn estimate(kernel: &Kernel, launch: &Launched<'_>, chip: &Chip) -> Estimate {
-    let run = Running::new(kernel, launch, chip);
+pub fn estimate(of: &Analysed, launch: &Launched<'_>, chip: &Chip) -> Estimate {
+    let kernel = of.kernel();
+    let run = Running::new(of, launch, chip);
     let Occupancy { wanted, spilled, blocks_per_sm, waves, .. } = run.occupancy;
     // Where registers do not suffice for all loads at once, they follow one another.
-    let alone = timeline::alone(kernel, &run.costs, &run.often, chip) * run.occupancy.rounds;
+    let alone = timeline::alone(kernel, &run.works, &run.often, chip) * run.occupancy.rounds;
     let alone = (START + alone) * longest(&run.often, waves);
     let total = run.total();
     let mut parts = run.parts(&total);
@@ -173,8 +205,9 @@ pub fn estimate(kernel: &Kernel, launch: &Launched<'_>, chip: &Chip) -> Estimate
 }
 
 /// The cost of each place of the source from which a kernel was made, in the order of the source.
-pub fn by_place(kernel: &Kernel, launch: &Launched<'_>, chip: &Chip) -> Vec<PlaceCost> {
-    let run = Running::new(kernel, launch, chip);
+pub fn by_place(of: &Analysed, launch: &Launched<'_>, chip: &Chip) -> Vec<PlaceCost> {
+    let kernel = of.kernel();
+    let run = Running::new(of, launch, chip);
     let live = liveness::at_each(kernel);
     let func = kernel.func();
     let mut places: BTreeMap<(u32, u32, u32), (Work, u32)> = BTreeMap::new();
@@ -183,7 +216,7 @@ pub fn by_place(kernel: &Kernel, launch: &Launched<'_>, chip: &Chip) -> Vec<Plac
         for i in data.insts.iter().filter(|_| times > 0.0) {
             let Some(loc) = func.insts[*i].loc else { continue };
             let (total, registers) = places.entry((loc.file, loc.start, loc.end)).or_default();
-            total.add(&work(&run.costs, &func.insts[*i]), times);
+            total.add(&run.work(*i), times);
             *registers = (*registers).max(live.get(i.index()).copied().unwrap_or(0));
         }
     }
@@ -206,8 +239,9 @@ pub fn by_place(kernel: &Kernel, launch: &Launched<'_>, chip: &Chip) -> Vec<Plac
 struct Running<'a> {
     kernel: &'a Kernel,
     chip: &'a Chip,
-    costs: Costs<'a>,
     often: Frequencies,
+    /// The cost of each instruction that runs, by its number.
+    works: Vec<Work>,
     programs: f64,
     occupancy: Occupancy,
     /// Microseconds of a cycle.
@@ -230,17 +264,26 @@ struct Occupancy {
 }
 
 impl<'a> Running<'a> {
-    fn new(kernel: &'a Kernel, launch: &Launched<'a>, chip: &'a Chip) -> Running<'a> {
+    fn new(of: &'a Analysed, launch: &Launched<'_>, chip: &'a Chip) -> Running<'a> {
+        let kernel = of.kernel();
         let programs: f64 = launch.grid.iter().map(|n| f64::from(*n)).product();
-        Running {
-            kernel,
-            chip,
-            costs: Costs::new(kernel, launch.args, programs),
-            often: frequencies(&kernel.module, kernel.func(), launch.args, launch.grid),
-            programs,
-            occupancy: Occupancy::new(kernel, programs, launch.sms),
-            us: 1e6 / chip.clock,
+        let func = kernel.func();
+        let often = frequencies(&kernel.module, func, launch.args, launch.grid);
+        let costs = Costs::new(of, launch.args, programs);
+        let mut works = vec![Work::default(); func.insts.len()];
+        for (_, data) in func.blocks.iter().filter(|(block, _)| often.of(*block) > 0.0) {
+            for i in &data.insts {
+                if let Some(slot) = works.get_mut(i.index()) {
+                    *slot = work(&costs, &func.insts[*i]);
+                }
+            }
         }
+        let occupancy = Occupancy::new(of, programs, launch.sms);
+        Running { kernel, chip, often, works, programs, occupancy, us: 1e6 / chip.clock }
+    }
+
+    fn work(&self, inst: InstId) -> Work {
+        self.works.get(inst.index()).copied().unwrap_or_default()
     }
 
     /// The work of a program.
@@ -250,7 +293,7 @@ impl<'a> Running<'a> {
         for (block, data) in func.blocks.iter() {
             let times = self.often.of(block);
             if times > 0.0 {
-                data.insts.iter().for_each(|i| total.add(&work(&self.costs, &func.insts[*i]), times));
+                data.insts.iter().for_each(|i| total.add(&self.work(*i), times));
             }
         }
         total
@@ -282,11 +325,12 @@ fn longest(often: &Frequencies, waves: f64) -> f64 {
 }
 
 impl Occupancy {
-    fn new(kernel: &Kernel, programs: f64, sms: u32) -> Occupancy {
+    fn new(of: &Analysed, programs: f64, sms: u32) -> Occupancy {
+        let kernel = of.kernel();
         let spec = kernel.options.spec;
         // Loads go ahead while there are registers; where there are none, elements are loaded when they are used.
-        let wanted = liveness::ahead(kernel) + BESIDE;
-        let needed = liveness::least(kernel) + BESIDE - SLACK;
+        let wanted = of.ahead + BESIDE;
+        let needed = of.least + BESIDE - SLACK;
         let most = kernel.registers_of_launch().min(spec.registers);
         // Where registers move from producers, the others have more than the launch gives them.
         let limit = if producers(kernel) >= GROUP { most + most / 2 } else { most };

@@ -8,10 +8,10 @@
 use tk_ops::Op;
 use tk_tile::flow::{Flow, flow};
 use tk_tile::frequency::Frequencies;
-use tk_tile::{BlockId, Id, Inst, ValueId};
+use tk_tile::{BlockId, Id, Inst, InstId, ValueId};
 
 use super::MATRIX;
-use super::work::{Costs, Work, latency, work};
+use super::work::{Work, latency};
 use crate::ir::kernel::Kernel;
 use crate::ir::op::GpuOp;
 use crate::ir::warps;
@@ -21,14 +21,14 @@ use crate::target::chip::Chip;
 const WALKED: f64 = 6.0;
 
 /// Cycles of a program that nothing else disturbs.
-pub fn alone(kernel: &Kernel, costs: &Costs<'_>, often: &Frequencies, chip: &Chip) -> f64 {
+pub fn alone(kernel: &Kernel, works: &[Work], often: &Frequencies, chip: &Chip) -> f64 {
     let (warps, schedulers) =
         (f64::from(1u32 << kernel.options.threads().warp_bits), f64::from(kernel.options.spec.sm.schedulers));
     let blocks = f64::from(kernel.options.blocks.max(1));
     let few = (schedulers * blocks / warps).max(1.0);
     let mut walk = Walk {
         kernel,
-        costs,
+        works,
         often,
         // Warps of a scheduler take turns; one alone issues an instruction every second cycle.
         issue: (1.0 / (schedulers * blocks)).max(2.0 / warps),
@@ -52,7 +52,8 @@ pub fn alone(kernel: &Kernel, costs: &Costs<'_>, often: &Frequencies, chip: &Chi
 
 struct Walk<'a> {
     kernel: &'a Kernel,
-    costs: &'a Costs<'a>,
+    /// The cost of each instruction.
+    works: &'a [Work],
     often: &'a Frequencies,
     /// Cycles of one instruction of all warps.
     issue: f64,
@@ -98,7 +99,7 @@ impl Walk<'_> {
         for i in &kernel.func().blocks[block].insts {
             let inst = &kernel.func().insts[*i];
             match flow(inst.op) {
-                Flow::Plain => self.plain(inst),
+                Flow::Plain => self.plain(*i),
                 Flow::For | Flow::While => self.repeat(inst, runs),
                 Flow::If => {
                     for b in &inst.blocks {
@@ -111,7 +112,7 @@ impl Walk<'_> {
                     self.set(&inst.results, self.now);
                 }
                 Flow::Elements | Flow::Expect => {
-                    let cost = work(self.costs, inst);
+                    let cost = self.work(*i);
                     let before = self.now;
                     inst.blocks.iter().for_each(|b| self.block(*b, self.often.of(*b)));
                     self.now = before.max(self.operands(inst)) + cost.issue * self.issue;
@@ -169,8 +170,14 @@ impl Walk<'_> {
         }
     }
 
-    fn plain(&mut self, inst: &Inst) {
-        let cost = work(self.costs, inst);
+    fn work(&self, inst: InstId) -> Work {
+        self.works.get(inst.index()).copied().unwrap_or_default()
+    }
+
+    fn plain(&mut self, inst: InstId) {
+        let cost = self.work(inst);
+        let kernel = self.kernel;
+        let inst = &kernel.func().insts[inst];
         let start = self.now.max(self.operands(inst));
         match GpuOp::of(inst) {
             Some(GpuOp::Barrier(_) | GpuOp::ClusterSync(_) | GpuOp::ClusterWait(_)) => {

@@ -8,6 +8,7 @@ use tk_ops::{ControlOp, CreateOp, DType, ElementwiseOp, MemoryOp, Op, ReduceOp, 
 use tk_tile::frequency::LaunchArg;
 use tk_tile::{ElemType, Inst, Type, ValueId};
 
+use super::Analysed;
 use crate::analysis::axis::AxisInfo;
 use crate::analysis::provenance::Roots;
 use crate::analysis::{access_width, coalesce};
@@ -98,8 +99,8 @@ impl Work {
 pub(crate) struct Costs<'a> {
     kernel: &'a Kernel,
     args: &'a [LaunchArg],
-    axis: AxisInfo,
-    roots: Roots,
+    axis: &'a AxisInfo,
+    roots: &'a Roots,
     warps: f64,
     /// Lanes of a warp.
     lanes: f64,
@@ -109,12 +110,13 @@ pub(crate) struct Costs<'a> {
 
 impl<'a> Costs<'a> {
     /// Of a kernel that is launched with these arguments.
-    pub fn new(kernel: &'a Kernel, args: &'a [LaunchArg], programs: f64) -> Costs<'a> {
+    pub fn new(of: &'a Analysed, args: &'a [LaunchArg], programs: f64) -> Costs<'a> {
+        let kernel = of.kernel();
         Costs {
             kernel,
             args,
-            axis: AxisInfo::new(&kernel.module, kernel.func(), &kernel.options.facts),
-            roots: Roots::new(kernel.func()),
+            axis: &of.axis,
+            roots: &of.roots,
             lanes: f64::from(kernel.options.spec.warp_size),
             programs,
             warps: f64::from(1u32 << kernel.options.threads().warp_bits),
@@ -225,7 +227,7 @@ impl Costs<'_> {
     /// An access of device memory of the elements of `v`, by `vector` of them at a time.
     fn global(&self, inst: &Inst, v: ValueId, bytes: f64, vector: u32) -> Work {
         let (module, func, spec) = (&self.kernel.module, self.kernel.func(), self.kernel.options.spec);
-        let access = coalesce::access(module, func, &self.axis, spec, inst);
+        let access = coalesce::access(module, func, self.axis, spec, inst);
         let d = access.as_ref().and_then(|a| a.order.first().copied());
         let instructions = self.registers(v) / f64::from(vector.max(1)) * self.warps;
         let (run, lanes) = self.run(v, d, vector.max(1));

@@ -20,6 +20,7 @@ use super::device::Device;
 use super::error::CudaError;
 use super::kernel::Kernel;
 use super::key::{self, Arg, KeyHasher};
+use super::log;
 use super::messages::Messages;
 use super::stream::Stream;
 use super::vendor::Code;
@@ -390,6 +391,7 @@ impl Inner {
         let hosts: Vec<HostArg> = args.iter().map(Arg::host).collect();
         let judge = |compiled: &Compiled, plan: &Plan| self.binaries.estimate(compiled, plan);
         let choice = self.session.choose(kernel, &hosts, sets, &self.binaries.place(), Some(&judge))?;
+        log::once(|| choice.origin.text().map(|text| format!("kernel `{}`: {text}", func.name)));
         let plan = choice.plan;
         let (compiled, notes) = self.session.compile(kernel, &plan.bindings)?;
         lock(&self.notes).extend(notes.into_iter().chain(choice.notes));
