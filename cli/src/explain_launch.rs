@@ -7,10 +7,10 @@ use tk_runtime::gpu::predict;
 use tk_runtime::{Compiled, Session};
 use tk_sema::contract::{self, HostArg, Plan};
 
-use crate::args::{ExplainLaunchArgs, GpuArgs};
+use crate::args::{ExplainLaunchArgs, GpuArgs, InputArgs};
 use crate::bench::sweep;
 use crate::input::Inputs;
-use crate::report::{Line, Predicted};
+use crate::report::{Line, Predicted, Reasons};
 use crate::run::{Prepared, prepare};
 use crate::terminal::{Failure, Outcome, Terminal};
 use crate::{front, suggest};
@@ -20,11 +20,7 @@ pub fn run(terminal: &Terminal, args: &ExplainLaunchArgs) -> Outcome {
     let place = place(&args.gpu)?;
     let (points, fixed) = sweep::points(&args.args)?;
     let (path, name) = front::split_target(&args.target);
-    let checked = front::check_with(&Inputs::new(&args.input, [path])?, path, name, &args.sets)?;
-    front::report(terminal, &checked)?;
-    let environment = Environment::of_process(Some(std::path::Path::new(path)));
-    let jit = Jit::new(checked.sources.clone(), environment, Cache::of_process());
-    let session = Session::new(checked);
+    let (session, jit) = open(terminal, &args.input, (path, name), &args.sets)?;
     for point in &points {
         let (arguments, sets) = point.with_parameters(&session, (path, name), (&fixed, &args.sets))?;
         let Prepared { kernel, sets, values } = prepare(&session, path, name, &arguments, &sets)?;
@@ -65,6 +61,20 @@ pub fn run(terminal: &Terminal, args: &ExplainLaunchArgs) -> Outcome {
         }
     }
     Ok(())
+}
+
+/// A program, and the compiler that predicts times of its kernels.
+pub fn open(
+    terminal: &Terminal,
+    input: &InputArgs,
+    (path, name): (&str, Option<&str>),
+    sets: &[String],
+) -> Result<(Session, Jit), Failure> {
+    let checked = front::check_with(&Inputs::new(input, [path])?, path, name, sets)?;
+    front::report(terminal, &checked)?;
+    let environment = Environment::of_process(Some(std::path::Path::new(path)));
+    let jit = Jit::new(checked.sources.clone(), environment, Cache::of_process());
+    Ok((Session::new(checked), jit))
 }
 
 /// The GPU that is asked about.
@@ -108,18 +118,11 @@ fn show(terminal: &Terminal, point: &sweep::Point, ranked: &Ranked, chosen: bool
     let (member, estimate) = (values.join(" "), ranked.estimate.as_ref());
     let us = estimate.map(|e| e.us).filter(|us| us.is_finite());
     if terminal.is_json() {
-        let number = |of: fn(&tk_runtime::compile::Estimate) -> u32| estimate.map_or(0, of);
         return terminal.object(&Line::Predicted(Predicted {
             point: point.pairs().map(|(n, v)| (n.to_string(), v)).collect(),
             member: &member,
             us,
-            parts: estimate.map(|e| e.parts.iter().copied().collect()).unwrap_or_default(),
-            registers: number(|e| e.registers[0]),
-            spilled: number(|e| e.registers[1]),
-            shared_bytes: number(|e| e.shared_bytes),
-            blocks_per_sm: number(|e| e.blocks_per_sm),
-            waves: estimate.map_or(0.0, |e| e.waves),
-            is_guess: estimate.is_some_and(|e| e.is_guess),
+            reasons: estimate.map(Reasons::from).unwrap_or_default(),
             chosen,
         }));
     }

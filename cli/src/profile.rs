@@ -2,17 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use tk_driver::{Cache, Environment, Jit};
+use tk_runtime::Compiled;
 use tk_runtime::compile::{Estimate, PlaceCost};
 use tk_runtime::gpu::predict;
-use tk_runtime::{Compiled, Session};
 use tk_sema::contract::{HostArg, Plan};
 use tk_syntax::{FileId, SourceMap, Span};
 
 use crate::args::ProfileArgs;
-use crate::explain_launch::place;
+use crate::explain_launch::{open, place};
 use crate::front;
-use crate::input::Inputs;
 use crate::report::{Line, Profiled, ProfiledLine};
 use crate::run::{Prepared, prepare};
 use crate::terminal::{Failure, Outcome, Terminal};
@@ -33,11 +31,7 @@ struct Cost {
 pub fn run(terminal: &Terminal, args: &ProfileArgs) -> Outcome {
     let gpu = place(&args.gpu)?;
     let (path, name) = front::split_target(&args.target);
-    let checked = front::check_with(&Inputs::new(&args.input, [path])?, path, name, &args.sets)?;
-    front::report(terminal, &checked)?;
-    let environment = Environment::of_process(Some(std::path::Path::new(path)));
-    let jit = Jit::new(checked.sources.clone(), environment, Cache::of_process());
-    let session = Session::new(checked);
+    let (session, jit) = open(terminal, &args.input, (path, name), &args.sets)?;
     let Prepared { kernel, sets, values } = prepare(&session, path, name, &args.args, &args.sets)?;
     let hosts: Vec<HostArg> = values.iter().map(tk_runtime::host_arg).collect();
     let judge = |compiled: &Compiled, plan: &Plan| predict(&jit, compiled, plan, &gpu, false);
@@ -103,13 +97,7 @@ fn show(terminal: &Terminal, sources: &SourceMap, kernel: &str, gpu: &str, found
             kernel,
             device: gpu,
             us: found.us,
-            parts: found.parts.iter().copied().collect(),
-            registers: found.registers[0],
-            spilled: found.registers[1],
-            shared_bytes: found.shared_bytes,
-            blocks_per_sm: found.blocks_per_sm,
-            waves: found.waves,
-            is_guess: found.is_guess,
+            reasons: found.into(),
         }))?;
     } else {
         let share = 100.0 * of_bound / found.us;

@@ -99,13 +99,10 @@ pub struct Benched<'a> {
     pub rates: Rates,
 }
 
-/// The predicted cost of a kernel.
-#[derive(Serialize)]
+/// The reasons of a predicted time; all zero where there is none.
+#[derive(Default, Serialize)]
 #[cfg_attr(not(feature = "llvm"), allow(dead_code, reason = "without the compiler nothing is predicted"))]
-pub struct Profiled<'a> {
-    pub kernel: &'a str,
-    pub device: &'a str,
-    pub us: f64,
+pub struct Reasons {
     /// What each limit alone would allow, in microseconds.
     pub parts: std::collections::BTreeMap<&'static str, f64>,
     pub registers: u32,
@@ -115,6 +112,33 @@ pub struct Profiled<'a> {
     pub waves: f64,
     /// Whether some of it depends on data.
     pub is_guess: bool,
+}
+
+#[cfg(feature = "llvm")]
+impl From<&tk_runtime::compile::Estimate> for Reasons {
+    fn from(e: &tk_runtime::compile::Estimate) -> Reasons {
+        let [registers, spilled] = e.registers;
+        Reasons {
+            parts: e.parts.iter().copied().collect(),
+            registers,
+            spilled,
+            shared_bytes: e.shared_bytes,
+            blocks_per_sm: e.blocks_per_sm,
+            waves: e.waves,
+            is_guess: e.is_guess,
+        }
+    }
+}
+
+/// The predicted cost of a kernel.
+#[derive(Serialize)]
+#[cfg_attr(not(feature = "llvm"), allow(dead_code, reason = "without the compiler nothing is predicted"))]
+pub struct Profiled<'a> {
+    pub kernel: &'a str,
+    pub device: &'a str,
+    pub us: f64,
+    #[serde(flatten)]
+    pub reasons: Reasons,
 }
 
 /// The predicted cost of a source line.
@@ -144,15 +168,8 @@ pub struct Predicted<'a> {
     pub member: &'a str,
     /// Null if it cannot be compiled or does not fit.
     pub us: Option<f64>,
-    /// What each limit alone would allow, in microseconds.
-    pub parts: std::collections::BTreeMap<&'static str, f64>,
-    pub registers: u32,
-    pub spilled: u32,
-    pub shared_bytes: u32,
-    pub blocks_per_sm: u32,
-    pub waves: f64,
-    /// Whether some of it depends on data.
-    pub is_guess: bool,
+    #[serde(flatten)]
+    pub reasons: Reasons,
     /// Whether this is what a launch uses.
     pub chosen: bool,
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tk_runtime::Session;
 use tk_runtime::gpu::{Caches, CudaError, LaunchError, Times, Trial};
-use tk_sema::contract::SetValue;
+use tk_sema::contract::{SetValue, split_cargs};
 use tk_syntax::Diagnostic;
 
 use crate::args::BenchArgs;
@@ -104,19 +104,11 @@ fn variants(args: &BenchArgs) -> Result<Vec<Variant>, String> {
     Ok(out)
 }
 
-/// `A=1,S=[2,3]` in parts: a comma in brackets belongs to a value.
+/// The values of `A=1,S=[2,3]`, each of which has a name.
 fn split_values(text: &str) -> Result<Vec<String>, String> {
-    let (mut parts, mut depth) = (vec![String::new()], 0i32);
-    for c in text.chars() {
-        depth += i32::from(matches!(c, '[' | '(')) - i32::from(matches!(c, ']' | ')'));
-        match (c, parts.last_mut()) {
-            (',', _) if depth == 0 => parts.push(String::new()),
-            (c, Some(part)) => part.push(c),
-            (_, None) => {}
-        }
-    }
+    let parts = split_cargs(text);
     parts.iter().try_for_each(|p| value::split(p).map(|_| ()))?;
-    Ok(parts)
+    Ok(parts.into_iter().map(str::to_string).collect())
 }
 
 /// A launch that was measured.

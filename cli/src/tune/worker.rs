@@ -10,7 +10,7 @@ use tk_runtime::device::LaunchOptions;
 use tk_runtime::gpu::{Api, Caches, LaunchError, Times, Trial};
 use tk_runtime::npy::Array;
 use tk_runtime::tuning::{as_text, code_of};
-use tk_sema::contract::{Member, Plan, SetValue};
+use tk_sema::contract::{Member, Plan, SetValue, with_values};
 
 use super::protocol::{Answer, Ready, Request};
 use crate::args::TuneArgs;
@@ -139,11 +139,8 @@ impl Worker {
 
     /// What is given by name for a member: without records, which choose where nothing is given.
     fn sets_of(&self, member: Option<usize>) -> Vec<(String, SetValue)> {
-        let mut all = self.sets.clone();
-        if let Some(m) = member.and_then(|i| self.members.get(i)) {
-            all.extend(m.values.iter().filter(|(n, _)| !self.sets.iter().any(|(s, _)| s == n)).cloned());
-        }
-        all
+        let values = member.and_then(|i| self.members.get(i)).map_or(&[][..], |m| &m.values);
+        with_values(&self.sets, values)
     }
 
     fn answer(&mut self, request: &Request, args: &TuneArgs) -> Result<Answer, LaunchError> {

@@ -136,11 +136,7 @@ fn needed(func: &Func) -> Vec<bool> {
                 match flow(inst.op) {
                     // A carried value is that before the loop, or of its end.
                     Flow::For => work.extend(carried(func, inst, n as usize)),
-                    Flow::If | Flow::While => {
-                        let ends = inst.blocks.iter().filter_map(|b| terminator(func, *b));
-                        work.extend(ends.flat_map(|t| t.operands.clone()));
-                        work.extend(&inst.operands);
-                    }
+                    Flow::If | Flow::While => work.extend(passed_through(func, inst)),
                     Flow::Plain => work.extend(&inst.operands),
                     Flow::Elements | Flow::Expect => {}
                 }
@@ -151,11 +147,7 @@ fn needed(func: &Func) -> Vec<bool> {
                 };
                 match flow(inst.op) {
                     Flow::For if n > 0 => work.extend(carried(func, inst, n as usize - 1)),
-                    Flow::While => {
-                        let ends = inst.blocks.iter().filter_map(|b| terminator(func, *b));
-                        work.extend(ends.flat_map(|t| t.operands.clone()));
-                        work.extend(&inst.operands);
-                    }
+                    Flow::While => work.extend(passed_through(func, inst)),
                     Flow::For | Flow::If | Flow::Plain | Flow::Elements | Flow::Expect => {}
                 }
             }
@@ -169,6 +161,12 @@ fn carried<'f>(func: &'f Func, inst: &'f Inst, n: usize) -> impl Iterator<Item =
     let end = inst.blocks.first().and_then(|b| terminator(func, *b));
     let last = end.and_then(|t| t.operands.get(n)).copied();
     inst.operands.get(3 + n).copied().into_iter().chain(last)
+}
+
+/// What an `if` or `while` reads, and what its blocks pass on.
+fn passed_through<'f>(func: &'f Func, inst: &'f Inst) -> impl Iterator<Item = ValueId> {
+    let ends = inst.blocks.iter().filter_map(|b| terminator(func, *b));
+    inst.operands.iter().chain(ends.flat_map(|t| &t.operands)).copied()
 }
 
 /// The last instruction of a block.

@@ -149,7 +149,7 @@ impl Session {
                 notes = note(message);
                 continue;
             }
-            let all = with(sets, &member.values);
+            let all = contract::with_values(sets, &member.values);
             let origin = Origin::Record(member.values.clone(), Box::new(record.clone()));
             return Ok(Choice { sets: all, plan: member.plan.clone(), origin, notes: vec![] });
         }
@@ -173,7 +173,12 @@ impl Session {
         let best = ranked.into_iter().next()?;
         let wins = !best.values.is_empty() && time(&best) < MARGIN * default;
         let Ranked { values, plan, .. } = best;
-        wins.then(|| Choice { sets: with(sets, &values), plan, origin: Origin::Model(values), notes: vec![] })
+        wins.then(|| Choice {
+            sets: contract::with_values(sets, &values),
+            plan,
+            origin: Origin::Model(values),
+            notes: vec![],
+        })
     }
 
     /// The members that a launch can choose among, and the defaults, the fastest by the cost model first.
@@ -259,13 +264,6 @@ impl Session {
         let mut said = lock(self.said_notes());
         notes.into_iter().filter(|n| said.insert(n.message.clone())).collect()
     }
-}
-
-/// What is given by name, and what a member chooses.
-fn with(sets: &[(String, SetValue)], values: &Values) -> Vec<(String, SetValue)> {
-    let mut all = sets.to_vec();
-    all.extend(values.iter().filter(|(n, _)| !sets.iter().any(|(s, _)| s == n)).cloned());
-    all
 }
 
 /// Bytes of the stack of a thread that specializes and schedules a kernel.

@@ -21,6 +21,12 @@ const EXTENTS: std::ops::RangeInclusive<i128> = 8..=65536;
 /// Values of compile-time parameters and launch options, by name.
 pub type Values = Vec<(String, SetValue)>;
 
+/// What is given by name, and what a member chooses beside it.
+pub fn with_values(sets: &[(String, SetValue)], values: &[(String, SetValue)]) -> Values {
+    let is_given = |name: &str| sets.iter().any(|(n, _)| n == name);
+    sets.iter().chain(values.iter().filter(|(name, _)| !is_given(name))).cloned().collect()
+}
+
 /// A member, and the launch with it.
 #[derive(Clone, Debug)]
 pub struct Member {
@@ -123,9 +129,7 @@ fn planned(
         if !values.iter().all(agrees) || out.iter().any(|m| m.values == values) {
             continue;
         }
-        let mut all = sets.to_vec();
-        all.extend(values.iter().filter(|(name, _)| !sets.iter().any(|(n, _)| n == name)).cloned());
-        if let Ok(plan) = plan_on(hir, kernel, args, &all, device) {
+        if let Ok(plan) = plan_on(hir, kernel, args, &with_values(sets, &values), device) {
             out.push(Member { values, plan });
         }
     }

@@ -29,10 +29,10 @@ pub use closed::{
 };
 pub use exports::{as_sets, instances};
 pub use host::{HostParam, Table, kernel_named, launch_name, parameters, rank_names};
-pub use members::{Member, Values, members, proposed_members};
+pub use members::{Member, Values, members, proposed_members, with_values};
 pub use reads::{ArgUse, argument_uses};
 pub(crate) use sets::set_text;
-pub use sets::{LambdaRef, SetValue, is_launch_option, parse_cargs};
+pub use sets::{LambdaRef, SetValue, is_launch_option, parse_cargs, split_cargs};
 
 /// An argument of a launch. Tuples and structs are given by their parts, in order.
 #[derive(Clone, Debug, PartialEq)]

@@ -135,8 +135,8 @@ pub(crate) fn set_text(v: &CVal) -> Option<String> {
     }
 }
 
-/// Reads the arguments of a launch in a test: `BM=64, S=[2, 3], ACT=relu`.
-pub fn parse_cargs(text: &str) -> Vec<(String, SetValue)> {
+/// The parts of `BM=64, S=[2, 3], ACT=relu`: a comma in brackets belongs to a value.
+pub fn split_cargs(text: &str) -> Vec<&str> {
     let (mut parts, mut depth, mut start) = (vec![], 0i32, 0);
     for (i, c) in text.char_indices() {
         match c {
@@ -150,8 +150,13 @@ pub fn parse_cargs(text: &str) -> Vec<(String, SetValue)> {
         }
     }
     parts.push(text.get(start..).unwrap_or(""));
+    parts
+}
+
+/// Reads the arguments of a launch in a test: `BM=64, S=[2, 3], ACT=relu`.
+pub fn parse_cargs(text: &str) -> Vec<(String, SetValue)> {
     let pair = |p: &str| p.split_once('=').map(|(n, v)| (n.trim().to_string(), SetValue::parse(v)));
-    parts.into_iter().filter_map(pair).collect()
+    split_cargs(text).into_iter().filter_map(pair).collect()
 }
 
 impl Planner<'_> {

@@ -60,18 +60,11 @@ fn flag(list: &mut [bool], i: usize) -> bool {
 impl<'a> Live<'a> {
     fn new(func: &'a Func) -> Self {
         let mut block_of = vec![None; func.insts.len()];
-        let mut owner_of = vec![None; func.blocks.len()];
+        let owner_of = walk::owners(func);
         for (id, block) in func.blocks.iter() {
             for i in &block.insts {
                 if let Some(slot) = block_of.get_mut(i.index()) {
                     *slot = Some(id);
-                }
-            }
-        }
-        for i in walk::insts(func) {
-            for b in &func.insts[i].blocks {
-                if let Some(slot) = owner_of.get_mut(b.index()) {
-                    *slot = Some(i);
                 }
             }
         }

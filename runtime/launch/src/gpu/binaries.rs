@@ -106,32 +106,7 @@ pub fn predict(
 ) -> Option<Estimate> {
     let LaunchOptions { warps, ctas, cluster, stages, max_regs, occupancy, .. } =
         LaunchOptions::of(&plan.launch);
-    let mut facts: Vec<ArgFacts> = vec![];
-    let mut args: Vec<LaunchArg> = vec![];
-    let address = ArgFacts::of_address(0);
-    for arg in &plan.args {
-        match arg {
-            HostArg::Absent => {}
-            HostArg::Scalar(s) => {
-                facts.push(ArgFacts::of(ParamKind::Scalar(s.dtype()), s.bits()));
-                args.push(LaunchArg::Scalar(*s));
-            }
-            HostArg::Tensor { shape, strides, .. } => {
-                facts.push(address);
-                facts.extend(shape.iter().chain(strides).map(|n| ArgFacts::of_int(*n)));
-                args.push(LaunchArg::Tensor(shape.clone(), strides.clone()));
-            }
-        }
-    }
-    // A tensor that is passed as a pointer has neither extents nor strides.
-    let wanted = params(&compiled.module, compiled.entry)?;
-    if facts.len() + plan.scratch.len() != wanted.len() {
-        facts = pointers(compiled, plan, address)?;
-    }
-    for scratch in &plan.scratch {
-        facts.push(address);
-        args.push(LaunchArg::Tensor(vec![i64::try_from(scratch.count).unwrap_or(i64::MAX)], vec![1]));
-    }
+    let (facts, args) = (facts_of(compiled, plan)?, launch_args(plan));
     let target = place.target.clone();
     let options = CompileOptions { target, warps, ctas, cluster, max_regs, occupancy, stages, facts };
     let sms = u32::try_from(place.facts.sms).unwrap_or(1);
@@ -139,8 +114,9 @@ pub fn predict(
     compiler.estimate(compiled, &options, &launch)
 }
 
-/// The facts about arguments some of which are pointers.
-fn pointers(compiled: &Compiled, plan: &Plan, address: ArgFacts) -> Option<Vec<ArgFacts>> {
+/// The facts about the arguments of a launch, workspaces included.
+fn facts_of(compiled: &Compiled, plan: &Plan) -> Option<Vec<ArgFacts>> {
+    let address = ArgFacts::of_address(0);
     let func = compiled.module.funcs.get(compiled.entry)?;
     let mut types = func.blocks.get(func.body)?.args.iter().map(|v| compiled.module.types.get(func.ty(*v)));
     let mut facts = vec![];
@@ -151,10 +127,26 @@ fn pointers(compiled: &Compiled, plan: &Plan, address: ArgFacts) -> Option<Vec<A
                 facts.extend(shape.iter().chain(strides).map(|n| ArgFacts::of_int(*n)));
             }
             (_, HostArg::Scalar(s)) => facts.push(ArgFacts::of(ParamKind::Scalar(s.dtype()), s.bits())),
+            // A tensor that is passed as a pointer has neither extents nor strides.
             (_, HostArg::Tensor { .. } | HostArg::Absent) => facts.push(address),
         }
     }
+    facts.extend(plan.scratch.iter().map(|_| address));
     Some(facts)
+}
+
+/// The arguments of a launch, one for each parameter of the function, workspaces included.
+pub(crate) fn launch_args(plan: &Plan) -> Vec<LaunchArg> {
+    let arg = |arg: &HostArg| match arg {
+        HostArg::Absent => None,
+        HostArg::Scalar(s) => Some(LaunchArg::Scalar(*s)),
+        HostArg::Tensor { shape, strides, .. } => Some(LaunchArg::Tensor(shape.clone(), strides.clone())),
+    };
+    let scratch = plan.scratch.iter().map(|s| {
+        let count = i64::try_from(s.count).unwrap_or(i64::MAX);
+        LaunchArg::Tensor(vec![count], vec![1])
+    });
+    plan.args.iter().filter_map(arg).chain(scratch).collect()
 }
 
 /// What the CPU loads: the text of the tile IR. What the kernel says goes to [`super::cpu::printed`], and its asserts are

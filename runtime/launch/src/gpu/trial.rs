@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use tk_sema::contract::{self, HostArg, Plan, SetValue};
 use tk_sema::hir::FnId;
-use tk_tile::frequency::LaunchArg;
 use tk_tile::traffic::{Traffic, traffic};
 
+use super::binaries::launch_args;
 use super::buffer::Buffer;
 use super::clock::{Caches, Clock, Times};
 use super::error::CudaError;
@@ -184,21 +184,8 @@ impl Trial {
     /// The kernel cannot be specialized.
     pub fn traffic(&self, choice: &Choice) -> Result<Traffic, Wrong> {
         let (compiled, _) = self.launcher.session().compile(self.kernel, &choice.plan.bindings)?;
-        let mut args: Vec<LaunchArg> = vec![];
-        for arg in &choice.plan.args {
-            match arg {
-                HostArg::Absent => {}
-                HostArg::Scalar(s) => args.push(LaunchArg::Scalar(*s)),
-                HostArg::Tensor { shape, strides, .. } => {
-                    args.push(LaunchArg::Tensor(shape.clone(), strides.clone()));
-                }
-            }
-        }
-        for scratch in &choice.plan.scratch {
-            // What a workspace holds does not leave the device: it counts as if it did, like everything else.
-            let count = i64::try_from(scratch.count).unwrap_or(i64::MAX);
-            args.push(LaunchArg::Tensor(vec![count], vec![1]));
-        }
+        // What a workspace holds does not leave the device: it counts as if it did, like everything else.
+        let args = launch_args(&choice.plan);
         Ok(traffic(&compiled.module, compiled.entry, &args, choice.plan.grid))
     }
 
