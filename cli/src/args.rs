@@ -419,6 +419,9 @@ pub struct BuildArgs {
     /// Print each kernel after this pass of code generation, or after `all` of them; may be repeated
     #[arg(long, value_name = "PASS")]
     pub dump_after: Vec<String>,
+    /// The most members of a `tune` list that a kernel is built with beside its defaults; a launch chooses by its key
+    #[arg(long, value_name = "N", default_value_t = tk_runtime::choice::SHIPPED)]
+    pub members: usize,
     /// Put the source and all intermediate forms into the bundle, for `tk inspect --html`
     #[arg(long)]
     pub listing: bool,

@@ -19,7 +19,7 @@ mod generate;
 
 use std::path::{Path, PathBuf};
 
-use tk_driver::{Cache, Environment, Refused, Tools, ship, specializations};
+use tk_driver::{Asking, Cache, Environment, Refused, Specializations, Tools, ship, specializations};
 use tk_runtime::Session;
 use tk_runtime::files::{Files, write_all};
 use tk_sema::contract::SetValue;
@@ -32,13 +32,20 @@ pub struct Build {
     source: PathBuf,
     targets: Vec<String>,
     sets: Vec<(String, SetValue)>,
+    members: usize,
     out: Option<PathBuf>,
 }
 
 impl Build {
     /// Builds a `.tk` file, relative to the folder of the package.
     pub fn new(source: impl Into<PathBuf>) -> Build {
-        Build { source: source.into(), targets: vec![], sets: vec![], out: None }
+        Build {
+            source: source.into(),
+            targets: vec![],
+            sets: vec![],
+            members: tk_runtime::choice::SHIPPED,
+            out: None,
+        }
     }
 
     /// Adds a target: `sm_80`, `sm_90a`, `gfx90a`, `gfx942`, `gfx1100`.
@@ -50,6 +57,12 @@ impl Build {
     /// Sets a compile-time parameter, in the syntax of the language, overriding `export`.
     pub fn set(mut self, name: &str, value: &str) -> Build {
         self.sets.push((name.to_string(), SetValue::parse(value)));
+        self
+    }
+
+    /// Builds a kernel with at most so many members of its `tune` list beside its defaults; a launch chooses by its key.
+    pub fn members(mut self, most: usize) -> Build {
+        self.members = most;
         self
     }
 
@@ -103,10 +116,15 @@ impl Build {
             Refused::Wrong(wrong) => shown(&sources, &wrong),
             Refused::Sentence(sentence) => format!("{path}: {sentence}"),
         };
-        let (specials, left_out) =
-            specializations(&session, &path, None, &self.sets, &targets).map_err(refused)?;
-        for sentence in left_out {
+        let (sets, members) = (&self.sets, self.members);
+        let asking = Asking { path: &path, kernel: None, sets, targets: &targets, members };
+        let Specializations { all: specials, open, notes } =
+            specializations(&session, asking).map_err(refused)?;
+        for sentence in open {
             println!("cargo::warning={path}: left out: {sentence}");
+        }
+        for sentence in notes {
+            println!("cargo::warning={path}: {sentence}");
         }
         let tools = Tools::new(Environment::of_process(Some(&self.source)), Cache::of_process());
         let shipped = ship(&session, &specials, &tools, false).map_err(|wrong| shown(&sources, &wrong))?;
@@ -127,7 +145,9 @@ impl Build {
         write_all(&changed)?;
         // The files of the library are part of the compiler.
         let read = sources.iter().map(|(_, s)| PathBuf::from(&*s.name)).filter(|p| p.exists());
-        Ok(read.collect())
+        // A folder without tuning records may get some: Cargo looks at a file that is missing each time, so it is not named.
+        let records = tk_runtime::tuning::path_of(&path);
+        Ok(read.chain(records.exists().then_some(records)).collect())
     }
 }
 

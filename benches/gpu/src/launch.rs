@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 use tk_bundle::Bundle;
-use tk_driver::{Cache, Environment, Tools, ship, specializations};
+use tk_driver::{Asking, Cache, Environment, Tools, ship, specializations};
 use tk_ops::DType;
 use tk_runtime::Session;
 use tk_runtime::gpu::{Arg, Device, Kernels, Stream};
@@ -74,8 +74,9 @@ fn shipped(args: &Args, device: &Device) -> Result<Kernels, String> {
     let file = "benches/gpu/launch.tk";
     let session = Session::new(crate::program::check(&args.root, file)?);
     let target = tk_driver::TARGETS.into_iter().find(|t| Some(t.name) == device.target());
-    let specials = specializations(&session, file, None, &[], &target.into_iter().collect::<Vec<_>>());
-    let (specials, _) = specials.map_err(|e| format!("{e:?}"))?;
+    let targets: Vec<_> = target.into_iter().collect();
+    let asking = Asking { path: file, kernel: None, sets: &[], targets: &targets, members: 0 };
+    let specials = specializations(&session, asking).map_err(|e| format!("{e:?}"))?.all;
     let environment = Environment::of_process(Some(&args.root.join(file)));
     let tools = Tools::new(environment, Cache::of_process());
     let shipped = ship(&session, &specials, &tools, false).map_err(|wrong| first(&wrong))?;

@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use tk_driver::{
-    ArgFacts, Built, Cache, CompiledKernel, Environment, ProgramShape, Refused, Request, Specialization,
-    StageTexts, Tools, Until, Variant, after_passes, build_cached, compile_for, describe, shortages,
-    specializations, spilled,
+    ArgFacts, Asking, Built, Cache, CompiledKernel, Environment, ProgramShape, Refused, Request,
+    Specialization, Specializations, StageTexts, Tools, Until, Variant, after_passes, build_cached,
+    compile_for, describe, shortages, specializations, spilled,
 };
 use tk_gpu::TargetSpec;
 use tk_gpu::pipeline::PASSES;
@@ -39,9 +39,12 @@ pub fn run(terminal: &Terminal, args: &BuildArgs) -> Outcome {
     front::report(terminal, &checked)?;
     let session = Session::new(checked);
     let sets = front::sets(&args.sets)?;
-    let (chosen, left_out) = specializations(&session, path, name, &sets, &targets)
-        .map_err(|refused| said(terminal, &session, refused))?;
-    left_out.iter().try_for_each(|sentence| terminal.note(&format!("skipped: {sentence}")))?;
+    let members = args.members;
+    let asking = Asking { path, kernel: name, sets: &sets, targets: &targets, members };
+    let Specializations { all: chosen, open, notes } =
+        specializations(&session, asking).map_err(|refused| said(terminal, &session, refused))?;
+    open.iter().try_for_each(|sentence| terminal.note(&format!("skipped: {sentence}")))?;
+    notes.iter().try_for_each(|sentence| terminal.note(sentence))?;
     let first = chosen.first().map(|s| s.place).unwrap_or_default();
     let forms = &args.emit;
     let mut builder =

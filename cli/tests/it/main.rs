@@ -16,6 +16,8 @@ mod loops;
 mod lsp;
 #[cfg(all(unix, feature = "llvm"))]
 mod machine;
+#[cfg(all(unix, feature = "llvm"))]
+mod members;
 #[cfg(feature = "llvm")]
 mod model;
 #[cfg(feature = "llvm")]

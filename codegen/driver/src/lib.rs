@@ -16,13 +16,14 @@ pub use tk_llvm::gpu::Until;
 
 pub use self::compile::binary::{Built, Work, build_cached, compile_for};
 pub use self::compile::cache::{Cache, Key, Size};
-pub use self::compile::instance::{Refused, Specialization, specializations};
+pub use self::compile::instance::{Asking, Refused, Specialization, Specializations, specializations};
 pub use self::compile::kernel::{
     Asked, CompiledKernel, Cubin, KernelParam, KernelParamKind, ProgramShape, Request, Resources, StageTexts,
 };
+pub use self::compile::members::ShippedMember;
 pub use self::compile::pipeline::{after_passes, compile};
 pub use self::compile::variant::Variant;
-pub use self::device::facts::facts_about;
+pub use self::device::facts::{facts_about, usual_place};
 pub use self::device::jit::Jit;
 pub use self::device::simulator::Simulator;
 pub use self::ship::artifact::{BundleUnit, Shipped, ship};

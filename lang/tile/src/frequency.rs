@@ -17,7 +17,7 @@ use tk_ops::{ControlOp, CreateOp, DType, ElementwiseOp, MemoryOp, Op};
 
 use crate::attr::Attr;
 use crate::flow::{Flow, flow};
-use crate::ir::{BlockId, Def, Func, Id, Inst, Module, ValueId};
+use crate::ir::{BlockId, Def, Func, Id, Inst, InstId, Module, ValueId};
 use crate::walk;
 
 /// An argument of a launch.
@@ -59,39 +59,78 @@ const WHILE: u32 = 256;
 
 /// How often each block of a kernel runs for these arguments, one for each parameter of the function.
 pub fn frequencies(module: &Module, func: &Func, args: &[LaunchArg], grid: [u32; 3]) -> Frequencies {
-    let mut walk = Walk {
-        module,
-        func,
-        needed: needed(func),
-        values: vec![Known::Nothing; func.values.len()],
-        out: vec![0.0; func.blocks.len()],
-        is_guess: false,
-        grid,
-        program: [0; 3],
-    };
-    let total = grid.iter().map(|n| u64::from(*n)).fold(1, u64::saturating_mul);
-    let count = total.min(PROGRAMS);
-    let (mut before, mut most) = (0.0, 0.0f64);
-    for i in 0..count {
-        let at = if total <= PROGRAMS { i } else { i.saturating_mul((total / PROGRAMS) | 1) % total };
-        let (x, y) = (u64::from(grid[0]), u64::from(grid[1]));
-        walk.program = [at % x, at / x % y, at / x / y].map(|n| u32::try_from(n).unwrap_or(0));
-        for (v, arg) in func.blocks[func.body].args.iter().zip(args) {
-            walk.set(
-                *v,
-                match arg {
-                    LaunchArg::Scalar(s) => Known::Scalar(*s),
-                    LaunchArg::Tensor(shape, strides) => Known::view(shape, strides),
-                    LaunchArg::Unknown => Known::Nothing,
-                },
-            );
-        }
-        walk.block(func.body, 1.0 / count as f64);
-        let after = walk.out.iter().sum::<f64>();
-        (most, before) = (most.max(after - before), after);
+    ControlSlice::new(func).frequencies(module, func, args, grid)
+}
+
+/// The slice of a function that decides how often its blocks run: what loops and branches depend on.
+#[derive(Clone, Debug)]
+pub struct ControlSlice {
+    /// The values that decide.
+    needed: Vec<bool>,
+    /// Of each block, the instructions that compute such values or have blocks of their own.
+    insts: Vec<Vec<InstId>>,
+    /// Whether a program id decides anything, so that programs differ.
+    varies: bool,
+}
+
+impl ControlSlice {
+    /// Of a function.
+    pub fn new(func: &Func) -> ControlSlice {
+        let needed = needed(func);
+        let is_needed = |v: &ValueId| needed.get(v.index()).copied().unwrap_or(false);
+        let decides = |i: &InstId| {
+            let inst = &func.insts[*i];
+            flow(inst.op) != Flow::Plain || inst.results.iter().any(is_needed)
+        };
+        let insts: Vec<Vec<InstId>> =
+            func.blocks.iter().map(|(_, b)| b.insts.iter().copied().filter(decides).collect()).collect();
+        let is_id = |i: &InstId| func.insts[*i].op == Op::Control(ControlOp::ProgramId);
+        let varies = insts.iter().flatten().any(is_id);
+        ControlSlice { needed, insts, varies }
     }
-    let longest = if before > 0.0 { most * count as f64 / before } else { 1.0 };
-    Frequencies { of_block: walk.out, is_guess: walk.is_guess, longest }
+
+    /// How often each block of the function runs for these arguments, one for each parameter.
+    pub fn frequencies(
+        &self,
+        module: &Module,
+        func: &Func,
+        args: &[LaunchArg],
+        grid: [u32; 3],
+    ) -> Frequencies {
+        let mut walk = Walk {
+            module,
+            func,
+            slice: self,
+            values: vec![Known::Nothing; func.values.len()],
+            out: vec![0.0; func.blocks.len()],
+            is_guess: false,
+            grid,
+            program: [0; 3],
+        };
+        let total = grid.iter().map(|n| u64::from(*n)).fold(1, u64::saturating_mul);
+        let count = total.min(if self.varies { PROGRAMS } else { 1 });
+        let (mut before, mut most) = (0.0, 0.0f64);
+        for i in 0..count {
+            let at = if total <= PROGRAMS { i } else { i.saturating_mul((total / PROGRAMS) | 1) % total };
+            let (x, y) = (u64::from(grid[0]), u64::from(grid[1]));
+            walk.program = [at % x, at / x % y, at / x / y].map(|n| u32::try_from(n).unwrap_or(0));
+            for (v, arg) in func.blocks[func.body].args.iter().zip(args) {
+                walk.set(
+                    *v,
+                    match arg {
+                        LaunchArg::Scalar(s) => Known::Scalar(*s),
+                        LaunchArg::Tensor(shape, strides) => Known::view(shape, strides),
+                        LaunchArg::Unknown => Known::Nothing,
+                    },
+                );
+            }
+            walk.block(func.body, 1.0 / count as f64);
+            let after = walk.out.iter().sum::<f64>();
+            (most, before) = (most.max(after - before), after);
+        }
+        let longest = if before > 0.0 { most * count as f64 / before } else { 1.0 };
+        Frequencies { of_block: walk.out, is_guess: walk.is_guess, longest }
+    }
 }
 
 /// What is known of a value in the program at hand.
@@ -177,7 +216,7 @@ fn terminator(func: &Func, block: BlockId) -> Option<&Inst> {
 struct Walk<'m> {
     module: &'m Module,
     func: &'m Func,
-    needed: Vec<bool>,
+    slice: &'m ControlSlice,
     values: Vec<Known>,
     out: Vec<f64>,
     is_guess: bool,
@@ -208,7 +247,7 @@ impl<'m> Walk<'m> {
     }
 
     fn is_needed(&self, v: ValueId) -> bool {
-        self.needed.get(v.index()).copied().unwrap_or(false)
+        self.slice.needed.get(v.index()).copied().unwrap_or(false)
     }
 
     /// Runs a block this often.
@@ -216,8 +255,8 @@ impl<'m> Walk<'m> {
         if let Some(slot) = self.out.get_mut(block.index()) {
             *slot += weight;
         }
-        let func = self.func;
-        for i in &func.blocks[block].insts {
+        let (func, slice) = (self.func, self.slice);
+        for i in slice.insts.get(block.index()).into_iter().flatten() {
             let inst = &func.insts[*i];
             match flow(inst.op) {
                 Flow::Plain => {
@@ -405,7 +444,7 @@ impl<'m> Walk<'m> {
     }
 
     fn memory(&self, op: MemoryOp, inst: &Inst, dtype: Option<DType>) -> Option<Known> {
-        let first = self.get(*inst.operands.first()?);
+        let first = self.values.get(inst.operands.first()?.index())?;
         let axis = || usize::try_from(inst.attrs.int("axis")?).ok();
         let number = |n: Option<&Option<i128>>| Some(Known::Scalar(Scalar::int(dtype?, (*n?)?)));
         match (op, first) {
@@ -439,7 +478,7 @@ impl<'m> Walk<'m> {
                             out.0.push(extent.and_then(|n| Some((b?.clamp(0, n) - a?.clamp(0, n)).max(0))));
                         }
                     }
-                    out.1.push(stride);
+                    out.1.push(*stride);
                 }
                 Some(Known::View(out.0, out.1))
             }

@@ -7,8 +7,8 @@
 use tk_ops::{CreateOp, DType, ElementwiseOp, MemoryOp, Op, ShapeOp};
 
 use crate::flow::{Flow, flow};
-use crate::frequency::{LaunchArg, frequencies};
-use crate::ir::{Def, ElemType, Func, FuncId, Id, Inst, InstId, Module, Type, ValueId};
+use crate::frequency::{ControlSlice, LaunchArg};
+use crate::ir::{BlockId, Def, ElemType, Func, FuncId, Id, Inst, InstId, Module, Type, ValueId};
 use crate::walk;
 
 /// What the programs of a launch do together.
@@ -46,36 +46,83 @@ impl Traffic {
 /// Counts what a launch of the kernel does for these arguments, one for each parameter of the function, workspaces
 /// included.
 pub fn traffic(module: &Module, kernel: FuncId, args: &[LaunchArg], grid: [u32; 3]) -> Traffic {
-    let func = &module.funcs[kernel];
-    let often = frequencies(module, func, args, grid);
-    let programs: f64 = grid.iter().map(|n| f64::from(*n)).product();
-    let params = &func.blocks[func.body].args;
-    let none = vec![0.0; params.len()];
-    let mut out =
-        Traffic { read: none.clone(), written: none, is_guess: often.is_guess, ..Traffic::default() };
-    let owner = walk::owners(func);
-    for (block, data) in func.blocks.iter() {
-        let times = often.of(block) * programs;
-        if times == 0.0 {
-            continue;
-        }
-        for i in &data.insts {
-            out.count(module, func, &owner, &func.insts[*i], times);
-        }
+    Accesses::new(module, kernel).traffic(module, args, grid)
+}
+
+/// What each block of a kernel does whenever it runs; the same for all launches.
+#[derive(Clone, Debug)]
+pub struct Accesses {
+    kernel: FuncId,
+    slice: ControlSlice,
+    blocks: Vec<(BlockId, Traffic)>,
+}
+
+impl Accesses {
+    /// Of a kernel.
+    pub fn new(module: &Module, kernel: FuncId) -> Accesses {
+        let func = &module.funcs[kernel];
+        let none = vec![0.0; func.blocks[func.body].args.len()];
+        let owner = walk::owners(func);
+        let of_block = |block: BlockId| {
+            let mut out = Traffic { read: none.clone(), written: none.clone(), ..Traffic::default() };
+            for i in &func.blocks[block].insts {
+                out.count(module, func, &owner, &func.insts[*i]);
+            }
+            (block, out)
+        };
+        let blocks = func.blocks.iter().map(|(block, _)| of_block(block)).collect();
+        Accesses { kernel, slice: ControlSlice::new(func), blocks }
     }
-    for ((read, written), (v, arg)) in out.read.iter_mut().zip(&mut out.written).zip(params.iter().zip(args))
-    {
-        let LaunchArg::Tensor(shape, strides) = arg else { continue };
-        // Elements that a stride of 0 repeats are one.
-        let extents = shape.iter().zip(strides).filter(|(_, s)| **s != 0).map(|(d, _)| *d as f64);
-        let bytes = extents.product::<f64>() * element_bytes(module.types.get(func.ty(*v)).elem());
-        (*read, *written) = (read.min(bytes), written.min(bytes));
+
+    /// What a launch of the kernel does, which is in this module.
+    pub fn traffic(&self, module: &Module, args: &[LaunchArg], grid: [u32; 3]) -> Traffic {
+        let func = &module.funcs[self.kernel];
+        let often = self.slice.frequencies(module, func, args, grid);
+        let programs: f64 = grid.iter().map(|n| f64::from(*n)).product();
+        let params = &func.blocks[func.body].args;
+        let none = vec![0.0; params.len()];
+        let mut out =
+            Traffic { read: none.clone(), written: none, is_guess: often.is_guess, ..Traffic::default() };
+        for (block, each) in &self.blocks {
+            let times = often.of(*block) * programs;
+            if times > 0.0 {
+                out.add(each, times);
+            }
+        }
+        for ((read, written), (v, arg)) in
+            out.read.iter_mut().zip(&mut out.written).zip(params.iter().zip(args))
+        {
+            let LaunchArg::Tensor(shape, strides) = arg else { continue };
+            // Elements that a stride of 0 repeats are one.
+            let extents = shape.iter().zip(strides).filter(|(_, s)| **s != 0).map(|(d, _)| *d as f64);
+            let bytes = extents.product::<f64>() * element_bytes(module.types.get(func.ty(*v)).elem());
+            (*read, *written) = (read.min(bytes), written.min(bytes));
+        }
+        out
     }
-    out
 }
 
 impl Traffic {
-    fn count(&mut self, module: &Module, func: &Func, owner: &[Option<InstId>], inst: &Inst, times: f64) {
+    /// Adds what runs so often.
+    fn add(&mut self, each: &Traffic, times: f64) {
+        let lists = [(&mut self.read, &each.read), (&mut self.written, &each.written)];
+        for (total, each) in lists {
+            total.iter_mut().zip(each).for_each(|(total, n)| *total += n * times);
+        }
+        each.matrix.iter().for_each(|(dtype, n)| self.multiply(*dtype, n * times));
+        self.float += each.float * times;
+    }
+
+    /// Adds operations of matrix products.
+    fn multiply(&mut self, dtype: DType, operations: f64) {
+        match self.matrix.iter_mut().find(|(d, _)| *d == dtype) {
+            Some((_, n)) => *n += operations,
+            None => self.matrix.push((dtype, operations)),
+        }
+    }
+
+    /// Counts an instruction.
+    fn count(&mut self, module: &Module, func: &Func, owner: &[Option<InstId>], inst: &Inst) {
         let ty = |v: &ValueId| module.types.get(func.ty(*v));
         let elements = inst.results.first().map_or(0.0, |v| ty(v).count() as f64);
         let is_float = inst.results.first().and_then(|v| ty(v).dtype()).is_some_and(DType::is_float);
@@ -97,13 +144,13 @@ impl Traffic {
                     _ => return,
                 };
                 if let Some(slot) = slot.get_mut(param) {
-                    *slot += count.max(1.0) * bytes * times;
+                    *slot += count.max(1.0) * bytes;
                 }
             }
             Op::Atomic(_) => {
                 let Some(memory) = inst.operands.first() else { return };
                 let count = inst.operands.iter().map(|v| ty(v).count()).max().unwrap_or(1).max(1) as f64;
-                let bytes = count * element_bytes(pointee(ty(memory))) * times;
+                let bytes = count * element_bytes(pointee(ty(memory)));
                 let Some(param) = origin(func, owner, *memory) else { return };
                 for list in [&mut self.read, &mut self.written] {
                     if let Some(slot) = list.get_mut(param) {
@@ -115,16 +162,12 @@ impl Traffic {
                 let Some(a) = inst.operands.first().map(ty) else { return };
                 let depth = a.shape().and_then(|s| s.last()).map_or(0.0, |k| f64::from(*k));
                 let Some(dtype) = a.dtype() else { return };
-                let operations = 2.0 * elements * depth * times;
-                match self.matrix.iter_mut().find(|(d, _)| *d == dtype) {
-                    Some((_, n)) => *n += operations,
-                    None => self.matrix.push((dtype, operations)),
-                }
+                self.multiply(dtype, 2.0 * elements * depth);
             }
             Op::Elementwise(ElementwiseOp::Cast | ElementwiseOp::Bitcast | ElementwiseOp::Select) => {}
-            Op::Elementwise(_) | Op::Random(_) if is_float => self.float += elements * times,
+            Op::Elementwise(_) | Op::Random(_) if is_float => self.float += elements,
             Op::Reduce(_) | Op::Scan(_) if is_float => {
-                self.float += inst.operands.first().map_or(0.0, |v| ty(v).count() as f64) * times;
+                self.float += inst.operands.first().map_or(0.0, |v| ty(v).count() as f64);
             }
             _ => {}
         }

@@ -109,7 +109,7 @@ pub struct Choice {
 pub struct Variant {
     /// Its target: `sm_90a`.
     pub target: String,
-    /// The values of the compile-time parameters.
+    /// The values of the compile-time parameters, and of launch options that a member of a `tune` list chooses.
     pub values: Vec<Value>,
     /// The element type of each argument, such as `f16`; none for an optional one that is absent.
     pub dtypes: Vec<Option<String>>,

@@ -72,6 +72,10 @@ pub struct Ranked {
 /// Predicts the time of a launch.
 pub type Judge<'a> = &'a (dyn Fn(&Compiled, &Plan) -> Option<Estimate> + Sync);
 
+/// The most members that a kernel is shipped with beside its defaults, unless told otherwise: each has a binary for each
+/// kind of arguments.
+pub const SHIPPED: usize = 4;
+
 /// By how much the defaults must be slower than a member, by the model, to be replaced: it is no more exact than this.
 const MARGIN: f64 = 0.97;
 
@@ -88,9 +92,17 @@ pub struct Choice {
     pub notes: Vec<Diagnostic>,
 }
 
-/// The files of records that a session has read, or why they are not used.
+/// What a session knows of the choices of its launches.
 #[derive(Debug, Default)]
-pub(crate) struct ReadRecords(Mutex<HashMap<String, Arc<Result<Records, String>>>>);
+pub(crate) struct Choices {
+    /// The files of records, or why they are not used.
+    records: Mutex<HashMap<String, Arc<Result<Records, String>>>>,
+    /// What the cost model chose for launches, by all that they depend on; nothing means the defaults.
+    chosen: Mutex<HashMap<String, Option<Values>>>,
+}
+
+/// Launches whose choice is kept.
+const REMEMBERED: usize = 4096;
 
 impl Session {
     /// The launch that these arguments mean on a device with this name.
@@ -109,7 +121,7 @@ impl Session {
         let (hir, device) = (&self.checked().hir, *device);
         let refused = |e: contract::LaunchError| vec![*e.diagnostic];
         let plan = contract::plan_on(hir, kernel, args, sets, device).map_err(refused)?;
-        let judge = judge.filter(|_| self.read_records().is_some());
+        let judge = judge.filter(|_| self.choices().is_some());
         let default = |plan, notes| {
             let chosen = judge.and_then(|judge| self.best(kernel, args, sets, device, judge));
             match chosen {
@@ -167,18 +179,41 @@ impl Session {
         judge: Judge<'_>,
     ) -> Option<Choice> {
         self.checked().hir.func(kernel).contract.tune.as_ref()?;
+        let launch = format!("{kernel:?} {sets:?} {args:?} {device:?}");
+        let choices = self.choices()?;
+        let known = lock(&choices.chosen).get(&launch).cloned();
+        let values = match known {
+            Some(values) => values,
+            None => {
+                let values = self.fastest(kernel, args, sets, device, judge);
+                let mut all = lock(&choices.chosen);
+                if all.len() >= REMEMBERED {
+                    all.clear();
+                }
+                all.insert(launch, values.clone());
+                values
+            }
+        }?;
+        let sets = contract::with_values(sets, &values);
+        let plan = contract::plan_on(&self.checked().hir, kernel, args, &sets, device).ok()?;
+        Some(Choice { sets, plan, origin: Origin::Model(values), notes: vec![] })
+    }
+
+    /// The member that the cost model prefers to the defaults, if there is one.
+    fn fastest(
+        &self,
+        kernel: FnId,
+        args: &[HostArg],
+        sets: &[(String, SetValue)],
+        device: Device,
+        judge: Judge<'_>,
+    ) -> Option<Values> {
         let ranked = self.ranked(kernel, args, sets, device, judge).ok()?;
         let time = |r: &Ranked| r.estimate.as_ref().map_or(f64::INFINITY, |e| e.us);
         let default = ranked.iter().find(|r| r.values.is_empty()).map_or(f64::INFINITY, time);
         let best = ranked.into_iter().next()?;
         let wins = !best.values.is_empty() && time(&best) < MARGIN * default;
-        let Ranked { values, plan, .. } = best;
-        wins.then(|| Choice {
-            sets: contract::with_values(sets, &values),
-            plan,
-            origin: Origin::Model(values),
-            notes: vec![],
-        })
+        wins.then_some(best.values)
     }
 
     /// The members that a launch can choose among, and the defaults, the fastest by the cost model first.
@@ -194,23 +229,31 @@ impl Session {
         judge: Judge<'_>,
     ) -> Result<Vec<Ranked>, Wrong> {
         let hir = &self.checked().hir;
-        let plan = contract::plan_on(hir, kernel, args, sets, device).map_err(|e| vec![*e.diagnostic])?;
-        let members = self.members(kernel, args, sets, device)?;
-        let mut all = vec![Ranked { values: vec![], plan, estimate: None }];
-        all.extend(members.into_iter().map(|m| Ranked { values: m.values, plan: m.plan, estimate: None }));
-        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let share = all.len().div_ceil(threads).max(1);
-        let one = |r: &mut Ranked| {
-            let compiled = self.compile(kernel, &r.plan.bindings).ok();
-            r.estimate = compiled.and_then(|(compiled, _)| judge(&compiled, &r.plan));
+        let refused = |e: contract::LaunchError| vec![*e.diagnostic];
+        let default = contract::plan_on(hir, kernel, args, sets, device).map_err(refused)?;
+        let mut candidates = vec![vec![]];
+        candidates.extend(contract::candidates(hir, kernel, sets, device, &default).map_err(refused)?);
+        let one = |values: &Values| {
+            let plan = match values.is_empty() {
+                true => default.clone(),
+                false => {
+                    contract::plan_on(hir, kernel, args, &contract::with_values(sets, values), device).ok()?
+                }
+            };
+            let compiled = self.compile(kernel, &plan.bindings).ok();
+            let estimate = compiled.and_then(|(compiled, _)| judge(&compiled, &plan));
+            Some(Ranked { values: values.clone(), plan, estimate })
         };
-        std::thread::scope(|scope| {
-            for part in all.chunks_mut(share) {
+        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let share = candidates.len().div_ceil(threads).max(1);
+        let mut all: Vec<Ranked> = std::thread::scope(|scope| {
+            let parts = candidates.chunks(share).map(|part| {
+                let work = move || part.iter().filter_map(one).collect::<Vec<Ranked>>();
                 // The compiler is recursive.
-                let work = move || part.iter_mut().for_each(one);
-                let started = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work);
-                drop(started);
-            }
+                std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work).ok()
+            });
+            let started: Vec<_> = parts.collect();
+            started.into_iter().flatten().filter_map(|thread| thread.join().ok()).flatten().collect()
         });
         let time = |r: &Ranked| r.estimate.as_ref().map_or(f64::INFINITY, |e| e.us);
         all.sort_by(|a, b| time(a).total_cmp(&time(b)));
@@ -228,10 +271,7 @@ impl Session {
         sets: &[(String, SetValue)],
         device: Device,
     ) -> Result<Vec<Member>, Wrong> {
-        let hir = &self.checked().hir;
-        let listed = hir.func(kernel).contract.tune.is_some();
-        let of = if listed { contract::members } else { contract::proposed_members };
-        of(hir, kernel, args, sets, device).map_err(|e| vec![*e.diagnostic])
+        contract::members(&self.checked().hir, kernel, args, sets, device).map_err(|e| vec![*e.diagnostic])
     }
 
     /// The file with the records of a kernel; `None` for kernels of the library and of standard input.
@@ -246,16 +286,27 @@ impl Session {
         self.records(kernel).as_ref().as_ref().is_ok_and(|r| r.iter().any(|r| r.kernel == *name))
     }
 
+    /// The records of a kernel for a target, of all GPUs.
+    ///
+    /// # Errors
+    /// Why their file is not used.
+    pub fn records_for(&self, kernel: FnId, target: &str) -> Result<Vec<Record>, String> {
+        let name = &self.checked().hir.func(kernel).name;
+        let records = self.records(kernel);
+        let records = records.as_ref().as_ref().map_err(Clone::clone)?;
+        Ok(records.iter().filter(|r| r.kernel == *name && r.target == target).cloned().collect())
+    }
+
     fn records(&self, kernel: FnId) -> Arc<Result<Records, String>> {
-        let Some(read_records) = self.read_records() else { return Arc::new(Ok(Records::default())) };
+        let Some(choices) = self.choices() else { return Arc::new(Ok(Records::default())) };
         let source = self.checked().sources.get(self.checked().hir.func(kernel).file);
         let name = source.map(|s| s.name.to_string()).unwrap_or_default();
-        if let Some(known) = lock(&read_records.0).get(&name) {
+        if let Some(known) = lock(&choices.records).get(&name) {
             return Arc::clone(known);
         }
         let read = self.records_path(kernel).map_or(Ok(Records::default()), |path| Records::read(&path));
         let read = Arc::new(read);
-        lock(&read_records.0).insert(name, Arc::clone(&read));
+        lock(&choices.records).insert(name, Arc::clone(&read));
         read
     }
 

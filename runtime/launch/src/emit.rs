@@ -57,7 +57,8 @@ impl Session {
     }
 
     /// The specializations that a kernel's `export`s name, as values that are given by name, in order. Values in `sets`
-    /// replace those of the exports; without an `export` there are none.
+    /// replace those of the exports; without an `export` there are none. What an `export` leaves to a `tune` list is not
+    /// given.
     pub fn exported(
         &self,
         kernel: FnId,
@@ -65,11 +66,14 @@ impl Session {
         target: Target,
     ) -> Result<Vec<Vec<(String, SetValue)>>, Wrong> {
         let hir = &self.checked().hir;
+        let tuned = contract::tuned_names(hir, kernel);
         let mut found: Vec<Vec<(String, SetValue)>> = vec![];
         // A file that ships a kernel of another one says what of it.
         for export in hir.exports.iter().filter(|e| e.kernel == kernel && e.span.file == FileId(0)) {
             for values in contract::instances(hir, export, target).map_err(|d| vec![*d])? {
                 let mut named = contract::as_sets(hir, &values);
+                let listed = |name: &str| export.values.iter().any(|(id, _)| hir.cvar(*id).name == name);
+                named.retain(|(name, _)| listed(name) || !tuned.contains(&name.as_str()));
                 named.retain(|(name, _)| !sets.iter().any(|(n, _)| n == name));
                 named.extend_from_slice(sets);
                 if !found.contains(&named) {

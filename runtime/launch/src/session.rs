@@ -21,7 +21,7 @@ use tk_syntax::codes::{self, Code};
 use tk_syntax::{Diagnostic, FileId, Span};
 use tk_tile::{ElemType, Func, FuncId, FuncKind, Module, TileModule, Type, pipeline, text, walk};
 
-use crate::choice::{Place, ReadRecords};
+use crate::choice::{Choices, Place};
 use crate::compile::Estimate;
 use crate::device::{Device, LaunchOptions};
 use crate::{pass, room};
@@ -44,7 +44,8 @@ pub struct Session {
     printed: Printed,
     /// The device of kernels; none is the interpreter.
     device: Option<Arc<dyn Device>>,
-    records: Option<ReadRecords>,
+    /// None if launches use the defaults.
+    choices: Option<Choices>,
     /// The messages about records that have been given.
     said: Mutex<BTreeSet<String>>,
 }
@@ -85,7 +86,7 @@ impl Session {
             checked_mode: false,
             printed: Printed::default(),
             device: None,
-            records: Some(ReadRecords::default()),
+            choices: Some(Choices::default()),
             said: Mutex::default(),
         }
     }
@@ -113,12 +114,12 @@ impl Session {
     /// The same, with the defaults of kernels for what no launch gives by name: tuning records are not read, and the cost
     /// model is not asked.
     pub fn without_tuning(mut self) -> Session {
-        self.records = None;
+        self.choices = None;
         self
     }
 
-    pub(crate) fn read_records(&self) -> Option<&ReadRecords> {
-        self.records.as_ref()
+    pub(crate) fn choices(&self) -> Option<&Choices> {
+        self.choices.as_ref()
     }
 
     pub(crate) fn said_notes(&self) -> &Mutex<BTreeSet<String>> {

@@ -12,6 +12,7 @@ use tk_sema::hir::FnId;
 use tk_syntax::{Diagnostic, Span};
 
 use crate::compile::kernel::Asked;
+use crate::compile::members::{ShippedMember, shipped_members};
 use crate::compile::variant::Variant;
 use crate::device::facts::facts_about;
 
@@ -54,6 +55,8 @@ pub struct Specialization {
     pub values: Vec<(String, String)>,
     /// The number that distinguishes it from others with the same values, such as two lambdas.
     pub number: usize,
+    /// The member of a `tune` list that it is; none for the values by name or default.
+    pub member: Option<ShippedMember>,
 }
 
 impl Specialization {
@@ -90,18 +93,41 @@ impl Specialization {
     }
 }
 
-/// The specializations of a file, or of one kernel of it, for each target; and a sentence for each kernel that is left
-/// out because its values are not given. Fails if none is left.
-pub fn specializations(
-    session: &Session,
-    path: &str,
-    name: Option<&str>,
-    sets: &[(String, SetValue)],
-    targets: &[&'static TargetSpec],
-) -> Result<(Vec<Specialization>, Vec<String>), Refused> {
+/// What is asked of a file.
+#[derive(Clone, Copy, Debug)]
+pub struct Asking<'a> {
+    /// Its path, for messages.
+    pub path: &'a str,
+    /// One kernel; all of them without a name.
+    pub kernel: Option<&'a str>,
+    /// Values of compile-time parameters and launch options by name.
+    pub sets: &'a [(String, SetValue)],
+    /// The targets.
+    pub targets: &'a [&'static TargetSpec],
+    /// The most members of a `tune` list that are shipped beside the defaults.
+    pub members: usize,
+}
+
+/// The specializations of a file.
+#[derive(Clone, Debug, Default)]
+pub struct Specializations {
+    /// Those that are compiled, in the order in which launches look at them.
+    pub all: Vec<Specialization>,
+    /// A sentence for each kernel that is left out because its values are not given.
+    pub open: Vec<String>,
+    /// Why members of a `tune` list are not shipped.
+    pub notes: Vec<String>,
+}
+
+/// The specializations of a file, or of one kernel of it, for each target: members of `tune` lists before the defaults.
+///
+/// # Errors
+/// No kernel is left.
+pub fn specializations(session: &Session, asking: Asking<'_>) -> Result<Specializations, Refused> {
+    let Asking { path, kernel: name, sets, targets, members } = asking;
     let kernels = chosen(session, path, name)?;
     used(session, &kernels, sets)?;
-    let (mut found, mut open): (Vec<Specialization>, Vec<String>) = (vec![], vec![]);
+    let mut out = Specializations::default();
     for kernel in &kernels {
         let own = own_sets(session, *kernel, kernels.len() > 1, sets);
         let missing = session.open_parameters(*kernel, &own);
@@ -116,20 +142,29 @@ pub fn specializations(
             };
             let mut on_target: Vec<Specialization> = vec![];
             for values in all {
-                let mut new = specialization(session, *kernel, target, &values)?;
-                new.number = 1 + on_target.iter().filter(|f| f.values == new.values).count();
-                on_target.push(new);
+                let (shipped, notes) = shipped_members(session, *kernel, target, &values, members)?;
+                out.notes.extend(notes);
+                let mut next = |sets: &[_], member| -> Result<(), Refused> {
+                    let mut new = specialization(session, *kernel, target, sets, member)?;
+                    new.number = 1 + on_target.iter().filter(|f| f.values == new.values).count();
+                    on_target.push(new);
+                    Ok(())
+                };
+                for member in shipped {
+                    next(&contract::with_values(&values, &member.values), Some(member))?;
+                }
+                next(&values, None)?;
             }
             of_kernel.push(on_target);
         }
         if of_kernel.iter().all(Vec::is_empty) {
-            open.push(needs(&session.checked().hir.func(*kernel).name, &missing));
+            out.open.push(needs(&session.checked().hir.func(*kernel).name, &missing));
         }
-        found.extend(alternating(of_kernel));
+        out.all.extend(alternating(of_kernel));
     }
-    match open.first() {
-        Some(first) if found.is_empty() => Err(Refused::Sentence(first.clone())),
-        Some(_) | None => Ok((found, open)),
+    match out.open.first() {
+        Some(first) if out.all.is_empty() => Err(Refused::Sentence(first.clone())),
+        Some(_) | None => Ok(out),
     }
 }
 
@@ -145,6 +180,7 @@ fn specialization(
     kernel: FnId,
     target: &'static TargetSpec,
     sets: &[(String, SetValue)],
+    member: Option<ShippedMember>,
 ) -> Result<Specialization, Refused> {
     let hir = &session.checked().hir;
     let f = hir.func(kernel);
@@ -168,7 +204,18 @@ fn specialization(
     let cluster = i64::try_from(asked.cluster).unwrap_or(i64::MAX);
     contract::clusters_divide_grid(hir, kernel, &bindings, cluster).map_err(|d| Refused::Wrong(vec![*d]))?;
     let (name, place) = (f.name.clone(), f.span);
-    Ok(Specialization { kernel, name, place, target, bindings, asked, cooperative, values, number: 1 })
+    Ok(Specialization {
+        kernel,
+        name,
+        place,
+        target,
+        bindings,
+        asked,
+        cooperative,
+        values,
+        number: 1,
+        member,
+    })
 }
 
 /// The value of `--set NAME=` for a launch option, else that of the launch clause, if either is given.

@@ -5,6 +5,7 @@ pub(crate) mod cache;
 pub(crate) mod encode;
 pub(crate) mod instance;
 pub(crate) mod kernel;
+pub(crate) mod members;
 pub(crate) mod memory;
 pub(crate) mod pipeline;
 pub(crate) mod variant;

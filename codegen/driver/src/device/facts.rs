@@ -1,6 +1,9 @@
-//! Converts a [`TargetSpec`] to the facts of the language about a target.
+//! What launches may know of a target: the facts of the language about it, and its usual GPU.
 
 use tk_gpu::TargetSpec;
+use tk_gpu::target::chip;
+use tk_runtime::choice::Place;
+use tk_sema::contract::Device;
 use tk_sema::target::Target;
 
 /// The facts about a target.
@@ -19,4 +22,11 @@ pub fn facts_about(spec: &TargetSpec) -> Target {
         warp_size: spec.warp_size,
         smem: spec.shared_bytes,
     }
+}
+
+/// The usual GPU of a target; `None` if nothing is known of the speed of any.
+pub fn usual_place(spec: &TargetSpec) -> Option<Place> {
+    let chip = chip::usual(spec.name)?;
+    let facts = Device { sms: chip.sms.into(), smem: spec.shared_bytes.into(), target: facts_about(spec) };
+    Some(Place { facts, target: spec.name.into(), name: chip.name.to_string() })
 }

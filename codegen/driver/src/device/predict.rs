@@ -7,7 +7,7 @@ use tk_gpu::cost::{self, Analysed};
 use tk_gpu::target::chip;
 use tk_runtime::Compiled;
 use tk_runtime::compile::{CompileOptions, Estimate, Launch, PlaceCost};
-use tk_tile::traffic::traffic;
+use tk_tile::traffic::Accesses;
 
 use crate::compile::kernel::Request;
 use crate::compile::pipeline::schedule;
@@ -18,9 +18,15 @@ const REMEMBERED: usize = 1024;
 /// A specialization, and what its kernel is compiled for.
 type Of = (u64, CompileOptions);
 
+/// A scheduled kernel, and the accesses of the tile IR that it comes from.
+struct Predicted {
+    kernel: Analysed,
+    accesses: Accesses,
+}
+
 /// Scheduled kernels by specialization and options; none for one that cannot be scheduled.
 #[derive(Default)]
-pub struct Predictions(Mutex<HashMap<Of, Option<Arc<Analysed>>>>);
+pub struct Predictions(Mutex<HashMap<Of, Option<Arc<Predicted>>>>);
 
 impl Predictions {
     /// The time of a launch; `None` if nothing is known of the GPU, or the kernel cannot be compiled for it.
@@ -32,11 +38,11 @@ impl Predictions {
         launch: &Launch<'_>,
     ) -> Option<Estimate> {
         let chip = chip::chip(launch.gpu).or_else(|| chip::usual(request.target.name))?;
-        let scheduled = self.scheduled(request, (kernel.id, options.clone()))?;
-        let bytes = traffic(&kernel.module, kernel.entry, launch.args, launch.grid).bytes();
+        let known = self.known(request, kernel, options)?;
+        let bytes = known.accesses.traffic(&kernel.module, launch.args, launch.grid).bytes();
         let of = cost::Launched { args: launch.args, grid: launch.grid, bytes, sms: launch.sms };
-        let found = cost::estimate(&scheduled, &of, chip);
-        let places = if launch.by_place { cost::by_place(&scheduled, &of, chip) } else { vec![] };
+        let found = cost::estimate(&known.kernel, &of, chip);
+        let places = if launch.by_place { cost::by_place(&known.kernel, &of, chip) } else { vec![] };
         let places = places.into_iter().map(place_cost).collect();
         Some(Estimate {
             us: found.us,
@@ -50,13 +56,23 @@ impl Predictions {
         })
     }
 
-    fn scheduled(&self, request: &Request<'_>, of: Of) -> Option<Arc<Analysed>> {
-        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = known().get(&of) {
+    fn known(
+        &self,
+        request: &Request<'_>,
+        kernel: &Compiled,
+        options: &CompileOptions,
+    ) -> Option<Arc<Predicted>> {
+        let all = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let of = (kernel.id, options.clone());
+        if let Some(found) = all().get(&of) {
             return found.clone();
         }
-        let made = schedule(request, None).ok().map(|stages| Arc::new(Analysed::new(stages.scheduled)));
-        let mut all = known();
+        let predicted = |scheduled| Predicted {
+            kernel: Analysed::new(scheduled),
+            accesses: Accesses::new(&kernel.module, kernel.entry),
+        };
+        let made = schedule(request, None).ok().map(|stages| Arc::new(predicted(stages.scheduled)));
+        let mut all = all();
         if all.len() >= REMEMBERED {
             all.clear();
         }

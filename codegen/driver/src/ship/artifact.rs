@@ -30,7 +30,7 @@ use crate::ship::params::{bytes_of, dtypes, entries, kind, passed, table};
 use crate::tools::assembler::Tools;
 
 /// The most optional arguments of a shipped kernel: each doubles the number of its binaries.
-const MAX_OPTIONAL: usize = 4;
+pub(crate) const MAX_OPTIONAL: usize = 4;
 /// The deepest nesting of expressions in a manifest: each level is three levels of JSON, and JSON parsers commonly stop
 /// at 128.
 const MAX_NESTING: usize = 32;
@@ -205,7 +205,11 @@ impl Shipping<'_> {
         let contract = contract::close(hir, special.kernel, bindings).map_err(|d| vec![*d])?;
         let (module, entry, target) = (&compiled.module, compiled.entry, special.target);
         let prefer = contract::preferred(hir, special.kernel, bindings).map_err(|d| vec![*d])?;
-        for (variant, facts) in Variant::of(module, entry, &prefer) {
+        // The defaults serve the other arguments.
+        let all = Variant::of(module, entry, &prefer);
+        let is_shipped =
+            |variant: Variant| special.member.is_none() || variant != Variant::General || all.len() == 1;
+        for (variant, facts) in all.iter().cloned().filter(|(variant, _)| is_shipped(*variant)) {
             let sources = &session.checked().sources;
             let shape = ProgramShape::of(target, special.asked);
             let request = Request { module, entry, target, shape, facts: facts.clone(), sources };
@@ -231,10 +235,15 @@ impl Shipping<'_> {
     ) -> Result<Choices, Vec<Diagnostic>> {
         let hir = &self.session.checked().hir;
         let mut out = Choices::default();
+        let member = special.member.as_ref();
+        let is_chosen = |name: &str| member.is_some_and(|m| m.values.iter().any(|(n, _)| n == name));
         for (id, decided) in &contract.decided {
             let (name, value) = (hir.cvar(*id).name.clone(), bindings.cvars.get(id));
             let shown = value.map(CVal::to_string).unwrap_or_default();
             out.values.push(Value { name: name.clone(), value: shown.clone() });
+            if is_chosen(&name) {
+                continue;
+            }
             match decided {
                 Decided::ByType => {}
                 Decided::ByName { default } => {
@@ -246,6 +255,11 @@ impl Shipping<'_> {
                     out.guard.push(Guard { condition, decides: Some(name) });
                 }
             }
+        }
+        if let Some(member) = member {
+            out.guard.push(Guard { condition: expr(&member.condition), decides: None });
+            let options = member.values.iter().filter(|(name, _)| contract::is_launch_option(name));
+            out.values.extend(options.map(|(name, v)| Value { name: name.clone(), value: v.to_string() }));
         }
         Ok(out)
     }

@@ -18,8 +18,8 @@ mod work;
 
 use std::collections::BTreeMap;
 
-use tk_tile::frequency::{Frequencies, LaunchArg, frequencies};
-use tk_tile::{Id, InstId, Loc};
+use tk_tile::frequency::{ControlSlice, Frequencies, LaunchArg};
+use tk_tile::{Id, Inst, InstId, Loc};
 
 use crate::analysis::axis::AxisInfo;
 use crate::analysis::liveness;
@@ -146,6 +146,9 @@ pub struct Analysed {
     module: ScheduledModule,
     axis: AxisInfo,
     roots: Roots,
+    slice: ControlSlice,
+    /// The costs of the instructions that access no argument, by number.
+    fixed: Vec<Option<Work>>,
     /// Registers of a lane for tiles if loads go ahead, and the fewest.
     ahead: u32,
     least: u32,
@@ -154,13 +157,21 @@ pub struct Analysed {
 impl Analysed {
     /// Of a kernel.
     pub fn new(module: ScheduledModule) -> Analysed {
-        Analysed {
+        let mut analysed = Analysed {
             axis: AxisInfo::new(&module.module, module.func(), &module.options.facts),
             roots: Roots::new(module.func()),
+            slice: ControlSlice::new(module.func()),
+            fixed: vec![],
             ahead: liveness::ahead(&module),
             least: liveness::least(&module),
             module,
-        }
+        };
+        let func = analysed.module.func();
+        let costs = Costs::new(&analysed, &[], 1.0);
+        let reads = |inst: &Inst| inst.operands.iter().any(|v| analysed.roots.get(*v).is_some());
+        let fixed = |(_, inst): (InstId, &Inst)| (!reads(inst)).then(|| work(&costs, inst));
+        analysed.fixed = func.insts.iter().map(fixed).collect();
+        analysed
     }
 
     fn kernel(&self) -> &Kernel {
@@ -268,13 +279,14 @@ impl<'a> Running<'a> {
         let kernel = of.kernel();
         let programs: f64 = launch.grid.iter().map(|n| f64::from(*n)).product();
         let func = kernel.func();
-        let often = frequencies(&kernel.module, func, launch.args, launch.grid);
+        let often = of.slice.frequencies(&kernel.module, func, launch.args, launch.grid);
         let costs = Costs::new(of, launch.args, programs);
         let mut works = vec![Work::default(); func.insts.len()];
         for (_, data) in func.blocks.iter().filter(|(block, _)| often.of(*block) > 0.0) {
             for i in &data.insts {
                 if let Some(slot) = works.get_mut(i.index()) {
-                    *slot = work(&costs, &func.insts[*i]);
+                    let fixed = of.fixed.get(i.index()).copied().flatten();
+                    *slot = fixed.unwrap_or_else(|| work(&costs, &func.insts[*i]));
                 }
             }
         }

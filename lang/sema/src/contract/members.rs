@@ -1,6 +1,6 @@
 //! The members of a `tune` list for one launch: each combination of values that the kernel can be launched with.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::sets::{SetValue, set_text};
 use super::{Device, HostArg, LaunchError, Plan, plan_on};
@@ -36,8 +36,39 @@ pub struct Member {
     pub plan: Plan,
 }
 
-/// The members of the `tune` list of a kernel that a launch can use: those of which the condition and each `require`
-/// hold, and which agree with the values that were given by name. None without a list.
+/// The candidates of a launch: the combinations of the `tune` list of a kernel whose conditions hold, or proposed ones
+/// without a list; each once, and only those that agree with the values that were given by name. What can be launched
+/// with a candidate, [`plan_on`] says. `default` is the launch without one.
+///
+/// # Errors
+/// The list has no values for this launch.
+pub fn candidates(
+    hir: &Hir,
+    kernel: FnId,
+    sets: &[(String, SetValue)],
+    device: Device,
+    default: &Plan,
+) -> Result<Vec<Values>, LaunchError> {
+    let f = hir.func(kernel);
+    let mut lists = vec![];
+    match &f.contract.tune {
+        Some(tune) => {
+            for row in &tune.rows {
+                combine(hir, f, row, &default.bindings, &mut lists)?;
+            }
+        }
+        None => lists = proposed(hir, f, sets, device, &default.bindings),
+    }
+    let agrees = |(name, v): &(String, SetValue)| sets.iter().all(|(n, given)| n != name || given == v);
+    let text = |(name, v): &(String, SetValue)| (name.clone(), v.to_string());
+    let mut known = BTreeSet::new();
+    lists.retain(|values| {
+        values.iter().all(agrees) && known.insert(values.iter().map(text).collect::<Vec<_>>())
+    });
+    Ok(lists)
+}
+
+/// The members that a launch can choose among: the candidates with which it is not refused.
 ///
 /// # Errors
 /// The launch is refused with the defaults too.
@@ -48,36 +79,44 @@ pub fn members(
     sets: &[(String, SetValue)],
     device: Device,
 ) -> Result<Vec<Member>, LaunchError> {
-    let f = hir.func(kernel);
-    let Some(tune) = &f.contract.tune else { return Ok(vec![]) };
     let default = plan_on(hir, kernel, args, sets, device)?;
-    let mut lists = vec![];
-    for row in &tune.rows {
-        combine(hir, f, row, &default.bindings, &mut lists)?;
-    }
-    Ok(planned(hir, kernel, args, sets, device, lists))
+    let candidates = candidates(hir, kernel, sets, device, &default)?;
+    let member = |values: Values| {
+        let plan = plan_on(hir, kernel, args, &with_values(sets, &values), device).ok()?;
+        Some(Member { values, plan })
+    };
+    Ok(candidates.into_iter().filter_map(member).collect())
 }
 
-/// The members that are tried for a kernel without a `tune` list: multiples by powers of two of its integers that have a
-/// constant default and are powers of two, such as the extents of its tiles, and other numbers of warps.
-///
-/// # Errors
-/// As [`members`].
-pub fn proposed_members(
+/// Returns true if the `tune` list of a kernel has a member; `bindings` are those with its values.
+pub fn is_listed(hir: &Hir, kernel: FnId, bindings: &Bindings, member: &Values) -> bool {
+    let rows = hir.func(kernel).contract.tune.iter().flat_map(|tune| &tune.rows);
+    let names = |entries: &[(String, _)]| entries.iter().map(|(n, _)| n).eq(member.iter().map(|(n, _)| n));
+    let text = |e: &_| Evaluator::new(hir, bindings).expr(e).ok().and_then(|v| set_text(&v));
+    rows.filter(|(entries, _)| names(entries)).any(|(entries, condition)| {
+        let has = |((_, list), (_, v)): (&(String, Vec<_>), &(String, SetValue))| {
+            list.iter().any(|e| text(e).is_some_and(|text| SetValue::parse(&text) == *v))
+        };
+        let holds = |c| Evaluator::new(hir, bindings).condition(c).unwrap_or(false);
+        entries.iter().zip(member).all(has) && condition.as_ref().is_none_or(holds)
+    })
+}
+
+/// What is tried for a kernel without a `tune` list: multiples by powers of two of its integers that have a constant
+/// default and are powers of two, such as the extents of its tiles, and other numbers of warps.
+fn proposed(
     hir: &Hir,
-    kernel: FnId,
-    args: &[HostArg],
+    f: &HFn,
     sets: &[(String, SetValue)],
     device: Device,
-) -> Result<Vec<Member>, LaunchError> {
-    let f = hir.func(kernel);
-    let default = plan_on(hir, kernel, args, sets, device)?;
+    default: &Bindings,
+) -> Vec<Values> {
     let is_given = |name: &str| sets.iter().any(|(n, _)| n == name);
     let mut axes: Vec<(String, Vec<SetValue>)> = vec![];
     for id in &f.cparams {
         let c = hir.cvar(*id);
         let follows = f.params.iter().any(|p| mentions(&p.ty, *id));
-        let (CKind::Int(_), Some(CVal::Int(v))) = (&c.kind, default.bindings.cvars.get(id)) else { continue };
+        let (CKind::Int(_), Some(CVal::Int(v))) = (&c.kind, default.cvars.get(id)) else { continue };
         let is_extent = EXTENTS.contains(v) && v & (v - 1) == 0;
         // A default that follows from the arguments is rarely a choice.
         let is_constant = c.default.as_ref().is_some_and(|d| d.konst);
@@ -105,35 +144,12 @@ pub fn proposed_members(
         lists = lists.iter().flat_map(|l| values.iter().map(move |v| with(l, v))).collect();
     }
     lists.retain(|l| !l.is_empty());
-    Ok(planned(hir, kernel, args, sets, device, lists))
+    lists
 }
 
 /// Returns true if the rank or the elements of a tensor decide a parameter.
 fn mentions(ty: &Ty, id: CVarId) -> bool {
     super::elem_param(ty) == Some(id) || super::bind::rank_param(ty).is_some_and(|(rank, _)| rank == id)
-}
-
-/// Plans the launches; what is refused is left out.
-fn planned(
-    hir: &Hir,
-    kernel: FnId,
-    args: &[HostArg],
-    sets: &[(String, SetValue)],
-    device: Device,
-    lists: Vec<Values>,
-) -> Vec<Member> {
-    let mut out: Vec<Member> = vec![];
-    for values in lists {
-        // Who gives a value by name has chosen.
-        let agrees = |(name, v): &(String, SetValue)| sets.iter().all(|(n, given)| n != name || given == v);
-        if !values.iter().all(agrees) || out.iter().any(|m| m.values == values) {
-            continue;
-        }
-        if let Ok(plan) = plan_on(hir, kernel, args, &with_values(sets, &values), device) {
-            out.push(Member { values, plan });
-        }
-    }
-    out
 }
 
 /// Adds the combinations of a row whose condition holds. Values and the condition may read the parameters before them,

@@ -25,11 +25,12 @@ use crate::target::{CPU_SMEM, Target};
 pub(crate) use bind::elem_param;
 pub use bind::fit;
 pub use closed::{
-    Closed, ClosedArg, ClosedContract, ClosedOp, ClosedScratch, Decided, Part, Preferred, close, preferred,
+    Closed, ClosedArg, ClosedContract, ClosedOp, ClosedScratch, Decided, Part, Preferred, close, close_key,
+    preferred, tuned_names,
 };
 pub use exports::{as_sets, instances};
 pub use host::{HostParam, Table, kernel_named, launch_name, parameters, rank_names};
-pub use members::{Member, Values, members, proposed_members, with_values};
+pub use members::{Member, Values, candidates, is_listed, members, with_values};
 pub use reads::{ArgUse, argument_uses};
 pub(crate) use sets::set_text;
 pub use sets::{LambdaRef, SetValue, is_launch_option, parse_cargs, split_cargs};

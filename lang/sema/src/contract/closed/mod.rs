@@ -7,6 +7,7 @@
 
 mod ops;
 mod prefer;
+mod tune;
 mod types;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use tk_syntax::{Diagnostic, Span, codes};
 
 use ops::{operation, simpler};
 pub use prefer::{Part, Preferred, preferred};
+pub use tune::{close_key, tuned_names};
 pub use types::{Closed, ClosedArg, ClosedContract, ClosedOp, ClosedScratch, Decided};
 
 use super::bind::{elem_param, flat_tys, rank_param};
