@@ -339,6 +339,9 @@ pub struct ProfileArgs {
     /// Value of a compile-time parameter: a number, true, false, a type, a function or a lambda
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub sets: Vec<String>,
+    /// Measure on this GPU, with NVIDIA's Nsight Compute (`ncu`), instead of predicting
+    #[arg(long, value_name = "DEVICE", conflicts_with_all = ["target_gpu", "name"])]
+    pub device: Option<DeviceName>,
     /// The GPU.
     #[command(flatten)]
     pub gpu: GpuArgs,

@@ -66,6 +66,11 @@ pub enum Line<'a> {
     Profiled(Profiled<'a>),
     #[cfg_attr(not(feature = "llvm"), allow(dead_code, reason = "without the compiler nothing is predicted"))]
     ProfiledLine(ProfiledLine<'a>),
+    /// The measured cost of a kernel, and of each line.
+    #[cfg_attr(not(feature = "llvm"), allow(dead_code, reason = "without the compiler nothing is measured"))]
+    Measured(Measured<'a>),
+    #[cfg_attr(not(feature = "llvm"), allow(dead_code, reason = "without the compiler nothing is measured"))]
+    MeasuredLine(MeasuredLine<'a>),
     /// A member, or the defaults, in the order of their predicted times.
     #[cfg_attr(not(feature = "llvm"), allow(dead_code, reason = "without the compiler nothing is predicted"))]
     Predicted(Predicted<'a>),
@@ -156,6 +161,36 @@ pub struct ProfiledLine<'a> {
     pub instructions: f64,
     pub bytes: f64,
     pub registers: u32,
+}
+
+/// A launch that a profiler measured.
+#[derive(Serialize)]
+#[cfg_attr(not(feature = "llvm"), allow(dead_code, reason = "without the compiler nothing is measured"))]
+pub struct Measured<'a> {
+    pub kernel: &'a str,
+    pub device: &'a str,
+    pub us: f64,
+    pub registers: f64,
+    pub shared_bytes: f64,
+    /// The part of the warps that a multiprocessor can have.
+    pub occupancy: f64,
+    /// The part of the peak of each level.
+    pub peaks: std::collections::BTreeMap<&'static str, f64>,
+}
+
+/// The samples of a source line.
+#[derive(Serialize)]
+#[cfg_attr(not(feature = "llvm"), allow(dead_code, reason = "without the compiler nothing is measured"))]
+pub struct MeasuredLine<'a> {
+    pub file: &'a str,
+    pub line: usize,
+    /// Its part of the samples of all lines.
+    pub share: f64,
+    pub samples: f64,
+    /// Instructions of warps.
+    pub instructions: f64,
+    /// The parts of its samples in which a warp waited for something.
+    pub reasons: std::collections::BTreeMap<&'a str, f64>,
 }
 
 /// The predicted time of a member.

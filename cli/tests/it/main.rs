@@ -25,6 +25,8 @@ mod mutated;
 #[cfg(feature = "llvm")]
 mod on_gpu;
 #[cfg(all(unix, feature = "llvm"))]
+mod profile;
+#[cfg(all(unix, feature = "llvm"))]
 mod remarks;
 mod run;
 #[cfg(all(unix, feature = "llvm"))]

@@ -1,4 +1,4 @@
-//! Finds the assembler of NVIDIA, its disassembler, and the linker of LLVM.
+//! Finds the assembler of NVIDIA, its disassembler and its profiler, and the linker of LLVM.
 //!
 //! A program that is found is executed, so only the user decides where it may be: by settings, `PATH`, and what they or
 //! the administrator installed. No folder is searched because of the compiled file or its location: a foreign checkout,
@@ -12,6 +12,10 @@ use std::path::{Path, PathBuf};
 const PTXAS: &str = "ptxas";
 /// The disassembler.
 const NVDISASM: &str = "nvdisasm";
+/// The profiler of kernels.
+const NCU: &str = "ncu";
+/// The folder of CUDA where `CUDA_HOME` names none.
+const CUDA: &str = "/usr/local/cuda/bin";
 
 /// Folders of Python packages with the assembler, below `site-packages`: the package of the compiler for CUDA 12, that
 /// for CUDA 13, and Triton, which brings its own.
@@ -32,6 +36,8 @@ pub struct Environment {
     pub tk_ptxas: Option<PathBuf>,
     /// `TK_NVDISASM`: the same for the disassembler.
     pub tk_nvdisasm: Option<PathBuf>,
+    /// `TK_NCU`: the same for the profiler.
+    pub tk_ncu: Option<PathBuf>,
     /// `TK_LLD`: the same for the linker.
     pub tk_lld: Option<PathBuf>,
     /// `TK_VENV`: a virtual environment whose packages may be used although it is not active.
@@ -85,6 +91,7 @@ impl Environment {
         Environment {
             tk_ptxas: path("TK_PTXAS"),
             tk_nvdisasm: path("TK_NVDISASM"),
+            tk_ncu: path("TK_NCU"),
             tk_lld: path("TK_LLD"),
             tk_venv: path("TK_VENV"),
             cuda_home: path("CUDA_HOME"),
@@ -103,6 +110,13 @@ impl Environment {
     /// The disassembler: that of `TK_NVDISASM`, or the first that exists.
     pub fn nvdisasm(&self) -> Option<Found> {
         named(self.tk_nvdisasm.as_ref(), "TK_NVDISASM").or_else(|| self.tool(NVDISASM, &DISASSEMBLER))
+    }
+
+    /// The profiler, Nsight Compute: that of `TK_NCU`, or the first that exists.
+    pub fn ncu(&self) -> Option<Found> {
+        named(self.tk_ncu.as_ref(), "TK_NCU")
+            .or_else(|| self.tool(NCU, &[]))
+            .or_else(|| there(Path::new(CUDA), NCU, "a folder of the system"))
     }
 
     /// The linker: that of `TK_LLD`, or the first that exists.

@@ -1,4 +1,7 @@
-//! `tk profile FILE::KERNEL name=VALUE..`: where the time of a launch goes, by source line, as the cost model predicts it.
+//! `tk profile FILE::KERNEL name=VALUE..`: where the time of a launch goes, by source line, as the cost model predicts it,
+//! or with `--device cuda` as it is measured.
+
+mod measured;
 
 use std::collections::BTreeMap;
 
@@ -34,6 +37,14 @@ pub fn run(terminal: &Terminal, args: &ProfileArgs) -> Outcome {
     let (session, jit) = open(terminal, &args.input, (path, name), &args.sets)?;
     let Prepared { kernel, sets, values } = prepare(&session, path, name, &args.args, &args.sets)?;
     let hosts: Vec<HostArg> = values.iter().map(tk_runtime::host_arg).collect();
+    if let Some(device) = args.device {
+        // What no device would launch is refused before the profiler starts.
+        if let Err(wrong) = session.choose(kernel, &hosts, &sets, &gpu, None) {
+            return front::refused(terminal, &session, &wrong);
+        }
+        let name = session.checked().hir.func(kernel).name.clone();
+        return measured::run(terminal, args, device, &name, &session.checked().sources);
+    }
     let judge = |compiled: &Compiled, plan: &Plan| predict(&jit, compiled, plan, &gpu, false);
     let found = session.choose(kernel, &hosts, &sets, &gpu, Some(&judge)).and_then(|choice| {
         let (compiled, _) = session.compile(kernel, &choice.plan.bindings)?;
@@ -125,8 +136,7 @@ fn show(terminal: &Terminal, sources: &SourceMap, kernel: &str, gpu: &str, found
         let share = cost.parts.get(unit).copied().unwrap_or(0.0) / all;
         let most = cost.parts.iter().max_by(|a, b| a.1.total_cmp(b.1)).map(|(part, us)| (*part, *us));
         let Some(source) = sources.get(FileId(*file)) else { continue };
-        let text = source.text.lines().nth(line.saturating_sub(1)).unwrap_or_default().trim();
-        let shown: String = text.chars().take(WIDTH).collect();
+        let shown = shown_line(sources, FileId(*file), *line);
         if terminal.is_json() {
             terminal.object(&Line::ProfiledLine(ProfiledLine {
                 file: &source.name,
@@ -153,6 +163,12 @@ fn show(terminal: &Terminal, sources: &SourceMap, kernel: &str, gpu: &str, found
         ))?;
     }
     Ok(())
+}
+
+/// A line of the source, numbered from 1, as far as there is room for it; empty if there is none.
+fn shown_line(sources: &SourceMap, file: FileId, line: usize) -> String {
+    let text = sources.get(file).zip(line.checked_sub(1)).and_then(|(s, n)| s.text.lines().nth(n));
+    text.unwrap_or_default().trim().chars().take(WIDTH).collect()
 }
 
 /// The name of a unit in a column.

@@ -1,0 +1,96 @@
+//! `tk profile`: what it predicts and, by a profiler that repeats what Nsight Compute said of an H100, what it measures.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::support::command::{self, Folder, Ran};
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+const ARGUMENTS: [&str; 2] = ["x=empty:f16[8192,1024]", "y=empty:f16[8192,1024]"];
+
+/// A profiler that writes down its arguments, makes the report with `-o`, and prints the recorded pages.
+const RECORDED: &str = r#"echo "$@" >> "$0.log"
+case "$*" in
+    "-f -o "*) echo "==PROF== Connected"; touch "$3" ;;
+    *"--page raw"*) cat "$PAGES/raw.csv" ;;
+    *"--page source"*) cat "$PAGES/source.csv" ;;
+esac
+"#;
+
+/// Profiles the softmax of the benches on a device whose profiler is this script.
+fn profile(folder: &Folder, script: &str, more: &[&str]) -> Ran {
+    let ncu = folder.script("ncu", script);
+    let file = format!("{ROOT}/benches/gpu/model/rows.tk::softmax");
+    let mut args = vec!["profile", &file, ARGUMENTS[0], ARGUMENTS[1]];
+    args.extend(more);
+    let mut command: Command = command::command(&folder.path(""), &args);
+    command.env("TK_NCU", ncu).env("PAGES", format!("{ROOT}/tests/profile"));
+    Ran::new(command.output().unwrap())
+}
+
+#[test]
+fn samples_belong_to_lines() {
+    let folder = Folder::new("profile-measured");
+    let more = ["--device", "cuda", "--set", "ROWS=4", "--message-format", "json"];
+    let ran = profile(&folder, RECORDED, &more);
+    let rows: Vec<Value> = ran.code(0).out.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    let head = &rows[0];
+    assert_eq!((&head["device"], head["us"].as_f64()), (&"NVIDIA H100 80GB HBM3".into(), Some(11.296)));
+    assert_eq!((head["registers"].as_f64(), head["shared_bytes"].as_f64()), (Some(47.0), Some(1024.0)));
+    let lines: Vec<(u64, f64)> =
+        rows[1..].iter().map(|l| (l["line"].as_u64().unwrap(), l["samples"].as_f64().unwrap())).collect();
+    assert_eq!(lines, [(4, 89.0), (14, 18.0), (15, 422.0), (16, 139.0), (17, 186.0)]);
+    let shares: f64 = rows[1..].iter().map(|l| l["share"].as_f64().unwrap()).sum();
+    assert!((shares - 1.0).abs() < 1e-9);
+    // 367 of the 422 samples of the load wait for memory; samples that did not issue are not counted twice.
+    let memory = rows[3]["reasons"]["memory"].as_f64().unwrap();
+    assert!((memory - 367.0 / 422.0).abs() < 1e-9, "{memory}");
+    // The launch is `tk run` with the same arguments, and one of them is measured.
+    let log = std::fs::read_to_string(folder.path("ncu.log")).unwrap();
+    let first = log.lines().next().unwrap();
+    assert!(
+        first.contains("--launch-count 1 -k regex:^softmax") && first.contains("--section SourceCounters")
+    );
+    assert!(first.ends_with("y=empty:f16[8192,1024] --set ROWS=4 --device cuda"), "{first}");
+    let shown = profile(&folder, RECORDED, &["--device", "cuda"]);
+    let out = &shown.code(0).out;
+    assert!(out.contains("11.3 us measured, of the peak: memory 48 %, L2 75 %, SM 31 %"), "{out}");
+    assert!(out.contains("memory 87 %") && out.contains("let v = x.load([row, 0]"), "{out}");
+}
+
+#[test]
+fn a_profiler_that_cannot_measure_says_why() {
+    let folder = Folder::new("profile-refused");
+    let cases = [
+        ("echo '==ERROR== ERR_NVGPUCTRPERM - The user does not have permission'\nexit 1\n", "administrator"),
+        ("echo '==ERROR== The application returned an error code (2).'\nexit 2\n", "error code (2)"),
+        ("echo 'error: no NVIDIA driver' >&2\nexit 1\n", "no NVIDIA driver"),
+        ("exit 1\n", "it says nothing"),
+        // A report that is none.
+        ("case \"$*\" in -f*) touch \"$3\" ;; *) echo nonsense ;; esac\n", "cannot be read"),
+        ("case \"$*\" in -f*) touch \"$3\" ;; *) exit 3 ;; esac\n", "has measured nothing"),
+    ];
+    for (script, says) in cases {
+        let ran = profile(&folder, script, &["--device", "cuda"]);
+        assert!(ran.code(2).err.contains(says), "{says}: {}", ran.err);
+    }
+    for (more, says) in [
+        (&["--device", "hip"][..], "`hip` has no profiler"),
+        (&["--device", "cpu"], "`cpu` has no profiler"),
+        (&["--device", "cuda", "--for", "sm_80"], "cannot be used with"),
+        (&["--device", "cuda", "--set", "ROWS=x"], "ROWS"),
+    ] {
+        let ran = profile(&folder, RECORDED, more);
+        assert!(ran.code != Some(0) && ran.err.contains(says), "{says}: {}", ran.err);
+    }
+    // Without one, `TK_NCU` is named.
+    let file = format!("{ROOT}/benches/gpu/model/rows.tk::softmax");
+    let args = ["profile", &file, ARGUMENTS[0], ARGUMENTS[1], "--device", "cuda"];
+    let mut command = command::command(&folder.path(""), &args);
+    command.env("TK_NCU", "/nonexistent/ncu");
+    let ran = Ran::new(command.output().unwrap());
+    assert!(ran.code(2).err.contains("cannot run /nonexistent/ncu"), "{}", ran.err);
+}
