@@ -461,7 +461,7 @@ impl<'m> Walk<'m> {
                 let permuted = |of: &[Option<i128>]| -> Option<Vec<Option<i128>>> {
                     perm.iter().map(|p| of.get(usize::try_from(*p).ok()?).copied()).collect()
                 };
-                Some(Known::View(permuted(&shape)?, permuted(&strides)?))
+                Some(Known::View(permuted(shape)?, permuted(strides)?))
             }
             (MemoryOp::ViewSlice, Known::View(shape, strides)) => {
                 let (mut numbers, mut out) = (inst.operands.iter().skip(1), (vec![], vec![]));

@@ -12,6 +12,8 @@ use tk_ops::{MemoryOp, Op};
 use tk_sema::contract::{Part, Preferred};
 use tk_tile::{ElemType, FuncId, TileModule, Type, ValueId, walk};
 
+/// The most optional arguments of a shipped kernel: each doubles the number of its binaries.
+pub const MAX_OPTIONAL: usize = 4;
 /// The divisor of addresses, numbers and extents in an aligned variant: the bytes of the widest access of one lane, so
 /// that such an access is aligned and contained in a row of elements. A target with a wider one would need more.
 const ALIGNED: ArgFacts = ArgFacts { divisible: 16, one: false, positive: false };

@@ -23,14 +23,12 @@ use tk_tile::{Loc, text};
 use crate::compile::binary::{Built, build_cached};
 use crate::compile::instance::Specialization;
 use crate::compile::kernel::{ProgramShape, Request, Resources};
-use crate::compile::variant::Variant;
+use crate::compile::variant::{MAX_OPTIONAL, Variant};
 use crate::ship::guard::{known, mapped, positive};
 use crate::ship::listing::listing;
 use crate::ship::params::{bytes_of, dtypes, entries, kind, passed, table};
 use crate::tools::assembler::Tools;
 
-/// The most optional arguments of a shipped kernel: each doubles the number of its binaries.
-pub(crate) const MAX_OPTIONAL: usize = 4;
 /// The deepest nesting of expressions in a manifest: each level is three levels of JSON, and JSON parsers commonly stop
 /// at 128.
 const MAX_NESTING: usize = 32;
@@ -209,19 +207,24 @@ impl Shipping<'_> {
         let all = Variant::of(module, entry, &prefer);
         let is_shipped =
             |variant: Variant| special.member.is_none() || variant != Variant::General || all.len() == 1;
-        for (variant, facts) in all.iter().cloned().filter(|(variant, _)| is_shipped(*variant)) {
+        for (variant, facts) in all.iter().filter(|(variant, _)| is_shipped(*variant)) {
             let sources = &session.checked().sources;
             let shape = ProgramShape::of(target, special.asked);
             let request = Request { module, entry, target, shape, facts: facts.clone(), sources };
             let built = build_cached(&request, self.listings, self.tools, special.place)?;
-            let mut made = self.made(special, bindings, &contract, &compiled, &facts, &built)?;
+            let mut made = self.made(special, bindings, &contract, &compiled, facts, &built)?;
             if let Some(stages) = &built.kernel.stages {
                 // Text and numbers can always be serialized.
                 let text = serde_json::to_vec(&listing(&request, stages)).unwrap_or_default();
                 made.variant.listing = Some(self.blob(text));
             }
             self.made.push(made);
-            self.shipped.units.push(BundleUnit { special: index, variant, absent: absent.to_vec(), built });
+            self.shipped.units.push(BundleUnit {
+                special: index,
+                variant: *variant,
+                absent: absent.to_vec(),
+                built,
+            });
         }
         Ok(())
     }

@@ -21,8 +21,8 @@ use tk_sema::eval::Bindings;
 use tk_sema::hir::{FnId, LocalId};
 use tk_syntax::Diagnostic;
 
+use crate::compile::variant::MAX_OPTIONAL;
 use crate::device::facts::{facts_about, usual_place};
-use crate::ship::artifact::MAX_OPTIONAL;
 use crate::{Cache, Environment, Jit};
 use tree::{Sample, Tree};
 

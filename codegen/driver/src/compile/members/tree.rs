@@ -99,8 +99,8 @@ fn grow(samples: &[&Sample], gain: f64, depth: usize) -> Tree {
         }
     }
     let Some((_, feature, below)) = found else { return leaf };
-    let is_below = |s: &&&Sample| s.features.get(feature).is_some_and(|f| *f < below);
-    let (a, b): (Vec<&Sample>, Vec<&Sample>) = samples.iter().partition(|s| is_below(&s));
+    let is_below = |s: &&Sample| s.features.get(feature).is_some_and(|f| *f < below);
+    let (a, b): (Vec<&Sample>, Vec<&Sample>) = samples.iter().copied().partition(is_below);
     let sides = [grow(&a, gain, depth - 1), grow(&b, gain, depth - 1)];
     match &sides {
         [Tree::Leaf(a), Tree::Leaf(b)] if a == b => Tree::Leaf(*a),
