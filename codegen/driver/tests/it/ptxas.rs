@@ -63,6 +63,7 @@ fn the_first_place_that_has_one_wins() {
     let mut environment = Environment {
         tk_ptxas: Some(at("own")),
         tk_nvdisasm: None,
+        tk_ncu: None,
         tk_lld: None,
         tk_venv: Some(at("named")),
         cuda_home: Some(at("cuda")),
