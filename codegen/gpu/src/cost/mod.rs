@@ -130,12 +130,20 @@ const START: f64 = 900.0;
 const BESIDE: u32 = 26;
 /// Registers that the assembler finds by another order of instructions.
 const SLACK: u32 = 16;
-/// The part of the data sheet's rate of matrix units that a kernel reaches: under load the clock is lower.
-const MATRIX: f64 = 0.80;
+/// The part of the data sheet's rate of matrix units that a kernel reaches. Under load the clock is lower, for all members
+/// of a list by about as much.
+const MATRIX: f64 = 0.95;
+/// The part of the rate of the shared cache that a kernel reaches.
+const CACHE: f64 = 0.87;
+/// The part of the counted instructions that is left by the assembler, which folds addresses into accesses.
+const ISSUED: f64 = 0.7;
+/// How much of a further round of programs counts: a multiprocessor begins the next program when one ends, so rounds
+/// overlap, and a multiprocessor with some more programs than fit at once ends soon after the others.
+const ROUND: f64 = 0.25;
 /// The part of the data sheet's bandwidth that a copy reaches.
 const BANDWIDTH: f64 = 0.90;
 /// The order of the norm that combines limits: the higher, the better they overlap.
-const NORM: f64 = 4.0;
+const NORM: f64 = 5.0;
 /// The part of the bytes beyond those that have to be moved that miss the shared cache, once all arguments together do
 /// not fit in it.
 const MISSES: f64 = 0.12;
@@ -193,7 +201,8 @@ pub fn estimate(of: &Analysed, launch: &Launched<'_>, chip: &Chip) -> Estimate {
     let is_large = launch.bytes > chip.l2_bytes && total.matrix > 0.0;
     let misses = if is_large { MISSES * (l2_bytes - launch.bytes).max(0.0) } else { 0.0 };
     parts.push((Bound::Programs, run.occupancy.of_sm * PROGRAM * run.us));
-    parts.push((Bound::Latency, waves.ceil() * alone * run.us));
+    let rounds = (waves + ROUND).clamp(1.0, waves.ceil().max(1.0));
+    parts.push((Bound::Latency, rounds * alone * run.us));
     // What the programs read of one another's lines, the cache has.
     let scattered = total.scattered * run.programs * (launch.bytes / l2_bytes.max(1.0)).min(1.0);
     parts.push((Bound::Memory, (launch.bytes + misses + scattered) / (chip.memory * BANDWIDTH) * 1e6));
@@ -321,12 +330,12 @@ impl<'a> Running<'a> {
         let schedulers = f64::from(spec.sm.schedulers).min(resident);
         let matrix = total.matrix / (chip.matrix16 / f64::from(chip.sms) / chip.clock) / MATRIX;
         vec![
-            (Bound::Issue, total.issue / schedulers * share * self.us),
+            (Bound::Issue, ISSUED * total.issue / schedulers * share * self.us),
             (Bound::Special, total.special * 2.0 * share * self.us),
             (Bound::Shared, total.shared * share * self.us),
             (Bound::Accesses, total.accesses * share * self.us),
             (Bound::Matrix, matrix * share * self.us),
-            (Bound::Cache, total.bytes * self.programs / chip.l2 * 1e6),
+            (Bound::Cache, total.bytes * self.programs / (chip.l2 * CACHE) * 1e6),
         ]
     }
 }

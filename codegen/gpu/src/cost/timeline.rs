@@ -8,7 +8,7 @@
 use tk_ops::Op;
 use tk_tile::flow::{Flow, flow};
 use tk_tile::frequency::Frequencies;
-use tk_tile::{BlockId, Id, Inst, InstId, ValueId};
+use tk_tile::{BlockId, Id, Inst, InstId, ValueId, walk};
 
 use super::MATRIX;
 use super::work::{Work, latency};
@@ -17,8 +17,12 @@ use crate::ir::op::GpuOp;
 use crate::ir::warps;
 use crate::target::chip::Chip;
 
-/// Iterations of a loop that are walked.
-const WALKED: f64 = 6.0;
+/// The most iterations of a loop that are walked.
+const WALKED: f64 = 16.0;
+/// The last of these, whose mean counts: with 2, 3 or 4 stages, iterations repeat after as many.
+const PERIOD: usize = 12;
+/// Iterations that take the same time, after which the others do.
+const SAME: usize = 3;
 
 /// Cycles of a program that nothing else disturbs.
 pub fn alone(kernel: &Kernel, works: &[Work], often: &Frequencies, chip: &Chip) -> f64 {
@@ -44,6 +48,7 @@ pub fn alone(kernel: &Kernel, works: &[Work], often: &Frequencies, chip: &Chip) 
         groups: vec![],
         waits: 0,
         releases: vec![],
+        independent: independent(kernel),
         producers: warps::producer(kernel).map(|(_, blocks)| blocks[0]),
     };
     walk.block(kernel.func().body, 1.0);
@@ -80,8 +85,34 @@ struct Walk<'a> {
     /// Stages that were waited for, and when stages were released.
     waits: usize,
     releases: Vec<f64>,
+    /// Warps of a scheduler that need not wait for one another.
+    independent: f64,
     /// What producer warps run.
     producers: Option<BlockId>,
+}
+
+/// The warps of a scheduler that go on independently of one another: while some wait, others use the matrix units. A
+/// barrier in a loop keeps them together.
+fn independent(kernel: &Kernel) -> f64 {
+    let func = kernel.func();
+    let is_loop = |i: &InstId| matches!(flow(func.insts[*i].op), Flow::For | Flow::While);
+    let is_barrier = |i: InstId| matches!(GpuOp::of(&func.insts[i]), Some(GpuOp::Barrier(_)));
+    let loops = walk::insts(func).into_iter().filter(is_loop);
+    let mut bodies = loops.flat_map(|i| func.insts[i].blocks.clone());
+    let together = bodies.any(|b| walk::insts_in(func, b).into_iter().any(is_barrier));
+    let warps = f64::from(1u32 << kernel.options.threads().warp_bits);
+    if together { 1.0 } else { (warps / f64::from(kernel.options.spec.sm.schedulers)).max(1.0) }
+}
+
+/// Returns true if the last iterations take the same time.
+fn is_steady(times: &[f64]) -> bool {
+    let last = times.len().checked_sub(SAME).and_then(|from| times.get(from..)).unwrap_or_default();
+    let (least, most) = last.iter().fold((f64::INFINITY, 0.0f64), |(a, b), t| (a.min(*t), b.max(*t)));
+    !last.is_empty() && most - least <= 1e-3 * most
+}
+
+fn mean(times: &[f64]) -> Option<f64> {
+    (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64)
 }
 
 impl Walk<'_> {
@@ -122,7 +153,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A loop: its first iterations, and as many like the last of these as follow.
+    /// A loop: its first iterations, and for those that follow the mean of the last of these.
     fn repeat(&mut self, inst: &Inst, runs: f64) {
         let Some(body) = inst.blocks.last().copied() else { return };
         let iterations = self.often.of(body) / runs.max(1e-9);
@@ -133,8 +164,8 @@ impl Walk<'_> {
         let carried = inst.operands.get(if flow(inst.op) == Flow::For { 3 } else { 0 }..).unwrap_or_default();
         let skip = args.len().saturating_sub(carried.len());
         let mut values: Vec<f64> = carried.iter().map(|v| self.at(*v)).collect();
-        let (begin, mut last) = (self.now, 0.0);
-        for _ in 0..walked as usize {
+        let (begin, mut times) = (self.now, Vec::with_capacity(walked as usize));
+        while times.len() < walked as usize && !is_steady(&times) {
             let before = self.now;
             for (arg, at) in args.iter().skip(skip).zip(&values) {
                 self.put(*arg, *at);
@@ -146,9 +177,11 @@ impl Walk<'_> {
             let end = self.kernel.func().blocks[body].insts.last();
             let end = end.map(|i| self.kernel.func().insts[*i].operands.clone()).unwrap_or_default();
             values = end.iter().map(|v| self.at(*v)).collect();
-            last = self.now - before;
+            times.push(self.now - before);
         }
-        let more = (iterations - walked).max(0.0) * last;
+        let last = times.get(times.len() - times.len().min(PERIOD)..).unwrap_or_default();
+        let last = if is_steady(&times) { last.last().copied() } else { mean(last) };
+        let more = (iterations - times.len() as f64).max(0.0) * last.unwrap_or(0.0);
         // A loop that runs less than once on average takes its share.
         if iterations < 1.0 {
             self.now = begin + (self.now - begin) * iterations;
@@ -214,7 +247,8 @@ impl Walk<'_> {
             }
             Some(GpuOp::Mma(mma)) => {
                 let begin = start.max(self.free);
-                self.free = begin + (cost.matrix / self.matrix).max(cost.shared);
+                // The others use the matrix units in the meantime; all of them count for the multiprocessor.
+                self.free = begin + (cost.matrix / self.matrix).max(cost.shared) / self.independent;
                 self.now = start + self.duration(&Work { shared: 0.0, ..cost });
                 if mma.asynchronous {
                     self.products.push(self.free + cost.latency);
