@@ -92,7 +92,7 @@ fn a_launch_takes_what_the_model_prefers() {
         };
         let best = rows.iter().filter_map(|r| r["us"].as_f64()).fold(f64::INFINITY, f64::min);
         let own = if v.values.len() == 2 { String::new() } else { values(v) };
-        assert!(us(&own) <= 1.1 * best, "{own}: {} of {best}", us(&own));
+        assert!(us(&own) <= 1.2 * best, "{own}: {} of {best}", us(&own));
     }
 }
 

@@ -53,8 +53,7 @@ pub mod latency {
     pub const MORE: f64 = 500.0;
     /// Of a load that finds its line in the shared cache.
     pub const CACHE: f64 = 500.0;
-    /// Of a copy by TMA while others load too: products with three stages take as long as if each copy took 2,500 to 2,800
-    /// cycles, with four the copies are hidden.
+    /// Of a copy by TMA while others load too, as products with three stages show; with four it is hidden.
     pub const TMA: f64 = 2500.0;
     /// Of a matrix instruction, beside its work.
     pub const MATRIX: f64 = 34.0;

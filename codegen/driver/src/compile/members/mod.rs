@@ -2,7 +2,7 @@
 //!
 //! Tuning records for the target decide launches with their key. For the others, the cost model compares all members
 //! for launches of many sizes ([`sample`]); a few members that together are close to the best everywhere are shipped,
-//! and a decision tree over the key ([`tree`]) chooses among them. A launch then evaluates a closed expression, and no
+//! and a decision tree ([`tree`]) over the key, and over how well the programs of each fill the GPU, chooses among them. A launch then evaluates a closed expression, and no
 //! compiler. What a launch gives by name, or an `export` lists, is never chosen.
 
 mod sample;
@@ -19,6 +19,7 @@ use tk_runtime::{Compiled, Session};
 use tk_sema::contract::{self, Closed, ClosedOp, Plan, SetValue, Values};
 use tk_sema::eval::Bindings;
 use tk_sema::hir::{FnId, LocalId};
+use tk_sema::target::DeviceFact;
 use tk_syntax::Diagnostic;
 
 use crate::compile::variant::MAX_OPTIONAL;
@@ -38,7 +39,7 @@ pub struct ShippedMember {
 /// By how much the defaults must be slower than a member, by the model, to be replaced: as for launches that compile.
 const MARGIN: f64 = 0.97;
 /// The least gain of a further member, as a part of the time of all samples.
-const GAIN: f64 = 0.004;
+const GAIN: f64 = 0.002;
 /// The most tuning records of a specialization that decide.
 const MOST_RECORDS: usize = 256;
 /// The candidate that means the defaults.
@@ -74,13 +75,13 @@ pub fn shipped_members(
     };
     let mut choice = Decision { session, kernel, target, sets, members: vec![] };
     let recorded = choice.records(&bindings, most, &mut notes)?;
-    let tree = choice.model(&bindings, &key, most, &mut notes)?;
+    let (tree, compared) = choice.model(&bindings, &key, most, &mut notes)?;
     let is_used = |number: i64| {
         recorded.values().any(|n| *n == number) || usize::try_from(number).is_ok_and(|n| tree.chooses(n))
     };
     let members: Vec<(i64, Values)> =
         (DEFAULTS + 1..).zip(choice.members).filter(|(n, _)| is_used(*n)).collect();
-    let decision = expression(&key, recorded, &tree);
+    let decision = expression(&key, recorded, &of_tree(&tree, &compared));
     // Where these do not hold, the defaults refuse the launch.
     let of_defaults = contract::close(hir, kernel, &bindings).map_err(|d| vec![*d])?.require;
     let mut out = vec![];
@@ -202,14 +203,29 @@ impl Decision<'_> {
         row.iter().map(|(name, _)| value(name)).collect()
     }
 
-    /// The tree that chooses among a few members, which are added to those that are shipped.
+    /// What the tree compares: numbers that follow from the key, and how candidates, of which a multiprocessor runs so many
+    /// blocks, fill the GPU.
+    fn compared(&self, key: &[Closed], fits: &[(&Values, i64)]) -> Result<Vec<Closed>, Vec<Diagnostic>> {
+        let session = self.session;
+        let mut closed = features_of(key);
+        for (values, fits) in fits {
+            let with = contract::with_values(self.sets, values);
+            let with = session.bindings(self.kernel, &with, facts_about(self.target))?;
+            let grid =
+                contract::close(&session.checked().hir, self.kernel, &with).map_err(|d| vec![*d])?.grid;
+            closed.extend(filled_of(grid, *fits));
+        }
+        Ok(closed)
+    }
+
+    /// The tree that chooses among a few members, which are added to those that are shipped, and what it compares.
     fn model(
         &mut self,
         bindings: &Bindings,
         key: &[Closed],
         most: usize,
         notes: &mut Vec<String>,
-    ) -> Result<Tree, Vec<Diagnostic>> {
+    ) -> Result<(Tree, Vec<Closed>), Vec<Diagnostic>> {
         let session = self.session;
         let name = &session.checked().hir.func(self.kernel).name;
         let Some(place) = usual_place(self.target) else {
@@ -217,20 +233,20 @@ impl Decision<'_> {
                 "`{name}` is shipped for {} without what a cost model would choose: nothing is known of the speed of its GPUs",
                 self.target.name
             ));
-            return Ok(Tree::Leaf(0));
+            return Ok((Tree::Leaf(0), vec![]));
         };
         let contract =
             contract::close(&session.checked().hir, self.kernel, bindings).map_err(|d| vec![*d])?;
         let jit =
             Jit::new(session.checked().sources.clone(), Environment::of_process(None), Cache::of_process());
         let judge = |compiled: &Compiled, plan: &Plan| predict(&jit, compiled, plan, &place, false);
-        let mut launches: Vec<(Vec<i64>, Vec<Ranked>)> = vec![];
+        let mut launches: Vec<Sampled> = vec![];
         for args in sample::launches(&contract, bindings, key) {
             if let Ok(ranked) = session.ranked(self.kernel, &args, self.sets, place.facts, &judge)
                 && let Some(plan) = ranked.first().map(|r| &r.plan)
                 && !plan.grid.contains(&0)
             {
-                launches.push((features(&plan.key), ranked));
+                launches.push((plan.key.clone(), ranked));
             }
         }
         // The time of each candidate in each launch, as the logarithm of its ratio to the shortest.
@@ -257,28 +273,40 @@ impl Decision<'_> {
             .iter()
             .map(|c| candidates.get(*c).filter(|v| !v.is_empty()).map_or(0, |v| self.candidate(v) as usize))
             .collect();
+        let fits: Vec<(&Values, i64)> = chosen
+            .iter()
+            .filter_map(|c| candidates.get(*c))
+            .map(|values| (values, blocks_per_sm(&launches, values)))
+            .collect();
         let samples: Vec<Sample> = launches
             .iter()
             .zip(&costs)
-            .map(|((features, _), row)| Sample {
-                features: features.clone(),
-                costs: chosen.iter().map(|c| row.get(*c).copied().unwrap_or(0.0)).collect(),
+            .map(|((key, ranked), row)| {
+                let programs = |values: &Values| {
+                    let grid = ranked.iter().find(|r| r.values == *values).map_or([0; 3], |r| r.plan.grid);
+                    grid.iter().map(|n| i64::from(*n)).product::<i64>()
+                };
+                let filled = fits.iter().flat_map(|(v, fits)| filled(programs(v), place.facts.sms * fits));
+                Sample {
+                    features: features(key).into_iter().chain(filled).collect(),
+                    costs: chosen.iter().map(|c| row.get(*c).copied().unwrap_or(0.0)).collect(),
+                }
             })
             .collect();
-        Ok(renumbered(Tree::learn(&samples), &numbers))
+        let closed = self.compared(key, &fits)?;
+        Ok((renumbered(Tree::learn(&samples), &numbers), closed))
     }
 }
 
 /// The candidate of a launch: what a record says, else the tree.
-fn expression(key: &[Closed], recorded: BTreeMap<Vec<i64>, i64>, tree: &Tree) -> Closed {
+fn expression(key: &[Closed], recorded: BTreeMap<Vec<i64>, i64>, tree: &Closed) -> Closed {
     let records: Vec<(Vec<i64>, i64)> = recorded.into_iter().collect();
-    let tree = of_tree(tree, &features_of(key));
     if records.is_empty() {
-        return tree;
+        return tree.clone();
     }
     let record = of_records(&records, key);
     let is_known = compare(ClosedOp::Ne, record.clone(), Closed::Int(NO_RECORD));
-    select(is_known, record, tree)
+    select(is_known, record, tree.clone())
 }
 
 /// The logarithm of the time of each candidate over the shortest one. A launch that cannot take a candidate takes the
@@ -288,9 +316,11 @@ fn costs(ranked: &[Ranked], candidates: &[Values]) -> Vec<f64> {
     let of = |values: &Values| ranked.iter().find(|r| r.values == *values).map(time);
     let default = of(&vec![]).unwrap_or(f64::INFINITY) * MARGIN;
     let shortest = ranked.iter().map(time).fold(default, f64::min);
+    /// Microseconds of each launch that the model leaves out, since they are the same for all.
+    const FLOOR: f64 = 3.0;
     /// The logarithm for what cannot run.
     const NEVER: f64 = 4.0;
-    let cost = |us: f64| if us.is_finite() { (us / shortest).ln() } else { NEVER };
+    let cost = |us: f64| if us.is_finite() { ((us + FLOOR) / (shortest + FLOOR)).ln() } else { NEVER };
     candidates
         .iter()
         .map(|v| if v.is_empty() { cost(default) } else { of(v).map_or(cost(default) + GAIN, cost) })
@@ -301,7 +331,34 @@ fn least(costs: &[f64], of: impl Iterator<Item = usize>) -> f64 {
     of.filter_map(|c| costs.get(c)).copied().fold(f64::INFINITY, f64::min)
 }
 
-/// The numbers that a tree compares: the key, and products of two of its parts, which count tiles.
+/// The key of a launch, and its members.
+type Sampled = (Vec<i64>, Vec<Ranked>);
+
+/// The blocks of a member that a multiprocessor runs at once, at least 1.
+fn blocks_per_sm(launches: &[Sampled], values: &Values) -> i64 {
+    let mut ranked = launches.iter().flat_map(|(_, ranked)| ranked).filter(|r| r.values == *values);
+    ranked.find_map(|r| r.estimate.as_ref()).map_or(1, |e| i64::from(e.blocks_per_sm.max(1)))
+}
+
+/// How often programs fill a GPU that runs so many at once, and how full it is on average, in thousandths: what the
+/// extents of tiles decide at the edges of a result.
+fn filled(programs: i64, at_once: i64) -> [i64; 2] {
+    let rounds = (programs + at_once - 1) / at_once.max(1);
+    [rounds, programs.saturating_mul(1000) / (rounds * at_once).max(1)]
+}
+
+/// The same as expressions of the arguments and the GPU.
+fn filled_of(grid: [Closed; 3], blocks_per_sm: i64) -> [Closed; 2] {
+    let product = |a, b| integer(ClosedOp::Mul, vec![a, b]);
+    let programs =
+        grid.into_iter().filter(|n| *n != Closed::Int(1)).reduce(product).unwrap_or(Closed::Int(1));
+    let at_once = product(Closed::Device(DeviceFact::Sms), Closed::Int(blocks_per_sm));
+    let rounds = integer(ClosedOp::CeilDiv, vec![programs.clone(), at_once.clone()]);
+    let most = integer(ClosedOp::Max, vec![product(rounds.clone(), at_once), Closed::Int(1)]);
+    [rounds, integer(ClosedOp::Div, vec![product(programs, Closed::Int(1000)), most])]
+}
+
+/// Of the numbers that a tree compares, those that follow from the key: its parts and the products of two of them.
 fn features(key: &[i64]) -> Vec<i64> {
     let pairs = (0..key.len()).flat_map(|i| (i + 1..key.len()).map(move |j| (i, j)));
     let product = |(i, j): (usize, usize)| Some(key.get(i)?.saturating_mul(*key.get(j)?));

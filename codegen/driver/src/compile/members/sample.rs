@@ -5,8 +5,9 @@
 //! tune(key = (c.shape[0], c.shape[1], a.shape[1]))                       -> a [64, 256]  b [256, 64]  c [64, 64]
 //!                                                                           ..
 //! ```
-//! Extents that a requirement makes equal vary together; those that the key reads vary, on a grid of powers of two;
-//! the others are a constant. Launches that the kernel refuses are left to the caller.
+//! Extents that a requirement makes equal vary together; those that the key reads are drawn, always the same ones,
+//! multiples of 16 whose logarithms are uniform: with powers of two alone, no tile would be cut off. The others are a
+//! constant. Launches that the kernel refuses are left to the caller.
 
 use std::collections::BTreeMap;
 
@@ -28,18 +29,25 @@ const OTHER: i64 = 16;
 const ANY_LENGTH: i64 = 1 << 30;
 /// The most elements of a tensor.
 const LARGEST: i64 = 1 << 33;
-/// The most launches.
-const MOST: usize = 512;
+/// The number of launches.
+const LAUNCHES: usize = 320;
+/// What extents are multiples of, so that accesses are aligned.
+const MULTIPLE: f64 = 16.0;
 
-/// The binary logarithms of the values of each extent that varies, by how many of these there are.
-fn exponents(axes: usize) -> &'static [u32] {
+/// The binary logarithms of the least and the largest value of an extent, by how many vary.
+fn range(axes: usize) -> [f64; 2] {
     match axes {
-        0 => &[],
-        1 => &[4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 20, 22, 24, 26],
-        2 => &[4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 18, 20],
-        3 => &[5, 8, 10, 11, 12, 13, 14],
-        _more => &[4, 9, 13],
+        0 | 1 => [4.0, 26.0],
+        2 => [5.0, 18.0],
+        _more => [5.0, 14.0],
     }
+}
+
+/// Numbers from 0 to 1 that fill all dimensions evenly: the additive recurrence with powers of the root of
+/// x^(d + 1) = x + 1 (Roberts, 2018).
+fn drawn(sample: usize, dimension: usize, dimensions: usize) -> f64 {
+    let root = (0..64).fold(2.0f64, |x, _| (1.0 + x).powf(1.0 / (dimensions as f64 + 1.0)));
+    (0.5 + (sample as f64 + 1.0) * root.powi(-(dimension as i32 + 1))).fract()
 }
 
 /// Arguments of launches of a specialization whose tensors are row-major.
@@ -65,19 +73,16 @@ pub fn launches(contract: &ClosedContract, bindings: &Bindings, key: &[Closed]) 
             }
         });
     }
-    let values = exponents(varying.len());
-    let mut points: Vec<BTreeMap<Slot, i64>> = vec![equal.values.clone()];
-    for class in varying {
-        let with = |known: &BTreeMap<Slot, i64>, n: &u32| {
-            let mut next = known.clone();
-            next.insert(class, 1 << n);
-            next
-        };
-        if points.len() * values.len() <= MOST {
-            points = points.iter().flat_map(|p| values.iter().map(move |n| with(p, n))).collect();
+    let [low, high] = range(varying.len());
+    let point = |sample: usize| {
+        let mut point = equal.values.clone();
+        for (i, class) in varying.iter().enumerate() {
+            let exponent = low + (high - low) * drawn(sample, i, varying.len());
+            point.insert(*class, ((exponent.exp2() / MULTIPLE).round().max(1.0) * MULTIPLE) as i64);
         }
-    }
-    points.iter().filter_map(|p| arguments(contract, &equal, p)).collect()
+        point
+    };
+    (0..LAUNCHES).filter_map(|sample| arguments(contract, &equal, &point(sample))).collect()
 }
 
 /// The arguments with these numbers; `None` if a tensor is larger than any memory.

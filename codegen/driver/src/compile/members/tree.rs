@@ -34,9 +34,9 @@ pub enum Tree {
 }
 
 /// Comparisons one inside another.
-const DEPTH: usize = 6;
+const DEPTH: usize = 7;
 /// The least gain of a comparison, as a part of the number of all samples.
-const GAIN: f64 = 0.004;
+const GAIN: f64 = 0.002;
 
 impl Tree {
     /// The tree for these samples, which have the same number of features and candidates; the first candidate without
