@@ -47,8 +47,16 @@ impl Inputs {
     pub fn open(&self, path: &str) -> Result<String, String> {
         if path != STDIN {
             self.note(path.into(), None);
-            let opened = regular::open(path.as_ref()).map(|_file| path.to_string());
-            return opened.map_err(|e| format!("cannot read {path}: {}", reason(&e)));
+            let mut file =
+                regular::open(path.as_ref()).map_err(|e| format!("cannot read {path}: {}", reason(&e)))?;
+            let mut start = [0; tk_bundle::MAGIC.len()];
+            // A shorter file is none.
+            if file.read_exact(&mut start).is_ok() && start == *tk_bundle::MAGIC {
+                return Err(format!(
+                    "{path} is a bundle of compiled kernels, not source; `tk inspect` shows it"
+                ));
+            }
+            return Ok(path.to_string());
         }
         let mut bytes = vec![];
         std::io::stdin()

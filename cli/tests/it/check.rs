@@ -79,6 +79,12 @@ fn usage_mistakes_end_with_2() {
     folder.tk(&["--help"]).code(0).out_has("explain");
     folder.tk(&["--version"]).code(0).out_has("tk ");
     folder.tk(&["check", "missing.tk"]).code(2).says(&["cannot read missing.tk: no such file or directory"]);
+    // A bundle is no source file, whatever is asked of it.
+    folder.write("k.tkb", "TKBUNDLE and more").write("short.tkb", "TKB");
+    for command in ["check", "run", "test"] {
+        folder.tk(&[command, "k.tkb"]).code(2).err_has("k.tkb is a bundle of compiled kernels, not source");
+    }
+    folder.tk(&["check", "short.tkb"]).code(1);
     folder.tk(&["check", "."]).code(2).says(&["no `.tk` files in ."]);
 }
 
