@@ -117,9 +117,17 @@ fn a_record_decides_its_key() {
     let keys = [[4096, 4096], [4096, 8192], [512, 1024], [65536, 128], [100, 256]];
     let mut records: Vec<_> = keys.iter().map(|key| record(*key, &code)).collect();
     records.push(record([7777, 128], "older"));
+    // What the list does not have, or nothing can have.
+    for (name, value) in
+        [("ROWS", "33"), ("ROWS", "-1"), ("COLUMNS", "x"), ("warps", "0"), ("ROWS", "99999999999999999999")]
+    {
+        let mut made_up = record([7778, 128], &code);
+        made_up["member"][name] = value.into();
+        records.push(made_up);
+    }
     folder.write("sums.tuning.json", serde_json::json!({ "format": 1, "records": records }).to_string());
     let ran = tk(&folder, &["build", "sums.tk", "--target", "sm_90a", "--emit", "bundle", "-o", "."]);
-    assert!(ran.code(0).err.contains("1 tuning records of `sums` for sm_90a are older"), "{}", ran.err);
+    assert!(ran.code(0).err.contains("6 tuning records of `sums` for sm_90a are older"), "{}", ran.err);
     let bundle = Bundle::from_vec(std::fs::read(folder.path("sums.tkb")).unwrap()).unwrap();
     for [rows, columns] in keys {
         assert_eq!(

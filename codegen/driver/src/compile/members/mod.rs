@@ -51,7 +51,7 @@ const NO_RECORD: i64 = -1;
 /// list nor records, or its defaults are as good. Also returns why something is left out.
 ///
 /// # Errors
-/// The kernel has no closed contract, or a member no tile IR.
+/// The kernel cannot be specialized.
 pub fn shipped_members(
     session: &Session,
     kernel: FnId,
@@ -73,8 +73,10 @@ pub fn shipped_members(
             return Ok((vec![], notes));
         }
     };
+    // What has no closed form is refused where it is shipped, and has other forms.
+    let Ok(of_defaults) = contract::close(hir, kernel, &bindings) else { return Ok((vec![], notes)) };
     let mut choice = Decision { session, kernel, target, sets, members: vec![] };
-    let recorded = choice.records(&bindings, most, &mut notes)?;
+    let recorded = choice.records(&bindings, most, &mut notes);
     let (tree, compared) = choice.model(&bindings, &key, most, &mut notes)?;
     let is_used = |number: i64| {
         recorded.values().any(|n| *n == number) || usize::try_from(number).is_ok_and(|n| tree.chooses(n))
@@ -82,15 +84,14 @@ pub fn shipped_members(
     let members: Vec<(i64, Values)> =
         (DEFAULTS + 1..).zip(choice.members).filter(|(n, _)| is_used(*n)).collect();
     let decision = expression(&key, recorded, &of_tree(&tree, &compared));
-    // Where these do not hold, the defaults refuse the launch.
-    let of_defaults = contract::close(hir, kernel, &bindings).map_err(|d| vec![*d])?.require;
     let mut out = vec![];
     for (number, values) in members {
         let with = session.bindings(kernel, &contract::with_values(sets, &values), facts_about(target))?;
         match contract::close(hir, kernel, &with).map(|own| own.require) {
             Ok(require) => {
                 let chosen = compare(ClosedOp::Eq, decision.clone(), Closed::Int(number));
-                let require = require.into_iter().filter(|r| !of_defaults.contains(r));
+                // Where those of the defaults do not hold, the launch is refused.
+                let require = require.into_iter().filter(|r| !of_defaults.require.contains(r));
                 let condition = require.map(|(condition, _)| condition).fold(chosen, both);
                 out.push(ShippedMember { values, condition });
             }
@@ -130,7 +131,7 @@ impl Decision<'_> {
         bindings: &Bindings,
         most: usize,
         notes: &mut Vec<String>,
-    ) -> Result<BTreeMap<Vec<i64>, i64>, Vec<Diagnostic>> {
+    ) -> BTreeMap<Vec<i64>, i64> {
         let session = self.session;
         let hir = &session.checked().hir;
         let name = hir.func(self.kernel).name.clone();
@@ -138,7 +139,7 @@ impl Decision<'_> {
             Ok(records) => records,
             Err(why) => {
                 notes.push(why);
-                return Ok(BTreeMap::new());
+                return BTreeMap::new();
             }
         };
         let usual = usual_place(self.target).map(|place| place.name);
@@ -158,9 +159,12 @@ impl Decision<'_> {
             }
             let Some(values) = self.in_order(&values) else { continue };
             let with = contract::with_values(self.sets, &values);
-            let with = session.bindings(self.kernel, &with, facts_about(self.target))?;
-            let is_listed = contract::is_listed(hir, self.kernel, &with, &values);
-            if !is_listed || !self.has_code(&with, &record.code)? {
+            // A record may be made up: what the kernel cannot have is no error of the kernel.
+            let with = session.bindings(self.kernel, &with, facts_about(self.target));
+            let is_own = with.is_ok_and(|with| {
+                contract::is_listed(hir, self.kernel, &with, &values) && self.has_code(&with, &record.code)
+            });
+            if !is_own {
                 older += 1;
                 continue;
             }
@@ -175,21 +179,18 @@ impl Decision<'_> {
                 self.target.name
             ));
         }
-        Ok(found)
+        found
     }
 
     /// Returns true if a specialization has this code, with some of its optional arguments.
-    fn has_code(&self, bindings: &Bindings, code: &str) -> Result<bool, Vec<Diagnostic>> {
+    fn has_code(&self, bindings: &Bindings, code: &str) -> bool {
         let optional: Vec<LocalId> = bindings.present.keys().copied().collect();
-        for mask in 0..1usize << optional.len().min(MAX_OPTIONAL) {
+        (0..1usize << optional.len().min(MAX_OPTIONAL)).any(|mask| {
             let mut with = bindings.clone();
             with.present.extend(optional.iter().enumerate().map(|(i, id)| (*id, mask >> i & 1 == 0)));
-            let (compiled, _) = self.session.compile(self.kernel, &with)?;
-            if code_of(&compiled.module) == code {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+            let compiled = self.session.compile(self.kernel, &with);
+            compiled.is_ok_and(|(compiled, _)| code_of(&compiled.module) == code)
+        })
     }
 
     /// Values in the order of the row of the list that they come from; `None` if no row lists these names.
