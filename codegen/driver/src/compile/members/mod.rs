@@ -1,9 +1,10 @@
 //! The members of a `tune` list that a shipped kernel has, and when a launch takes which: [`shipped_members`].
 //!
 //! Tuning records for the target decide launches with their key. For the others, the cost model compares all members
-//! for launches of many sizes ([`sample`]); a few members that together are close to the best everywhere are shipped,
-//! and a decision tree ([`tree`]) over the key, and over how well the programs of each fill the GPU, chooses among them. A launch then evaluates a closed expression, and no
-//! compiler. What a launch gives by name, or an `export` lists, is never chosen.
+//! for launches of many sizes ([`sample`]). A few members that together are close to the best everywhere are shipped;
+//! a decision tree ([`tree`]) over the key, and over how well the programs of each fill the GPU, chooses among them. A
+//! launch then evaluates a closed expression, and no compiler. What a launch gives by name, or an `export` lists, is
+//! never chosen.
 
 mod sample;
 mod tree;
@@ -47,8 +48,8 @@ const DEFAULTS: i64 = 0;
 /// What the tuning records say where there is none.
 const NO_RECORD: i64 = -1;
 
-/// The members that a kernel with these values by name is shipped with, at most so many; none if it has neither a `tune`
-/// list nor records, or its defaults are as good. Also returns why something is left out.
+/// The members that a kernel with these values by name is shipped with, at most so many; none without a `tune` list, or if
+/// its defaults are as good. Also returns why something is left out.
 ///
 /// # Errors
 /// The kernel cannot be specialized.
