@@ -5,7 +5,7 @@ use tk_gpu::target::chip;
 use tk_runtime::choice::{Origin, Place, Ranked};
 use tk_runtime::gpu::predict;
 use tk_runtime::{Compiled, Session};
-use tk_sema::contract::{self, HostArg, Plan};
+use tk_sema::contract::{HostArg, Plan};
 
 use crate::args::{ExplainLaunchArgs, GpuArgs, InputArgs};
 use crate::bench::sweep;
@@ -104,13 +104,8 @@ pub fn place(args: &GpuArgs) -> Result<Place, Failure> {
             chip.name, chip.target
         ));
     }
-    let name = args.name.clone().unwrap_or_else(|| chip.name.to_string());
-    let facts = contract::Device {
-        sms: chip.sms.into(),
-        smem: spec.shared_bytes.into(),
-        target: tk_driver::facts_about(spec),
-    };
-    Ok(Place { facts, target: spec.name.into(), name })
+    let usual = tk_driver::place_of(spec, chip);
+    Ok(Place { name: args.name.clone().unwrap_or_else(|| usual.name.clone()), ..usual })
 }
 
 fn show(terminal: &Terminal, point: &sweep::Point, ranked: &Ranked, chosen: bool) -> Outcome {

@@ -23,7 +23,7 @@ pub use self::compile::kernel::{
 pub use self::compile::members::ShippedMember;
 pub use self::compile::pipeline::{after_passes, compile};
 pub use self::compile::variant::Variant;
-pub use self::device::facts::{facts_about, usual_place};
+pub use self::device::facts::{facts_about, place_of, usual_place};
 pub use self::device::jit::Jit;
 pub use self::device::simulator::Simulator;
 pub use self::ship::artifact::{BundleUnit, Shipped, ship};

@@ -77,7 +77,7 @@ pub type Judge<'a> = &'a (dyn Fn(&Compiled, &Plan) -> Option<Estimate> + Sync);
 pub const SHIPPED: usize = 4;
 
 /// By how much the defaults must be slower than a member, by the model, to be replaced: it is no more exact than this.
-const MARGIN: f64 = 0.97;
+pub const MARGIN: f64 = 0.97;
 
 /// The values of a launch.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! What launches may know of a target: the facts of the language about it, and its usual GPU.
 
 use tk_gpu::TargetSpec;
-use tk_gpu::target::chip;
+use tk_gpu::target::chip::{self, Chip};
 use tk_runtime::choice::Place;
 use tk_sema::contract::Device;
 use tk_sema::target::Target;
@@ -26,7 +26,11 @@ pub fn facts_about(spec: &TargetSpec) -> Target {
 
 /// The usual GPU of a target; `None` if nothing is known of the speed of any.
 pub fn usual_place(spec: &TargetSpec) -> Option<Place> {
-    let chip = chip::usual(spec.name)?;
+    chip::usual(spec.name).map(|chip| place_of(spec, chip))
+}
+
+/// A GPU of a target.
+pub fn place_of(spec: &TargetSpec, chip: &Chip) -> Place {
     let facts = Device { sms: chip.sms.into(), smem: spec.shared_bytes.into(), target: facts_about(spec) };
-    Some(Place { facts, target: spec.name.into(), name: chip.name.to_string() })
+    Place { facts, target: spec.name.into(), name: chip.name.to_string() }
 }

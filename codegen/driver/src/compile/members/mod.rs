@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use tk_gpu::TargetSpec;
 use tk_ops::DType;
-use tk_runtime::choice::Ranked;
+use tk_runtime::choice::{MARGIN, Ranked};
 use tk_runtime::gpu::predict;
 use tk_runtime::tuning::{as_text, code_of};
 use tk_runtime::{Compiled, Session};
@@ -37,8 +37,6 @@ pub struct ShippedMember {
     pub condition: Closed,
 }
 
-/// By how much the defaults must be slower than a member, by the model, to be replaced: as for launches that compile.
-const MARGIN: f64 = 0.97;
 /// The least gain of a further member, as a part of the time of all samples.
 const GAIN: f64 = 0.002;
 /// The most tuning records of a specialization that decide.
@@ -209,7 +207,7 @@ impl Decision<'_> {
     /// blocks, fill the GPU.
     fn compared(&self, key: &[Closed], fits: &[(&Values, i64)]) -> Result<Vec<Closed>, Vec<Diagnostic>> {
         let session = self.session;
-        let mut closed = features_of(key);
+        let mut closed = features(key, |a, b| product(a.clone(), b.clone()));
         for (values, fits) in fits {
             let with = contract::with_values(self.sets, values);
             let with = session.bindings(self.kernel, &with, facts_about(self.target))?;
@@ -255,8 +253,10 @@ impl Decision<'_> {
         let mut candidates: Vec<Values> = vec![vec![]];
         candidates.extend(self.members.iter().cloned());
         for (_, ranked) in &launches {
-            for r in ranked.iter().filter(|r| !candidates.contains(&r.values)).collect::<Vec<_>>() {
-                candidates.push(r.values.clone());
+            for r in ranked {
+                if !candidates.contains(&r.values) {
+                    candidates.push(r.values.clone());
+                }
             }
         }
         let costs: Vec<Vec<f64>> = launches.iter().map(|(_, ranked)| costs(ranked, &candidates)).collect();
@@ -290,7 +290,7 @@ impl Decision<'_> {
                 };
                 let filled = fits.iter().flat_map(|(v, fits)| filled(programs(v), place.facts.sms * fits));
                 Sample {
-                    features: features(key).into_iter().chain(filled).collect(),
+                    features: features(key, |a, b| a.saturating_mul(*b)).into_iter().chain(filled).collect(),
                     costs: chosen.iter().map(|c| row.get(*c).copied().unwrap_or(0.0)).collect(),
                 }
             })
@@ -351,7 +351,6 @@ fn filled(programs: i64, at_once: i64) -> [i64; 2] {
 
 /// The same as expressions of the arguments and the GPU.
 fn filled_of(grid: [Closed; 3], blocks_per_sm: i64) -> [Closed; 2] {
-    let product = |a, b| integer(ClosedOp::Mul, vec![a, b]);
     let programs =
         grid.into_iter().filter(|n| *n != Closed::Int(1)).reduce(product).unwrap_or(Closed::Int(1));
     let at_once = product(Closed::Device(DeviceFact::Sms), Closed::Int(blocks_per_sm));
@@ -361,18 +360,16 @@ fn filled_of(grid: [Closed; 3], blocks_per_sm: i64) -> [Closed; 2] {
 }
 
 /// Of the numbers that a tree compares, those that follow from the key: its parts and the products of two of them.
-fn features(key: &[i64]) -> Vec<i64> {
-    let pairs = (0..key.len()).flat_map(|i| (i + 1..key.len()).map(move |j| (i, j)));
-    let product = |(i, j): (usize, usize)| Some(key.get(i)?.saturating_mul(*key.get(j)?));
-    key.iter().copied().chain(pairs.filter_map(product)).collect()
+fn features<T: Clone>(key: &[T], product: impl Fn(&T, &T) -> T) -> Vec<T> {
+    let mut all = key.to_vec();
+    for (i, a) in key.iter().enumerate() {
+        all.extend(key.iter().skip(i + 1).map(|b| product(a, b)));
+    }
+    all
 }
 
-/// The same as expressions.
-fn features_of(key: &[Closed]) -> Vec<Closed> {
-    let pairs = (0..key.len()).flat_map(|i| (i + 1..key.len()).map(move |j| (i, j)));
-    let product =
-        |(i, j): (usize, usize)| Some(integer(ClosedOp::Mul, vec![key.get(i)?.clone(), key.get(j)?.clone()]));
-    key.iter().cloned().chain(pairs.filter_map(product)).collect()
+fn product(a: Closed, b: Closed) -> Closed {
+    integer(ClosedOp::Mul, vec![a, b])
 }
 
 fn renumbered(tree: Tree, numbers: &[usize]) -> Tree {
