@@ -160,6 +160,8 @@ pub struct ProfiledLine<'a> {
     pub parts: std::collections::BTreeMap<&'static str, f64>,
     pub instructions: f64,
     pub bytes: f64,
+    /// Cycles of shared memory that bank conflicts add.
+    pub conflicts: f64,
     pub registers: u32,
 }
 

@@ -34,7 +34,7 @@ fn variant(artifact: &Artifact, k: &Kernel, v: &Variant) -> Value {
     let mut listing = listing.unwrap_or_else(|| {
         let tile = artifact.blob(&v.tile).and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
         let lines = tile.lines().map(|l| Line { text: l.to_string(), at: None }).collect();
-        Listing { sources: vec![], views: vec![View { name: "tile IR".into(), lines }] }
+        Listing { views: vec![View { name: "tile IR".into(), lines }], ..Listing::default() }
     });
     let files: Vec<String> = listing.sources.iter().map(|s| s.name.clone()).collect();
     listing.views.extend(artifact.blob(&v.binary).and_then(|cubin| sass::sass(&cubin, &files)));
@@ -55,6 +55,7 @@ fn variant(artifact: &Artifact, k: &Kernel, v: &Variant) -> Value {
         "mix": machine.map(mix::mix).unwrap_or_default(),
         "counted": machine.map(|view| view.name.as_str()),
         "sources": listing.sources.iter().map(|s| json!({ "name": s.name, "text": s.text })).collect::<Vec<_>>(),
+        "typical": listing.typical,
         "views": listing.views.iter().map(view).collect::<Vec<_>>(),
     })
 }

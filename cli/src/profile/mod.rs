@@ -3,13 +3,12 @@
 
 mod measured;
 
-use std::collections::BTreeMap;
-
+use tk_driver::lines;
 use tk_runtime::Compiled;
-use tk_runtime::compile::{Estimate, PlaceCost};
+use tk_runtime::compile::Estimate;
 use tk_runtime::gpu::predict;
 use tk_sema::contract::{HostArg, Plan};
-use tk_syntax::{FileId, SourceMap, Span};
+use tk_syntax::{FileId, SourceMap};
 
 use crate::args::ProfileArgs;
 use crate::explain_launch::{open, place};
@@ -20,15 +19,6 @@ use crate::terminal::{Failure, Outcome, Terminal};
 
 /// Characters of a source line that are shown.
 const WIDTH: usize = 64;
-
-/// The cost of a line.
-#[derive(Default)]
-struct Cost {
-    parts: BTreeMap<&'static str, f64>,
-    instructions: f64,
-    bytes: f64,
-    registers: u32,
-}
 
 /// Predicts and shows the cost of each line.
 pub fn run(terminal: &Terminal, args: &ProfileArgs) -> Outcome {
@@ -60,49 +50,9 @@ pub fn run(terminal: &Terminal, args: &ProfileArgs) -> Outcome {
     show(terminal, sources, function, &gpu.name, &estimate)
 }
 
-/// Costs by file and line.
-type Lines = BTreeMap<(u32, usize), Cost>;
-
-/// The costs of places by file and line.
-fn by_line(sources: &SourceMap, places: &[PlaceCost]) -> Lines {
-    let mut lines = Lines::new();
-    for p in places {
-        let span = Span::new(FileId(p.loc.file), p.loc.start as usize, p.loc.end as usize);
-        let (_, line, _) = sources.position(span);
-        let cost = lines.entry((p.loc.file, line)).or_default();
-        for (part, us) in &p.parts {
-            *cost.parts.entry(part).or_default() += us;
-        }
-        cost.instructions += p.instructions;
-        cost.bytes += p.bytes;
-        cost.registers = cost.registers.max(p.registers);
-    }
-    lines
-}
-
-/// The time of a unit for all lines.
-fn sum(lines: &Lines, unit: &str) -> f64 {
-    lines.values().filter_map(|c| c.parts.get(unit)).sum()
-}
-
-/// The unit whose time is divided among the lines. Latency belongs to no line: there, the unit that works most counts.
-fn unit(found: &Estimate, lines: &Lines, bound: &'static str) -> &'static str {
-    match bound {
-        // Every byte from memory comes through the shared cache.
-        "memory" if sum(lines, "L2") > 0.0 => "L2",
-        bound if sum(lines, bound) > 0.0 => bound,
-        _ => {
-            let parts = found.parts.iter().map(|(part, _)| *part).filter(|part| sum(lines, part) > 0.0);
-            parts.max_by(|a, b| sum(lines, a).total_cmp(&sum(lines, b))).unwrap_or("instructions")
-        }
-    }
-}
-
 fn show(terminal: &Terminal, sources: &SourceMap, kernel: &str, gpu: &str, found: &Estimate) -> Outcome {
     let (bound, of_bound) = found.parts.first().copied().unwrap_or(("latency", 0.0));
-    let lines = by_line(sources, &found.places);
-    let unit = unit(found, &lines, bound);
-    let all = sum(&lines, unit).max(f64::MIN_POSITIVE);
+    let (unit, lines) = lines(sources, found);
     if terminal.is_json() {
         terminal.object(&Line::Profiled(Profiled {
             kernel,
@@ -118,7 +68,7 @@ fn show(terminal: &Terminal, sources: &SourceMap, kernel: &str, gpu: &str, found
         terminal.data(&format!(
             "{kernel} on {gpu}: {guess}{:.1} us predicted, bound by {bound} ({share:.0} %)\n\
              {} registers{spills}, {:.1} KiB shared, {} blocks/SM, {:.2} waves\n\
-             {:>6} {:>14} {:>12} {:>10} {:>5}  {:>18}\n",
+             {:>6} {:>14} {:>12} {:>10} {:>10} {:>5}  {:>18}\n",
             found.us,
             found.registers[0],
             f64::from(found.shared_bytes) / 1024.0,
@@ -128,24 +78,25 @@ fn show(terminal: &Terminal, sources: &SourceMap, kernel: &str, gpu: &str, found
             "most work",
             "instr",
             "MB",
+            "conflicts",
             "regs",
             "line"
         ))?;
     }
-    for ((file, line), cost) in &lines {
-        let share = cost.parts.get(unit).copied().unwrap_or(0.0) / all;
+    for cost in &lines {
         let most = cost.parts.iter().max_by(|a, b| a.1.total_cmp(b.1)).map(|(part, us)| (*part, *us));
-        let Some(source) = sources.get(FileId(*file)) else { continue };
-        let shown = shown_line(sources, FileId(*file), *line);
+        let Some(source) = sources.get(cost.file) else { continue };
+        let shown = shown_line(sources, cost.file, cost.line);
         if terminal.is_json() {
             terminal.object(&Line::ProfiledLine(ProfiledLine {
                 file: &source.name,
-                line: *line,
-                share,
+                line: cost.line,
+                share: cost.share,
                 unit,
                 parts: cost.parts.clone(),
                 instructions: cost.instructions,
                 bytes: cost.bytes,
+                conflicts: cost.conflicts,
                 registers: cost.registers,
             }))?;
             continue;
@@ -153,13 +104,14 @@ fn show(terminal: &Terminal, sources: &SourceMap, kernel: &str, gpu: &str, found
         let (most, us) = most.unwrap_or(("", 0.0));
         let short = source.name.rsplit(['/', '\\']).next().unwrap_or(&source.name);
         terminal.data(&format!(
-            "{:>5.1}% {:>14} {:>12.0} {:>10.2} {:>5}  {:>18}  {shown}\n",
-            100.0 * share,
+            "{:>5.1}% {:>14} {:>12.0} {:>10.2} {:>10.0} {:>5}  {:>18}  {shown}\n",
+            100.0 * cost.share,
             format!("{us:.1} us {}", abbreviated(most)),
             cost.instructions,
             cost.bytes / 1e6,
+            cost.conflicts,
             cost.registers,
-            format!("{short}:{line}")
+            format!("{short}:{}", cost.line)
         ))?;
     }
     Ok(())

@@ -339,6 +339,12 @@ fn an_artifact_is_inspected_or_refused() {
         stores.into_iter().any(|l| (&l[1], &l[2]) == (&0.into(), &line.into())),
         "no store of line {line}"
     );
+    // The model says what each line costs in a typical launch, here one of 64 elements.
+    let typical = &data["kernels"][0]["variants"][0]["typical"];
+    assert_eq!((&typical["extent"], &typical["gpu"]), (&64.into(), &"NVIDIA H100".into()), "{typical}");
+    let of_line = |n: usize| typical["lines"].as_array().unwrap().iter().find(|l| l["at"][1] == n).unwrap();
+    assert!(of_line(line)["bytes"].as_f64().unwrap() >= 128.0, "{typical}");
+    assert!(typical["us"].as_f64().unwrap() > 1.0, "{typical}");
 
     let bytes = fs::read(folder.path("kernels.tkb")).unwrap();
     folder.write("short.tkb", &bytes[..bytes.len() - 1]).write("empty.json", "").write("no.json", "{}");

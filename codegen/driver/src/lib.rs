@@ -26,6 +26,7 @@ pub use self::compile::variant::Variant;
 pub use self::device::facts::{facts_about, place_of, usual_place};
 pub use self::device::jit::Jit;
 pub use self::device::simulator::Simulator;
+pub use self::device::typical::{Expected, LineCost, expected, lines};
 pub use self::ship::artifact::{BundleUnit, Shipped, ship};
 pub use self::ship::c_source::{CSource, c_source};
 pub use self::ship::report::{describe, shortages, spilled};

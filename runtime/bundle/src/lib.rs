@@ -24,7 +24,7 @@ pub use choose::{Argument, Chosen, Facts};
 pub use container::{Bundle, FORMAT, MAGIC, Writer};
 pub use error::Error;
 pub use expr::{DeviceFact, Expr, ExprError, Kind, Number, Operation, Reader};
-pub use listing::{Line, Listing, SourceText, View};
+pub use listing::{Line, Listing, SourceText, Typical, TypicalLine, View};
 pub use manifest::{
     Blob, Choice, Dimension, Given, Guard, Kernel, Machine, Manifest, Message, MessageForm, MessageKind,
     Param, ParamKind, Place, Remark, Requirement, Scratch, Table, TensorMap, Value, Variant, Versions, Word,

@@ -65,6 +65,8 @@ pub struct PlaceCost {
     pub instructions: f64,
     /// Bytes from and to the shared cache, of all programs.
     pub bytes: f64,
+    /// Cycles of shared memory that bank conflicts add, of all programs.
+    pub conflicts: f64,
     /// The most registers of a lane for tiles that are live at once.
     pub registers: u32,
 }

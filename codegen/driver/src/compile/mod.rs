@@ -8,4 +8,5 @@ pub(crate) mod kernel;
 pub(crate) mod members;
 pub(crate) mod memory;
 pub(crate) mod pipeline;
+pub(crate) mod sample;
 pub(crate) mod variant;

@@ -4,3 +4,4 @@ pub(crate) mod facts;
 pub(crate) mod jit;
 pub(crate) mod predict;
 pub(crate) mod simulator;
+pub(crate) mod typical;

@@ -43,17 +43,7 @@ impl Predictions {
         let of = cost::Launched { args: launch.args, grid: launch.grid, bytes, sms: launch.sms };
         let found = cost::estimate(&known.kernel, &of, chip);
         let places = if launch.by_place { cost::by_place(&known.kernel, &of, chip) } else { vec![] };
-        let places = places.into_iter().map(place_cost).collect();
-        Some(Estimate {
-            us: found.us,
-            parts: found.parts.iter().map(|(bound, us)| (bound.name(), *us)).collect(),
-            registers: [found.registers, found.spilled],
-            shared_bytes: found.shared_bytes,
-            blocks_per_sm: found.blocks_per_sm,
-            waves: found.waves,
-            is_guess: found.is_guess,
-            places,
-        })
+        Some(as_estimate(found, places))
     }
 
     fn known(
@@ -80,8 +70,22 @@ impl Predictions {
     }
 }
 
+/// The cost of a launch and of places in the form of the runtime.
+pub fn as_estimate(found: cost::Estimate, places: Vec<cost::PlaceCost>) -> Estimate {
+    Estimate {
+        us: found.us,
+        parts: found.parts.iter().map(|(bound, us)| (bound.name(), *us)).collect(),
+        registers: [found.registers, found.spilled],
+        shared_bytes: found.shared_bytes,
+        blocks_per_sm: found.blocks_per_sm,
+        waves: found.waves,
+        is_guess: found.is_guess,
+        places: places.into_iter().map(place_cost).collect(),
+    }
+}
+
 fn place_cost(cost: cost::PlaceCost) -> PlaceCost {
-    let cost::PlaceCost { loc, parts, instructions, bytes, registers } = cost;
+    let cost::PlaceCost { loc, parts, instructions, bytes, conflicts, registers } = cost;
     let parts = parts.into_iter().map(|(bound, us)| (bound.name(), us)).collect();
-    PlaceCost { loc, parts, instructions, bytes, registers }
+    PlaceCost { loc, parts, instructions, bytes, conflicts, registers }
 }

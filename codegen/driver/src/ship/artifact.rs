@@ -24,6 +24,7 @@ use crate::compile::binary::{Built, build_cached};
 use crate::compile::instance::Specialization;
 use crate::compile::kernel::{ProgramShape, Request, Resources};
 use crate::compile::variant::{MAX_OPTIONAL, Variant};
+use crate::device::typical::expected;
 use crate::ship::guard::{known, mapped, positive};
 use crate::ship::listing::listing;
 use crate::ship::params::{bytes_of, dtypes, entries, kind, passed, table};
@@ -215,7 +216,8 @@ impl Shipping<'_> {
             let mut made = self.made(special, bindings, &contract, &compiled, facts, &built)?;
             if let Some(stages) = &built.kernel.stages {
                 // Text and numbers can always be serialized.
-                let text = serde_json::to_vec(&listing(&request, stages)).unwrap_or_default();
+                let expected = expected(session, special, (bindings, &contract), &request);
+                let text = serde_json::to_vec(&listing(&request, stages, expected)).unwrap_or_default();
                 made.variant.listing = Some(self.blob(text));
             }
             self.made.push(made);

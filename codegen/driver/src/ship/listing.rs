@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use tk_bundle::{Line, Listing, SourceText, View};
+use tk_bundle::{Line, Listing, SourceText, Typical, TypicalLine, View};
 use tk_syntax::{FileId, SourceMap, Span};
 use tk_tile::text;
 
 use crate::compile::kernel::{Request, StageTexts};
 use crate::compile::pipeline::name_in_code;
+use crate::device::typical::{Expected, LineCost, lines};
 
-/// The forms of a kernel; `stages` are those between tile IR and the text for the assembler.
-pub fn listing(request: &Request<'_>, stages: &StageTexts) -> Listing {
+/// The forms of a kernel, and what is expected of it; `stages` are those between tile IR and the text for the assembler.
+pub fn listing(request: &Request<'_>, stages: &StageTexts, expected: Option<Expected>) -> Listing {
     let sources = request.sources;
     let names: Vec<String> = sources.iter().map(|(_, s)| name_in_code(sources, s)).collect();
     let tile = text::print(request.module, text::Options { locs: true });
@@ -31,7 +32,31 @@ pub fn listing(request: &Request<'_>, stages: &StageTexts) -> Listing {
         // A file without remaining lines is left out.
         text: if i == 0 || used(i) { s.text.to_string() } else { String::new() },
     };
-    Listing { sources: sources.iter().map(|(_, s)| s).enumerate().map(text).collect(), views }
+    let typical = expected.map(|expected| typical(sources, expected));
+    Listing { sources: sources.iter().map(|(_, s)| s).enumerate().map(text).collect(), views, typical }
+}
+
+fn typical(sources: &SourceMap, expected: Expected) -> Typical {
+    let Expected { extent, gpu, estimate } = expected;
+    let (unit, lines) = lines(sources, &estimate);
+    let line = |c: LineCost| TypicalLine {
+        at: (c.file.0, c.line as u32),
+        share: c.share,
+        instructions: c.instructions,
+        bytes: c.bytes,
+        conflicts: c.conflicts,
+        registers: c.registers,
+    };
+    Typical {
+        extent,
+        gpu,
+        us: estimate.us,
+        limits: estimate.parts.iter().map(|(name, us)| (name.to_string(), *us)).collect(),
+        blocks_per_sm: estimate.blocks_per_sm,
+        is_guess: estimate.is_guess,
+        unit: unit.to_string(),
+        lines: lines.into_iter().map(line).collect(),
+    }
 }
 
 /// Lines of IR, with positions at their ends: `loc(file:start:end)`.

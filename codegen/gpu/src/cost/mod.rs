@@ -116,6 +116,8 @@ pub struct PlaceCost {
     pub instructions: f64,
     /// Bytes from and to the shared cache, of all programs.
     pub bytes: f64,
+    /// Cycles of shared memory that bank conflicts add, of all programs.
+    pub conflicts: f64,
     /// The most registers of a lane for tiles that are live at once.
     pub registers: u32,
 }
@@ -249,6 +251,7 @@ pub fn by_place(of: &Analysed, launch: &Launched<'_>, chip: &Chip) -> Vec<PlaceC
             parts,
             instructions: total.issue * run.programs,
             bytes: total.bytes * run.programs,
+            conflicts: total.conflicts * run.programs,
             registers,
         }
     };

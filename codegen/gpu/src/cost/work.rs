@@ -70,6 +70,8 @@ pub(crate) struct Work {
     pub special: f64,
     /// Cycles of shared memory.
     pub shared: f64,
+    /// Those of them that bank conflicts add.
+    pub conflicts: f64,
     /// Lines that accesses of warps reach.
     pub accesses: f64,
     /// Operations of matrix units on 16-bit operands; others count as many as take their time.
@@ -88,6 +90,7 @@ impl Work {
         self.issue += more.issue * times;
         self.special += more.special * times;
         self.shared += more.shared * times;
+        self.conflicts += more.conflicts * times;
         self.accesses += more.accesses * times;
         self.matrix += more.matrix * times;
         self.bytes += more.bytes * times;
@@ -439,8 +442,9 @@ impl Costs<'_> {
         }
     }
 
-    /// Cycles of shared memory for the elements of a tile, by `vector` of them at a time.
-    fn shared(&self, v: ValueId, placement: &Placement, vector: u32) -> (f64, f64) {
+    /// The instructions and cycles of shared memory for the elements of a tile, by `vector` of them at a time, and the
+    /// cycles that bank conflicts add.
+    fn shared(&self, v: ValueId, placement: &Placement, vector: u32) -> [f64; 3] {
         let bytes = self.bytes(v);
         let instructions = self.registers(v) / f64::from(vector.max(1)) * self.warps;
         let least = (self.lanes * f64::from(vector) * bytes / SHARED).ceil().max(1.0);
@@ -458,7 +462,8 @@ impl Costs<'_> {
             }
             (Placement::Swizzled { .. } | Placement::Strided(_), _) => 1,
         };
-        (instructions, instructions * least * f64::from(ways))
+        let cycles = instructions * least;
+        [instructions, cycles * f64::from(ways), cycles * f64::from(ways.saturating_sub(1))]
     }
 
     fn target(&self, op: &GpuOp, inst: &Inst) -> Work {
@@ -475,13 +480,15 @@ impl Costs<'_> {
                     // Four matrices of eight rows of 16 bytes: 8 bytes... of each lane's registers at once.
                     Some(StoreAccess::Matrices) | None => (16.0 / self.bytes(v)) as u32,
                 };
-                let (issue, shared) = self.shared(v, &store.placement, vector.max(1));
-                let shared = if store.access == Some(StoreAccess::Matrices) { issue * 4.0 } else { shared };
-                Work { issue: issue * 1.5, shared, latency: latency::SHARED, ..Work::default() }
+                let [issue, shared, conflicts] = match self.shared(v, &store.placement, vector.max(1)) {
+                    [issue, ..] if store.access == Some(StoreAccess::Matrices) => [issue, issue * 4.0, 0.0],
+                    of_vectors => of_vectors,
+                };
+                Work { issue: issue * 1.5, shared, conflicts, latency: latency::SHARED, ..Work::default() }
             }),
             GpuOp::SharedLoad(load) => result.map_or(Work::default(), |v| {
-                let (issue, shared) = self.shared(v, &load.placement, load.vector.unwrap_or(1));
-                Work { issue: issue * 1.5, shared, latency: latency::SHARED, ..Work::default() }
+                let [issue, shared, conflicts] = self.shared(v, &load.placement, load.vector.unwrap_or(1));
+                Work { issue: issue * 1.5, shared, conflicts, latency: latency::SHARED, ..Work::default() }
             }),
             GpuOp::SharedGather(_) | GpuOp::SharedScatter(_) | GpuOp::SharedAdd(_) => {
                 let v = result.or(first);
@@ -504,8 +511,8 @@ impl Costs<'_> {
             GpuOp::AsyncCopy(copy) => result.map_or(Work::default(), |v| {
                 let vector = copy.vector.unwrap_or(1);
                 let global = self.global(inst, v, self.bytes(v), vector);
-                let (_, shared) = self.shared(v, &copy.placement, vector);
-                Work { shared, latency: 0.0, ..global }
+                let [_, shared, conflicts] = self.shared(v, &copy.placement, vector);
+                Work { shared, conflicts, latency: 0.0, ..global }
             }),
             GpuOp::TmaLoad(load) => {
                 let elem = first.map_or(2.0, |v| self.bytes(v));

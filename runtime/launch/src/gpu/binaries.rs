@@ -136,7 +136,7 @@ fn facts_of(compiled: &Compiled, plan: &Plan) -> Option<Vec<ArgFacts>> {
 }
 
 /// The arguments of a launch, one for each parameter of the function, workspaces included.
-pub(crate) fn launch_args(plan: &Plan) -> Vec<LaunchArg> {
+pub fn launch_args(plan: &Plan) -> Vec<LaunchArg> {
     let arg = |arg: &HostArg| match arg {
         HostArg::Absent => None,
         HostArg::Scalar(s) => Some(LaunchArg::Scalar(*s)),

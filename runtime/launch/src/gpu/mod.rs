@@ -35,7 +35,7 @@ mod vendor;
 mod with_memory;
 
 pub use backend::Backend;
-pub use binaries::predict;
+pub use binaries::{launch_args, predict};
 pub use buffer::{
     Bool, Buffer, E2M1, E8M0, Element, F8E4M3, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, Pending, Pinned,
 };

@@ -1,12 +1,11 @@
 //! The members of a `tune` list that a shipped kernel has, and when a launch takes which: [`shipped_members`].
 //!
 //! Tuning records for the target decide launches with their key. For the others, the cost model compares all members
-//! for launches of many sizes ([`sample`]). A few members that together are close to the best everywhere are shipped;
+//! for launches of many sizes ([`super::sample`]). A few members that together are close to the best everywhere are shipped;
 //! a decision tree ([`tree`]) over the key, and over how well the programs of each fill the GPU, chooses among them. A
 //! launch then evaluates a closed expression, and no compiler. What a launch gives by name, or an `export` lists, is
 //! never chosen.
 
-mod sample;
 mod tree;
 
 use std::collections::BTreeMap;
@@ -23,6 +22,7 @@ use tk_sema::hir::{FnId, LocalId};
 use tk_sema::target::DeviceFact;
 use tk_syntax::Diagnostic;
 
+use crate::compile::sample;
 use crate::compile::variant::MAX_OPTIONAL;
 use crate::device::facts::{facts_about, usual_place};
 use crate::{Cache, Environment, Jit};

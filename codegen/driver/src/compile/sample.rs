@@ -29,6 +29,8 @@ const OTHER: i64 = 16;
 const ANY_LENGTH: i64 = 1 << 30;
 /// The most elements of a tensor.
 const LARGEST: i64 = 1 << 33;
+/// What floats are: also a probability.
+const A_FLOAT: f64 = 0.5;
 /// The number of launches.
 const LAUNCHES: usize = 320;
 /// What extents are multiples of, so that accesses are aligned.
@@ -52,18 +54,7 @@ fn drawn(sample: usize, dimension: usize, dimensions: usize) -> f64 {
 
 /// Arguments of launches of a specialization whose tensors are row-major.
 pub fn launches(contract: &ClosedContract, bindings: &Bindings, key: &[Closed]) -> Vec<Vec<HostArg>> {
-    let mut equal = Equal::default();
-    for (condition, _) in &contract.require {
-        equal.assume(condition);
-    }
-    // A parameter that follows from an extent has its value here.
-    for (id, decided) in &contract.decided {
-        if let (Decided::ByDefault(e), Some(v)) = (decided, bindings.cvars.get(id))
-            && let (Some(slot), Some(v)) = (slot(e), v.as_int())
-        {
-            equal.fix(slot, i64::try_from(v).unwrap_or(OTHER));
-        }
-    }
+    let equal = Equal::of(contract, bindings);
     let mut varying: Vec<Slot> = vec![];
     for e in key {
         slots(e, &mut |slot| {
@@ -82,20 +73,32 @@ pub fn launches(contract: &ClosedContract, bindings: &Bindings, key: &[Closed]) 
         }
         point
     };
-    (0..LAUNCHES).filter_map(|sample| arguments(contract, &equal, &point(sample))).collect()
+    (0..LAUNCHES).filter_map(|sample| arguments(contract, &equal, &point(sample), OTHER)).collect()
 }
 
-/// The arguments with these numbers; `None` if a tensor is larger than any memory.
-fn arguments(contract: &ClosedContract, equal: &Equal, values: &BTreeMap<Slot, i64>) -> Option<Vec<HostArg>> {
-    let value = |slot: Slot, other: i64| values.get(&equal.class(slot)).copied().unwrap_or(other);
+/// Arguments of a launch of a specialization whose tensors are row-major, and whose extents and integers have this value
+/// where they are free; `None` if a tensor is larger than any memory.
+pub fn cube(contract: &ClosedContract, bindings: &Bindings, extent: i64) -> Option<Vec<HostArg>> {
+    let equal = Equal::of(contract, bindings);
+    arguments(contract, &equal, &equal.values, extent)
+}
+
+/// The arguments with these numbers, and another one for those that are not there; `None` if a tensor is larger than any
+/// memory.
+fn arguments(
+    contract: &ClosedContract,
+    equal: &Equal,
+    values: &BTreeMap<Slot, i64>,
+    other: i64,
+) -> Option<Vec<HostArg>> {
+    let value = |slot: Slot| values.get(&equal.class(slot)).copied().unwrap_or(other);
     let one = |(i, arg): (usize, &tk_sema::contract::ClosedArg)| {
         if !arg.present {
             return Some(HostArg::Absent);
         }
         Some(match &arg.ty {
             Type::View { elem, rank, .. } => {
-                let shape: Vec<i64> =
-                    (0..*rank as usize).map(|axis| value(Slot::Extent(i, axis), OTHER)).collect();
+                let shape: Vec<i64> = (0..*rank as usize).map(|axis| value(Slot::Extent(i, axis))).collect();
                 shape.iter().try_fold(1i64, |n, d| n.checked_mul(*d)).filter(|n| *n <= LARGEST)?;
                 let strides = (0..shape.len()).map(|d| shape.iter().skip(d + 1).product()).collect();
                 HostArg::Tensor { dtype: dtype(elem), shape, strides }
@@ -104,10 +107,10 @@ fn arguments(contract: &ClosedContract, equal: &Equal, values: &BTreeMap<Slot, i
                 HostArg::Tensor { dtype: dtype(pointee), shape: vec![ANY_LENGTH], strides: vec![1] }
             }
             Type::Tile { elem: ElemType::Scalar(d), .. } if d.is_int() => {
-                HostArg::Scalar(Scalar::int(*d, value(Slot::Number(i), OTHER).into()))
+                HostArg::Scalar(Scalar::int(*d, value(Slot::Number(i)).into()))
             }
             Type::Tile { elem: ElemType::Scalar(d), .. } if d.is_float() => {
-                HostArg::Scalar(Scalar::float(*d, 1.0))
+                HostArg::Scalar(Scalar::float(*d, A_FLOAT))
             }
             Type::Tile { .. } => HostArg::Scalar(Scalar::bool(true)),
         })
@@ -154,6 +157,23 @@ struct Equal {
 }
 
 impl Equal {
+    /// What a contract requires.
+    fn of(contract: &ClosedContract, bindings: &Bindings) -> Equal {
+        let mut equal = Equal::default();
+        for (condition, _) in &contract.require {
+            equal.assume(condition);
+        }
+        // A parameter that follows from an extent has its value here.
+        for (id, decided) in &contract.decided {
+            if let (Decided::ByDefault(e), Some(v)) = (decided, bindings.cvars.get(id))
+                && let (Some(slot), Some(v)) = (slot(e), v.as_int())
+            {
+                equal.fix(slot, i64::try_from(v).unwrap_or(OTHER));
+            }
+        }
+        equal
+    }
+
     /// The number that stands for all that are equal to this one.
     fn class(&self, mut slot: Slot) -> Slot {
         while let Some(next) = self.same.get(&slot) {

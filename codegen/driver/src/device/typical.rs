@@ -1,0 +1,180 @@
+//! What to expect of a kernel before anybody launches it: [`expected`] predicts a typical launch of a specialization, and
+//! [`lines`] divides its cost among the lines of the source.
+//!
+//! ```text
+//! kernel product[T = f16](a, b, c)  ->  a [4096, 4096], b [4096, 4096], c [4096, 4096] on an NVIDIA H100: 221 us
+//! ```
+//! In a typical launch all free extents and integers are the same power of two, and tensors are contiguous.
+
+use std::collections::BTreeMap;
+
+use tk_gpu::ArgFacts;
+use tk_gpu::cost::{self, Analysed};
+use tk_gpu::target::chip;
+use tk_runtime::Session;
+use tk_runtime::compile::{Estimate, PlaceCost};
+use tk_runtime::gpu::launch_args;
+use tk_sema::contract::{self, ClosedContract, Decided, HostArg, Plan};
+use tk_sema::eval::Bindings;
+use tk_syntax::{FileId, SourceMap, Span};
+use tk_tile::traffic::Accesses;
+
+use crate::compile::instance::Specialization;
+use crate::compile::kernel::Request;
+use crate::compile::pipeline::schedule;
+use crate::compile::sample;
+use crate::device::facts::usual_place;
+use crate::device::predict::as_estimate;
+
+/// The predicted cost of a typical launch.
+#[derive(Clone, Debug)]
+pub struct Expected {
+    /// The free extents and integers.
+    pub extent: i64,
+    /// The name of the GPU.
+    pub gpu: String,
+    /// The cost, by place too.
+    pub estimate: Estimate,
+}
+
+/// The cost of what a line became.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LineCost {
+    /// The file.
+    pub file: FileId,
+    /// The line, counted from 1.
+    pub line: usize,
+    /// Its part of the time of the unit that bounds the kernel.
+    pub share: f64,
+    /// The time that each unit works on it, in microseconds.
+    pub parts: BTreeMap<&'static str, f64>,
+    /// Instructions of warps, of all programs.
+    pub instructions: f64,
+    /// Bytes from and to the shared cache, of all programs.
+    pub bytes: f64,
+    /// Cycles of shared memory that bank conflicts add, of all programs.
+    pub conflicts: f64,
+    /// The most registers of a lane for tiles that are live at once.
+    pub registers: u32,
+}
+
+/// The extents that are tried: the first with which the values of the specialization follow from its arguments, and with
+/// which no launch is refused.
+const EXTENTS: [i64; 15] = [4096, 8192, 16384, 32768, 65536, 2048, 1024, 512, 256, 128, 64, 32, 16, 4, 1];
+
+/// Predicts a typical launch of a binary of a specialization on the usual GPU of its target. `None` if nothing is known of
+/// the speed of that GPU, no typical launch is found, or the kernel cannot be compiled.
+pub fn expected(
+    session: &Session,
+    special: &Specialization,
+    (bindings, contract): (&Bindings, &ClosedContract),
+    request: &Request<'_>,
+) -> Option<Expected> {
+    let place = usual_place(request.target)?;
+    let chip = chip::chip(&place.name)?;
+    let hir = &session.checked().hir;
+    // What follows from the arguments has to come out as it was compiled.
+    let mut given = bindings.cvars.clone();
+    for (id, decided) in &contract.decided {
+        if matches!(decided, Decided::ByDefault(_)) {
+            given.remove(id);
+        }
+    }
+    let sets = contract::as_sets(hir, &given);
+    let planned = |extent: i64| {
+        let mut args = sample::cube(contract, bindings, extent)?;
+        in_order(&mut args, &request.facts);
+        let plan = contract::plan_on(hir, special.kernel, &args, &sets, place.facts).ok()?;
+        (plan.bindings.cvars == bindings.cvars && !plan.grid.contains(&0)).then_some((extent, plan))
+    };
+    let (extent, plan): (i64, Plan) = EXTENTS.into_iter().find_map(planned)?;
+    let kernel = Analysed::new(schedule(request, None).ok()?.scheduled);
+    let args = launch_args(&plan);
+    let bytes =
+        Accesses::new(request.module, request.entry).traffic(request.module, &args, plan.grid).bytes();
+    let sms = u32::try_from(place.facts.sms).unwrap_or(1);
+    let launched = cost::Launched { args: &args, grid: plan.grid, bytes, sms };
+    let estimate =
+        as_estimate(cost::estimate(&kernel, &launched, chip), cost::by_place(&kernel, &launched, chip));
+    estimate.us.is_finite().then_some(Expected { extent, gpu: place.name, estimate })
+}
+
+/// Gives views the order of axes for which a binary was compiled: the axis with a stride of 1 comes last in memory.
+fn in_order(args: &mut [HostArg], facts: &[ArgFacts]) {
+    let mut rest = facts;
+    for arg in args {
+        let HostArg::Tensor { shape, strides, .. } = arg else {
+            rest = rest.get(usize::from(*arg != HostArg::Absent)..).unwrap_or_default();
+            continue;
+        };
+        let rank = shape.len();
+        let of_strides = rest.get(1 + rank..1 + 2 * rank).unwrap_or_default();
+        let contiguous = of_strides.iter().position(|f| f.one);
+        if let Some(axis) = contiguous.filter(|axis| axis + 1 < rank) {
+            let mut order: Vec<usize> = (0..rank).filter(|d| *d != axis).collect();
+            order.push(axis);
+            let mut next = 1;
+            for d in order.into_iter().rev() {
+                if let (Some(stride), Some(extent)) = (strides.get_mut(d), shape.get(d)) {
+                    *stride = next;
+                    next *= extent;
+                }
+            }
+        }
+        rest = rest.get(1 + 2 * rank..).unwrap_or_default();
+    }
+}
+
+/// The unit whose time is divided among the lines of a kernel, and the cost of each line, in the order of the source.
+pub fn lines(sources: &SourceMap, found: &Estimate) -> (&'static str, Vec<LineCost>) {
+    let mut lines: BTreeMap<(u32, usize), LineCost> = BTreeMap::new();
+    for p in &found.places {
+        let PlaceCost { loc, parts, instructions, bytes, conflicts, registers } = p;
+        let file = FileId(loc.file);
+        let (_, line, _) = sources.position(Span::new(file, loc.start as usize, loc.end as usize));
+        let none = || LineCost {
+            file,
+            line,
+            share: 0.0,
+            parts: BTreeMap::new(),
+            instructions: 0.0,
+            bytes: 0.0,
+            conflicts: 0.0,
+            registers: 0,
+        };
+        let cost = lines.entry((loc.file, line)).or_insert_with(none);
+        for (part, us) in parts {
+            *cost.parts.entry(part).or_default() += us;
+        }
+        cost.instructions += instructions;
+        cost.bytes += bytes;
+        cost.conflicts += conflicts;
+        cost.registers = cost.registers.max(*registers);
+    }
+    let mut lines: Vec<LineCost> = lines.into_values().collect();
+    let unit = unit(found, &lines);
+    let all = sum(&lines, unit).max(f64::MIN_POSITIVE);
+    for line in &mut lines {
+        line.share = line.parts.get(unit).copied().unwrap_or(0.0) / all;
+    }
+    (unit, lines)
+}
+
+/// The time of a unit for all lines.
+fn sum(lines: &[LineCost], unit: &str) -> f64 {
+    lines.iter().filter_map(|c| c.parts.get(unit)).sum()
+}
+
+/// The unit whose time is divided among the lines: the one that bounds the kernel. Latency belongs to no line: there, the
+/// unit that works most counts.
+fn unit(found: &Estimate, lines: &[LineCost]) -> &'static str {
+    match found.parts.first().map_or("latency", |(bound, _)| bound) {
+        // Every byte from memory comes through the shared cache.
+        "memory" if sum(lines, "L2") > 0.0 => "L2",
+        bound if sum(lines, bound) > 0.0 => bound,
+        _ => {
+            let parts = found.parts.iter().map(|(part, _)| *part).filter(|part| sum(lines, part) > 0.0);
+            parts.max_by(|a, b| sum(lines, a).total_cmp(&sum(lines, b))).unwrap_or("instructions")
+        }
+    }
+}
