@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use tk_lsp::server::{Config, Files, Library, serve};
+use tk_lsp::server::{Config, Files, Library, Predict, serve};
 
 use crate::explain;
 use crate::terminal::{Failure, Outcome};
@@ -19,11 +19,82 @@ pub fn run() -> Outcome {
         disk: Arc::new(Files { stdlib: stdlib.clone() }),
         library: Library { stdlib, pages, cache },
         page: explain::page,
+        costs: PREDICT,
         version: version.into(),
     };
     match serve(std::io::stdin(), std::io::stdout(), config) {
         0 => Ok(()),
         1 => Err(Failure::Disconnected),
         _ => Err(Failure::Internal { pass: "lsp".into(), what: "the server ended".into() }),
+    }
+}
+
+/// Without the compiler nothing is predicted.
+#[cfg(not(feature = "llvm"))]
+const PREDICT: Option<Predict> = None;
+#[cfg(feature = "llvm")]
+const PREDICT: Option<Predict> = Some(costs::of_kernels);
+
+#[cfg(feature = "llvm")]
+mod costs {
+    use tk_driver::{LineCost, Outlook};
+    use tk_lsp::ide::costs;
+    use tk_sema::Checked;
+    use tk_syntax::FileId;
+
+    /// The target that is asked about, unless the client names another one.
+    const TARGET: &str = "sm_90a";
+    /// The least share of the time of a line that is shown.
+    const LEAST: f64 = 0.005;
+
+    /// What the kernels of a program are expected to cost on a target; nothing for an unknown one.
+    pub fn of_kernels(checked: &Checked, target: &str) -> Vec<costs::KernelCost> {
+        let target = if target.is_empty() { TARGET } else { target };
+        let Some(spec) = tk_driver::TARGETS.into_iter().find(|t| t.name == target) else { return vec![] };
+        let found = tk_driver::outlook(checked, spec);
+        found.iter().map(|outlook| of_kernel(checked, outlook)).collect()
+    }
+
+    fn of_kernel(checked: &Checked, outlook: &Outlook) -> costs::KernelCost {
+        let (unit, lines) = tk_driver::lines(&checked.sources, &outlook.expected.estimate);
+        let own = lines.iter().filter(|c| c.file == FileId(0) && c.share >= LEAST);
+        costs::KernelCost {
+            kernel: checked.hir.func(outlook.kernel).name.clone(),
+            summary: summary(outlook),
+            lines: own.map(|c| of_line(unit, c)).collect(),
+        }
+    }
+
+    /// `T=f16: 90 registers · 128.1 KiB shared · 1 block/SM · bound by L2 86 % (NVIDIA H100, extents of 4096)`
+    fn summary(outlook: &Outlook) -> String {
+        let Outlook { values, expected, .. } = outlook;
+        let found = &expected.estimate;
+        let mut parts = vec![format!("{} registers", found.registers[0])];
+        if found.registers[1] > 0 {
+            parts.push(format!("{} spilled", found.registers[1]));
+        }
+        if found.shared_bytes > 0 {
+            parts.push(format!("{:.1} KiB shared", f64::from(found.shared_bytes) / 1024.0));
+        }
+        let blocks = found.blocks_per_sm;
+        parts.push(format!("{blocks} block{}/SM", if blocks == 1 { "" } else { "s" }));
+        if let Some((bound, us)) = found.parts.first() {
+            parts.push(format!("bound by {bound} {:.0} %", 100.0 * us / found.us));
+        }
+        let values = if values.is_empty() { String::new() } else { format!("{values}: ") };
+        format!("{values}{} ({}, extents of {})", parts.join(" · "), expected.gpu, expected.extent)
+    }
+
+    fn of_line(unit: &str, cost: &LineCost) -> costs::LineCost {
+        let mut tooltip = format!(
+            "{:.3e} instructions of warps, {:.2} MB, {} registers live",
+            cost.instructions,
+            cost.bytes / 1e6,
+            cost.registers
+        );
+        if cost.conflicts > 0.0 {
+            tooltip.push_str(&format!(", {:.3e} cycles of bank conflicts", cost.conflicts));
+        }
+        costs::LineCost { line: cost.line, label: format!("{:.0} % of {unit}", 100.0 * cost.share), tooltip }
     }
 }

@@ -25,6 +25,7 @@ pub use self::compile::pipeline::{after_passes, compile};
 pub use self::compile::variant::Variant;
 pub use self::device::facts::{facts_about, place_of, usual_place};
 pub use self::device::jit::Jit;
+pub use self::device::outlook::{Outlook, outlook};
 pub use self::device::simulator::Simulator;
 pub use self::device::typical::{Expected, LineCost, expected, lines};
 pub use self::ship::artifact::{BundleUnit, Shipped, ship};

@@ -78,6 +78,8 @@ async function start(): Promise<void> {
         { scheme: "file", language: "tk" },
         { scheme: "untitled", language: "tk" },
       ],
+      initializationOptions: { costs: vscode.workspace.getConfiguration("tk").get("costs") },
+      synchronize: { configurationSection: "tk" },
     },
   );
   // What goes wrong here is shown by the client itself, with its log.

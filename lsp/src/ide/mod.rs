@@ -8,6 +8,7 @@ pub mod calls;
 pub mod complete;
 mod complete_member;
 mod complete_name;
+pub mod costs;
 mod describe;
 pub mod diagnostics;
 pub mod folding;

@@ -76,6 +76,7 @@ impl Server {
         let path = self.path(&params.text_document.uri);
         let Some(document) = self.documents.remove(&path) else { return };
         self.ws.close(&path);
+        self.costs.forget(&path);
         if !self.client.pulls {
             let nothing =
                 lsp::PublishDiagnosticsParams { uri: document.uri, version: None, diagnostics: vec![] };
@@ -117,7 +118,7 @@ impl Server {
     }
 
     /// Lets the client ask again for what it was told.
-    fn refresh(&mut self) {
+    pub fn refresh(&mut self) {
         for method in self.client.refreshes.clone() {
             self.ask(method, Value::Null);
         }

@@ -17,6 +17,7 @@ use super::Config;
 use super::answer::{Answer, Refusal, params};
 use super::capabilities::capabilities;
 use super::client::Client;
+use super::costs::Costs;
 use super::documents::Documents;
 use crate::ide::{Disk, Workspace};
 
@@ -47,6 +48,8 @@ pub struct Server {
     pub ws: Workspace,
     /// The open files whose diagnostics may have changed, most urgent first.
     pub due: VecDeque<String>,
+    /// What kernels are expected to cost.
+    pub costs: Costs,
     /// The files that explain codes, cached on first use.
     pub pages: BTreeMap<&'static str, Option<lsp::Uri>>,
 }
@@ -75,6 +78,7 @@ impl Server {
             documents: Documents::default(),
             ws: Workspace::new(Box::new(Shared(config.disk.clone())), vec![]),
             due: VecDeque::new(),
+            costs: Costs::default(),
             pages: BTreeMap::new(),
             config,
         }
@@ -161,6 +165,7 @@ impl Server {
 
     fn initialize(&mut self, params: &Value) -> Answer<Value> {
         self.client = Client::new(params);
+        self.costs.set(params.pointer("/initializationOptions/costs"));
         self.phase = Phase::Running;
         self.rebuild();
         value(lsp::InitializeResult {
@@ -179,6 +184,10 @@ impl Server {
             "textDocument/didChange" => return self.did_change(params(given)?),
             "textDocument/didSave" => self.did_save(params(given)?),
             "textDocument/didClose" => self.did_close(params(given)?),
+            "workspace/didChangeConfiguration" => {
+                self.costs.set(given.pointer("/settings/tk/costs"));
+                self.refresh();
+            }
             "workspace/didChangeWatchedFiles" => self.did_change_files(params(given)?),
             "workspace/didChangeWorkspaceFolders" => self.did_change_folders(params(given)?),
             // What else clients say needs no reaction.
@@ -245,8 +254,16 @@ impl Server {
     }
 
     fn send(&self, message: Message) {
-        // A client that does not listen any more is noticed when nothing more arrives.
-        let _ = self.connection.sender.send(message);
+        self.sender()(message);
+    }
+
+    /// Sends messages to the client, from any thread.
+    pub fn sender(&self) -> impl Fn(Message) + Send + 'static {
+        let sender = self.connection.sender.clone();
+        move |message| {
+            // A client that does not listen any more is noticed when nothing more arrives.
+            let _ = sender.send(message);
+        }
     }
 }
 

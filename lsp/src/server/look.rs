@@ -14,7 +14,7 @@ use crate::ide::folding::FoldKind;
 use crate::ide::hints::HintKind;
 use crate::ide::lens::{Lens, LensCommand};
 use crate::ide::tokens::Token;
-use crate::ide::{actions, complete, folding, hints, hover, lens, selection, signature, tokens};
+use crate::ide::{actions, complete, costs, folding, hints, hover, lens, selection, signature, tokens};
 
 /// The command of a lens that runs tests. The client runs it, in a terminal: the server never runs code of a program.
 const RUN_TESTS: &str = "tk.runTests";
@@ -89,6 +89,7 @@ impl Server {
     pub fn hints(&mut self, p: lsp::InlayHintParams) -> Answer<Option<Vec<lsp::InlayHint>>> {
         let Some((path, lines)) = self.document(&p.text_document) else { return Ok(None) };
         let found = hints::hints(&mut self.ws, &path, lines.bytes(p.range));
+        let costs = self.hints_of_costs(&path, &lines, p.range);
         let hints = found.into_iter().map(|h| lsp::InlayHint {
             position: lines.position(h.offset),
             label: lsp::Label::String(h.label),
@@ -103,7 +104,32 @@ impl Server {
             padding_right: h.before.then_some(true),
             data: None,
         });
-        Ok(Some(hints.collect()))
+        Ok(Some(hints.chain(costs).collect()))
+    }
+
+    /// The costs of the lines of a range, if the client wants to see them and they are those of the newest text.
+    fn hints_of_costs(&mut self, path: &str, lines: &Lines, range: lsp::Range) -> Vec<lsp::InlayHint> {
+        if !self.costs.options.hints {
+            return vec![];
+        }
+        let (kernels, is_newest) = self.costs(path);
+        let lines_of = range.start.line as usize + 1..=range.end.line as usize + 1;
+        let found = costs::of_lines(if is_newest { &kernels } else { &[] }, &lines_of);
+        let hint = |cost: costs::LineCost| {
+            let line = clip(cost.line.saturating_sub(1));
+            let end = lines.offset(lsp::Position { line, character: u32::MAX });
+            lsp::InlayHint {
+                position: lines.position(end),
+                label: lsp::Label::String(cost.label),
+                kind: None,
+                text_edits: None,
+                tooltip: Some(lsp::Tooltip::String(cost.tooltip)),
+                padding_left: Some(true),
+                padding_right: None,
+                data: None,
+            }
+        };
+        found.into_iter().map(hint).collect()
     }
 
     /// `textDocument/semanticTokens/full`
@@ -161,7 +187,11 @@ impl Server {
     /// `textDocument/codeLens`
     pub fn lenses(&mut self, p: lsp::CodeLensParams) -> Answer<Option<Vec<lsp::CodeLens>>> {
         let Some((path, lines)) = self.document(&p.text_document) else { return Ok(None) };
-        let found = lens::lens(&mut self.ws, &path);
+        let mut found = lens::lens(&mut self.ws, &path);
+        if self.costs.options.lens {
+            let (kernels, _) = self.costs(&path);
+            found.extend(costs::lenses(&mut self.ws, &path, &kernels));
+        }
         let lenses = found.into_iter().map(|Lens { place, title, command }| {
             let (command, arguments) = match command {
                 LensCommand::RunTests { path, filter } => {

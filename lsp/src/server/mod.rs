@@ -7,6 +7,7 @@ mod answer;
 mod capabilities;
 mod changes;
 mod client;
+mod costs;
 mod diagnostics;
 mod disk;
 mod documents;
@@ -27,6 +28,7 @@ use lsp_server::Connection;
 
 use crate::ide::Disk;
 
+pub use costs::Predict;
 pub use disk::Files;
 pub use library::Library;
 pub use transport::serve;
@@ -43,6 +45,8 @@ pub struct Config {
     pub library: Library,
     /// The page of a diagnostic code.
     pub page: fn(&str) -> Option<&'static str>,
+    /// Asks the compiler what kernels cost; `None` without a compiler.
+    pub costs: Option<Predict>,
     /// The version of the program.
     pub version: String,
 }

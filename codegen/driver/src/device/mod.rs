@@ -2,6 +2,7 @@
 
 pub(crate) mod facts;
 pub(crate) mod jit;
+pub(crate) mod outlook;
 pub(crate) mod predict;
 pub(crate) mod simulator;
 pub(crate) mod typical;

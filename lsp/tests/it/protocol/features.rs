@@ -339,3 +339,70 @@ fn clients_that_can_do_little() {
         assert!(!item["textEdit"]["newText"].as_str().unwrap().contains('$'), "{item}");
     }
 }
+
+/// Waits until the server wants to be asked again.
+fn refreshed(client: &mut Client) {
+    loop {
+        if let lsp_server::Message::Request(r) = client.next_message()
+            && r.method == "workspace/codeLens/refresh"
+        {
+            return;
+        }
+    }
+}
+
+#[test]
+fn costs_are_shown_where_they_are_asked_for() {
+    let refresh = json!({ "refreshSupport": true });
+    let capabilities = json!({ "workspace": { "codeLens": refresh, "inlayHint": refresh } });
+    let mut client = Client::new(capabilities);
+    client.open(URI, ADD);
+    let (start, end) = (json!({ "line": 0, "character": 0 }), json!({ "line": 99, "character": 0 }));
+    let whole = json!({ "textDocument": { "uri": URI }, "range": { "start": start, "end": end } });
+    let shown = |client: &mut Client| {
+        let lenses = client.ok("textDocument/codeLens", about(URI));
+        let hints = client.ok("textDocument/inlayHint", whole.clone());
+        let is_cost = |l: &&Value| l["command"]["command"] == "";
+        let lenses: Vec<Value> = lenses.as_array().unwrap().iter().filter(is_cost).cloned().collect();
+        let is_cost = |h: &&Value| h["label"] == "50 %";
+        let hints: Vec<Value> = hints.as_array().unwrap().iter().filter(is_cost).cloned().collect();
+        (lenses, hints)
+    };
+    // Off by default.
+    assert_eq!(shown(&mut client), (vec![], vec![]));
+    let set = |costs: Value| json!({ "settings": { "tk": { "costs": costs } } });
+    let on = json!({ "lens": true, "hints": true, "target": "sm_80" });
+    client.notify("workspace/didChangeConfiguration", set(on));
+    // The first answer does not wait.
+    let first = shown(&mut client);
+    if first.0.is_empty() {
+        refreshed(&mut client);
+    }
+    let (lenses, hints) = shown(&mut client);
+    assert_eq!(lenses[0]["command"]["title"], "32 registers (sm_80)", "{lenses:?}");
+    assert_eq!(lenses[0]["range"], range(ADD, "add", 0));
+    let loads: Vec<usize> =
+        (0..).zip(ADD.lines()).filter(|(_, l)| l.contains("load")).map(|(n, _)| n).collect();
+    assert_eq!(
+        hints.iter().map(|h| h["position"]["line"].as_u64().unwrap() as usize).collect::<Vec<_>>(),
+        loads
+    );
+    let ends: Vec<usize> = loads.iter().map(|n| ADD.lines().nth(*n).unwrap().len()).collect();
+    assert_eq!(
+        hints.iter().map(|h| h["position"]["character"].as_u64().unwrap() as usize).collect::<Vec<_>>(),
+        ends
+    );
+
+    // A compiler that falls leaves the rest alone.
+    client.change(URI, 2, json!([{ "text": format!("{ADD}// boom\n") }]));
+    let stale = client.ok("textDocument/codeLens", about(URI));
+    assert!(stale.as_array().unwrap().iter().any(|l| l["command"]["command"] == "tk.runTests"));
+    refreshed(&mut client);
+    assert_eq!(shown(&mut client), (vec![], vec![]));
+    // Nonsense turns them off.
+    client.change(URI, 3, json!([{ "text": ADD }]));
+    client.notify("workspace/didChangeConfiguration", set(json!({ "lens": "yes" })));
+    assert_eq!(shown(&mut client), (vec![], vec![]));
+    client.notify("workspace/didChangeConfiguration", json!(null));
+    assert_eq!(shown(&mut client), (vec![], vec![]));
+}
