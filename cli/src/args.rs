@@ -339,9 +339,12 @@ pub struct ProfileArgs {
     /// Value of a compile-time parameter: a number, true, false, a type, a function or a lambda
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub sets: Vec<String>,
-    /// Measure on this GPU, with NVIDIA's Nsight Compute (`ncu`), instead of predicting
+    /// Measure on this device instead of predicting: lines with NVIDIA's Nsight Compute (`ncu`), loops without
     #[arg(long, value_name = "DEVICE", conflicts_with_all = ["target_gpu", "name"])]
     pub device: Option<DeviceName>,
+    /// Measure loops by clock stamps in the kernel, though there is a profiler
+    #[arg(long, requires = "device")]
+    pub stamps: bool,
     /// The GPU.
     #[command(flatten)]
     pub gpu: GpuArgs,

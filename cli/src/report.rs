@@ -71,6 +71,9 @@ pub enum Line<'a> {
     Measured(Measured<'a>),
     #[cfg_attr(not(feature = "llvm"), allow(dead_code, reason = "without the compiler nothing is measured"))]
     MeasuredLine(MeasuredLine<'a>),
+    /// A loop that clock stamps measured, or the kernel.
+    #[cfg_attr(not(feature = "llvm"), allow(dead_code, reason = "without the compiler nothing is measured"))]
+    StampedLine(StampedLine<'a>),
     /// A member, or the defaults, in the order of their predicted times.
     #[cfg_attr(not(feature = "llvm"), allow(dead_code, reason = "without the compiler nothing is predicted"))]
     Predicted(Predicted<'a>),
@@ -163,6 +166,24 @@ pub struct ProfiledLine<'a> {
     /// Cycles of shared memory that bank conflicts add.
     pub conflicts: f64,
     pub registers: u32,
+}
+
+/// A loop that clock stamps measured; the kernel first.
+#[derive(Serialize)]
+#[cfg_attr(not(feature = "llvm"), allow(dead_code, reason = "without the compiler nothing is measured"))]
+pub struct StampedLine<'a> {
+    pub file: &'a str,
+    pub line: usize,
+    /// How many loops are around it, and the kernel.
+    pub depth: u32,
+    /// Microseconds in a program, on average.
+    pub us: f64,
+    /// The same without the loops inside.
+    pub own_us: f64,
+    /// Its part of the time of a program.
+    pub share: f64,
+    /// Programs that were measured.
+    pub programs: u64,
 }
 
 /// A launch that a profiler measured.

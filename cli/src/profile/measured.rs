@@ -16,7 +16,7 @@ use crate::args::{DeviceName, ProfileArgs};
 use crate::report::{Line, Measured, MeasuredLine};
 use crate::terminal::{Failure, Outcome, Terminal};
 
-use super::shown_line;
+use super::{shown_line, stamps};
 
 /// What is asked of the profiler.
 const SECTIONS: [&str; 4] = ["SourceCounters", "SpeedOfLight", "Occupancy", "LaunchStats"];
@@ -74,7 +74,7 @@ struct Sampled {
     reasons: BTreeMap<String, f64>,
 }
 
-/// Measures a launch of a kernel and shows where its time goes.
+/// Measures a launch of a kernel and shows where its time goes: by lines where there is a profiler, else by loops.
 pub fn run(
     terminal: &Terminal,
     args: &ProfileArgs,
@@ -83,18 +83,15 @@ pub fn run(
     sources: &SourceMap,
 ) -> Outcome {
     if device != DeviceName::Cuda {
-        let what =
-            format!("`{}` has no profiler; use --device cuda, or none for a prediction", device.name());
-        return Err(Failure::Sentence(what));
+        return stamps::run(terminal, args, device, &format!("`{}` has no profiler", device.name()));
     }
+    let Some(ncu) = Environment::of_process(None).ncu().filter(|_| !args.stamps) else {
+        let why = "there is no profiler, or it is not asked for; Nsight Compute (`ncu`) measures lines";
+        return stamps::run(terminal, args, device, why);
+    };
     if args.target.starts_with('-') {
         return Err(Failure::Sentence("a program on standard input cannot be measured; name a file".into()));
     }
-    let Some(ncu) = Environment::of_process(None).ncu() else {
-        let what = "there is no profiler: install Nsight Compute, or let TK_NCU name its `ncu`; without --device the \
-                    cost is predicted";
-        return Err(Failure::Sentence(what.into()));
-    };
     let folder = tempfile::tempdir().map_err(|e| format!("cannot create a folder for the report: {e}"))?;
     let report = folder.path().join("launch.ncu-rep");
     let launch = measure(&ncu.path, &report, args, kernel)?;

@@ -2,6 +2,7 @@
 //! or with `--device cuda` as it is measured.
 
 mod measured;
+mod stamps;
 
 use tk_driver::lines;
 use tk_runtime::Compiled;

@@ -78,9 +78,9 @@ fn a_profiler_that_cannot_measure_says_why() {
         assert!(ran.code(2).err.contains(says), "{says}: {}", ran.err);
     }
     for (more, says) in [
-        (&["--device", "hip"][..], "`hip` has no profiler"),
-        (&["--device", "cpu"], "`cpu` has no profiler"),
-        (&["--device", "cuda", "--for", "sm_80"], "cannot be used with"),
+        (&["--device", "cuda", "--for", "sm_80"][..], "cannot be used with"),
+        (&["--stamps"], "--device"),
+        (&["--device", "cpu", "--stamps", "--set", "ROWS=x"], "ROWS"),
         (&["--device", "cuda", "--set", "ROWS=x"], "ROWS"),
     ] {
         let ran = profile(&folder, RECORDED, more);
@@ -93,4 +93,76 @@ fn a_profiler_that_cannot_measure_says_why() {
     command.env("TK_NCU", "/nonexistent/ncu");
     let ran = Ran::new(command.output().unwrap());
     assert!(ran.code(2).err.contains("cannot run /nonexistent/ncu"), "{}", ran.err);
+}
+
+/// Loops in loops, in a branch and with a condition, and a kernel that prints itself.
+const LOOPS: &str = "kernel loops(x: view[f32, 2], y: mut view[f32, 1], n: i32)
+    grid(70)
+{
+    let mut total = 0.0;
+    for i in range(0, n) {
+        let mut row = 0.0;
+        for j in range(0, x.shape[1], 4) {
+            row += sum(x.load([i, j], [1, 4]));
+        }
+        let mut left = 3;
+        while left > 0 {
+            left -= 1;
+            row += 1.0;
+        }
+        total += row;
+    }
+    if program_id(0) == 0 {
+        for _i in range(0, 2) {
+            total += 1.0;
+        }
+        print(total);
+    }
+    y.store([program_id(0)], full([1], total, f32));
+}
+";
+
+#[test]
+fn loops_are_timed_without_a_profiler() {
+    let folder = Folder::new("profile-stamps");
+    folder.write("loops.tk", LOOPS);
+    let run = |more: &[&str]| {
+        let args = ["profile", "loops.tk", "x=full:f32[3,8]@0.5", "y=empty:f32[70]", "n=3"];
+        let mut command = command::command(&folder.path(""), &[&args, more].concat());
+        command.env("TK_NCU", "/nonexistent/ncu");
+        Ran::new(command.output().unwrap())
+    };
+    for device in ["cpu", "sim", "sim64", "sim-wmma"] {
+        let ran = run(&["--device", device, "--message-format", "json"]);
+        let rows: Vec<Value> = ran.code(0).out.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+        // What the kernel prints: 3 rows of 8 halves and 3 ones, and 2.
+        let own: Vec<&Value> = rows.iter().filter(|r| r["kind"] == "printed").collect();
+        assert_eq!(
+            own.iter().map(|r| r["text"].as_str().unwrap()).collect::<Vec<_>>(),
+            ["program 0, 0, 0: 23.0\n"]
+        );
+        let rows: Vec<&Value> = rows.iter().filter(|r| r["kind"] == "stamped_line").collect();
+        let regions: Vec<_> =
+            rows.iter().map(|r| (r["line"].as_u64().unwrap(), r["depth"].as_u64().unwrap())).collect();
+        assert_eq!(regions, [(1, 0), (5, 1), (7, 2), (11, 2)], "{device}");
+        let us = |i: usize, name: &str| rows[i][name].as_f64().unwrap();
+        assert!(us(1, "us") <= us(0, "us") && us(2, "us") + us(3, "us") <= us(1, "us"), "{device}: {rows:?}");
+        assert!((us(1, "own_us") - (us(1, "us") - us(2, "us") - us(3, "us"))).abs() < 1e-6);
+        // Every third of 70 programs.
+        assert_eq!(rows[0]["programs"], 24, "{device}");
+    }
+    let shown = run(&["--device", "cpu"]);
+    shown.code(0).out_has("loops on cpu:").out_has("loops.tk:7      for j in range(0, x.shape[1], 4) {");
+    assert!(shown.err.contains("`cpu` has no profiler"), "{}", shown.err);
+    // A launch without programs, one that is refused, and one that fails.
+    folder.write("none.tk", "kernel none(y: mut view[f32, 1]) grid(y.shape[0]) require(y.shape[0] < 9) {\n    assert(y.load([0]) == 0.0, \"no\");\n}\n");
+    for (y, says, code) in [
+        ("y=empty:f32[0]", "no program ran", 2),
+        ("y=empty:f32[9]", "y.shape[0] < 9", 2),
+        ("y=ones:f32[1]", "assertion failed: no", 2),
+    ] {
+        let args = ["profile", "none.tk", y, "--device", "cpu"];
+        let ran = Ran::new(command::command(&folder.path(""), &args).output().unwrap());
+        assert!(ran.code(code).err.contains(says), "{y}: {}", ran.err);
+    }
 }

@@ -5,7 +5,7 @@
 use std::fmt;
 
 use crate::ir::Module;
-use crate::passes::{ModulePass, cse, dce, fold, hoist, inline, vectorize_map};
+use crate::passes::{ModulePass, cse, dce, fold, hoist, inline, stamp, vectorize_map};
 use crate::verify::{TileModule, VerifyError, verify};
 
 /// The passes, in order.
@@ -30,6 +30,9 @@ pub const PASSES: &[ModulePass] = &[
 /// The passes of checked mode: instructions stay as they were written, so that each report has its place. Inlining shows
 /// which arithmetic becomes the offset of a pointer.
 pub const CHECKED: &[ModulePass] = &[inline::PASS];
+
+/// What follows [`PASSES`] where a kernel says how long its loops took.
+pub const STAMPS: &[ModulePass] = &[stamp::PASS];
 
 /// A pass that broke the IR: a compiler bug.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -40,6 +40,8 @@ pub struct Session {
     timeout: Option<Duration>,
     /// Whether launches and tests run in checked mode.
     checked_mode: bool,
+    /// Kernels print how long their loops took.
+    stamps: bool,
     /// The output of kernels.
     printed: Printed,
     /// The device of kernels; none is the interpreter.
@@ -84,6 +86,7 @@ impl Session {
             dumps: None,
             timeout: None,
             checked_mode: false,
+            stamps: false,
             printed: Printed::default(),
             device: None,
             choices: Some(Choices::default()),
@@ -135,6 +138,12 @@ impl Session {
     /// The same, in checked mode or not: reporting what a device would not.
     pub fn checked_mode(mut self, on: bool) -> Session {
         self.checked_mode = on;
+        self
+    }
+
+    /// The same with kernels that print clock stamps ([`tk_tile::passes::stamp`]).
+    pub fn with_stamps(mut self) -> Session {
+        self.stamps = true;
         self
     }
 
@@ -294,7 +303,9 @@ impl Session {
             pass::enter(next.next().unwrap_or("verify"));
         };
         let passes = if self.checked_mode { pipeline::CHECKED } else { pipeline::PASSES };
-        pipeline::run_passes(passes, module, Some(&mut observer)).map_err(|e| e.to_string())
+        let module = pipeline::run_passes(passes, module, Some(&mut observer)).map_err(|e| e.to_string())?;
+        let stamps = if self.stamps { pipeline::STAMPS } else { &[] };
+        pipeline::run_passes(stamps, module, None).map_err(|e| e.to_string())
     }
 }
 

@@ -7,6 +7,7 @@ pub mod dce;
 pub mod fold;
 pub mod hoist;
 pub mod inline;
+pub mod stamp;
 pub mod vectorize_map;
 
 use crate::ir::Module;

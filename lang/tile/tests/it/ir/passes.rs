@@ -3,7 +3,7 @@
 use super::common::{Case, cases, compare};
 use tk_tile::TileModule;
 use tk_tile::passes::{ModulePass, cse, dce, fold, hoist, inline, vectorize_map};
-use tk_tile::pipeline::{PASSES, run_passes};
+use tk_tile::pipeline::{PASSES, STAMPS, run_passes};
 use tk_tile::text::parse;
 
 /// The text after some passes; it verifies, and running the passes again changes nothing.
@@ -27,6 +27,18 @@ fn each_pass() {
     for pass in [inline::PASS, fold::PASS, cse::PASS, dce::PASS, hoist::PASS, vectorize_map::PASS] {
         folder(pass.name, &[pass]);
     }
+}
+
+/// Stamps are no optimization: a second run adds others.
+#[test]
+fn stamps() {
+    let after = |case: &Case| {
+        let module = TileModule::new(parse(&case.input).unwrap()).unwrap();
+        run_passes(STAMPS, module, None)
+            .unwrap_or_else(|e| panic!("{}: {e}", case.path.display()))
+            .to_string()
+    };
+    compare(cases("stamp").into_iter().map(|c| (after(&c), c)).map(|(r, c)| (c, r)).collect());
 }
 
 #[test]
