@@ -111,6 +111,7 @@ fn main() {
         disk: Arc::new(Files::default()),
         library: Library::default(),
         page: |_| None,
+        costs: None,
         version: String::new(),
     };
     let server = std::thread::spawn(move || run(server, config));

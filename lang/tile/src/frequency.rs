@@ -11,6 +11,8 @@
 //! What depends on loaded data is a guess: a loop runs once, each side of an `if` in half of the cases;
 //! [`Frequencies::is_guess`] says so.
 
+use std::collections::BTreeSet;
+
 use tk_ops::eval::{self, Operand};
 use tk_ops::scalar::Scalar;
 use tk_ops::{ControlOp, CreateOp, DType, ElementwiseOp, MemoryOp, Op};
@@ -65,28 +67,45 @@ pub fn frequencies(module: &Module, func: &Func, args: &[LaunchArg], grid: [u32;
 /// The slice of a function that decides how often its blocks run: what loops and branches depend on.
 #[derive(Clone, Debug)]
 pub struct ControlSlice {
-    /// The values that decide.
-    needed: Vec<bool>,
+    /// The number of each value that decides, by value.
+    numbers: Vec<Option<u32>>,
+    /// How many they are.
+    count: usize,
     /// Of each block, the instructions that compute such values or have blocks of their own.
     insts: Vec<Vec<InstId>>,
-    /// Whether a program id decides anything, so that programs differ.
-    varies: bool,
+    /// Those of the body that are the same in all programs: they follow from arguments alone.
+    same: Vec<InstId>,
+    /// The axes of the grid along which programs differ, since their ids decide something.
+    axes: [bool; 3],
 }
 
 impl ControlSlice {
     /// Of a function.
     pub fn new(func: &Func) -> ControlSlice {
-        let needed = needed(func);
-        let is_needed = |v: &ValueId| needed.get(v.index()).copied().unwrap_or(false);
+        let mut count = 0;
+        let number = |is_needed: bool| {
+            count += u32::from(is_needed);
+            is_needed.then(|| count - 1)
+        };
+        let numbers: Vec<Option<u32>> = needed(func).into_iter().map(number).collect();
+        let is_needed = |v: &ValueId| numbers.get(v.index()).copied().flatten().is_some();
         let decides = |i: &InstId| {
             let inst = &func.insts[*i];
             flow(inst.op) != Flow::Plain || inst.results.iter().any(is_needed)
         };
         let insts: Vec<Vec<InstId>> =
             func.blocks.iter().map(|(_, b)| b.insts.iter().copied().filter(decides).collect()).collect();
-        let is_id = |i: &InstId| func.insts[*i].op == Op::Control(ControlOp::ProgramId);
-        let varies = insts.iter().flatten().any(is_id);
-        ControlSlice { needed, insts, varies }
+        let reads = |axis: i64| {
+            let is_id = |i: &InstId| {
+                let inst = &func.insts[*i];
+                inst.op == Op::Control(ControlOp::ProgramId) && inst.attrs.int("axis") == Some(axis)
+            };
+            insts.iter().flatten().any(is_id)
+        };
+        let axes = [0, 1, 2].map(reads);
+        let mut insts = insts;
+        let same = same_in_all_programs(func, &mut insts);
+        ControlSlice { numbers, count: count as usize, insts, same, axes }
     }
 
     /// How often each block of the function runs for these arguments, one for each parameter.
@@ -101,29 +120,27 @@ impl ControlSlice {
             module,
             func,
             slice: self,
-            values: vec![Known::Nothing; func.values.len()],
+            values: vec![Known::Nothing; self.count],
             out: vec![0.0; func.blocks.len()],
             is_guess: false,
             grid,
             program: [0; 3],
         };
-        let total = grid.iter().map(|n| u64::from(*n)).fold(1, u64::saturating_mul);
-        let count = total.min(if self.varies { PROGRAMS } else { 1 });
+        // Programs that differ along the other axes alone do the same.
+        let extent = |(n, varies): (u32, bool)| if varies { u64::from(n) } else { 1 };
+        let [x, y, z] = [0, 1, 2].map(|axis| extent((grid[axis], self.axes[axis])));
+        let total = x.saturating_mul(y).saturating_mul(z);
+        let count = total.min(PROGRAMS);
         let (mut before, mut most) = (0.0, 0.0f64);
+        for (v, arg) in func.blocks[func.body].args.iter().zip(args) {
+            if walk.is_needed(*v) {
+                walk.set(*v, Known::argument(arg));
+            }
+        }
+        self.same.iter().for_each(|i| walk.plain(&func.insts[*i]));
         for i in 0..count {
             let at = if total <= PROGRAMS { i } else { i.saturating_mul((total / PROGRAMS) | 1) % total };
-            let (x, y) = (u64::from(grid[0]), u64::from(grid[1]));
             walk.program = [at % x, at / x % y, at / x / y].map(|n| u32::try_from(n).unwrap_or(0));
-            for (v, arg) in func.blocks[func.body].args.iter().zip(args) {
-                walk.set(
-                    *v,
-                    match arg {
-                        LaunchArg::Scalar(s) => Known::Scalar(*s),
-                        LaunchArg::Tensor(shape, strides) => Known::view(shape, strides),
-                        LaunchArg::Unknown => Known::Nothing,
-                    },
-                );
-            }
             walk.block(func.body, 1.0 / count as f64);
             let after = walk.out.iter().sum::<f64>();
             (most, before) = (most.max(after - before), after);
@@ -131,6 +148,26 @@ impl ControlSlice {
         let longest = if before > 0.0 { most * count as f64 / before } else { 1.0 };
         Frequencies { of_block: walk.out, is_guess: walk.is_guess, longest }
     }
+}
+
+/// Takes from the lists of blocks the instructions that follow from arguments alone, whatever block they are in, in order.
+fn same_in_all_programs(func: &Func, insts: &mut [Vec<InstId>]) -> Vec<InstId> {
+    let mut is_same = vec![false; func.values.len()];
+    func.blocks[func.body].args.iter().for_each(|v| is_same[v.index()] = true);
+    let mut same = vec![];
+    for i in walk::insts(func) {
+        let inst = &func.insts[i];
+        let is_plain = flow(inst.op) == Flow::Plain && inst.op != Op::Control(ControlOp::ProgramId);
+        if is_plain && inst.operands.iter().all(|v| is_same.get(v.index()) == Some(&true)) {
+            inst.results.iter().for_each(|v| is_same[v.index()] = true);
+            same.push(i);
+        }
+    }
+    let taken: BTreeSet<InstId> = same.iter().copied().collect();
+    let kept: BTreeSet<InstId> = insts.iter().flatten().copied().collect();
+    insts.iter_mut().for_each(|list| list.retain(|i| !taken.contains(i)));
+    same.retain(|i| kept.contains(i));
+    same
 }
 
 /// What is known of a value in the program at hand.
@@ -143,6 +180,14 @@ enum Known {
 }
 
 impl Known {
+    fn argument(arg: &LaunchArg) -> Known {
+        match arg {
+            LaunchArg::Scalar(s) => Known::Scalar(*s),
+            LaunchArg::Tensor(shape, strides) => Known::view(shape, strides),
+            LaunchArg::Unknown => Known::Nothing,
+        }
+    }
+
     fn view(shape: &[i64], strides: &[i64]) -> Known {
         let some = |list: &[i64]| list.iter().map(|n| Some(i128::from(*n))).collect();
         Known::View(some(shape), some(strides))
@@ -226,17 +271,25 @@ struct Walk<'m> {
 
 impl<'m> Walk<'m> {
     fn set(&mut self, v: ValueId, known: Known) {
-        if let Some(slot) = self.values.get_mut(v.index()) {
+        if let Some(slot) = self.number(v).and_then(|n| self.values.get_mut(n)) {
             *slot = known;
         }
     }
 
+    fn number(&self, v: ValueId) -> Option<usize> {
+        self.slice.numbers.get(v.index()).copied().flatten().map(|n| n as usize)
+    }
+
+    fn known(&self, v: ValueId) -> Option<&Known> {
+        self.values.get(self.number(v)?)
+    }
+
     fn get(&self, v: ValueId) -> Known {
-        self.values.get(v.index()).cloned().unwrap_or(Known::Nothing)
+        self.known(v).cloned().unwrap_or(Known::Nothing)
     }
 
     fn scalar(&self, v: ValueId) -> Option<Scalar> {
-        match self.values.get(v.index()) {
+        match self.known(v) {
             Some(Known::Scalar(s)) => Some(*s),
             Some(Known::Nothing | Known::View(..)) | None => None,
         }
@@ -247,7 +300,7 @@ impl<'m> Walk<'m> {
     }
 
     fn is_needed(&self, v: ValueId) -> bool {
-        self.slice.needed.get(v.index()).copied().unwrap_or(false)
+        self.number(v).is_some()
     }
 
     /// Runs a block this often.
@@ -259,14 +312,7 @@ impl<'m> Walk<'m> {
         for i in slice.insts.get(block.index()).into_iter().flatten() {
             let inst = &func.insts[*i];
             match flow(inst.op) {
-                Flow::Plain => {
-                    if let [result] = inst.results.as_slice()
-                        && self.is_needed(*result)
-                    {
-                        let known = self.evaluate(inst, *result).unwrap_or(Known::Nothing);
-                        self.set(*result, known);
-                    }
-                }
+                Flow::Plain => self.plain(inst),
                 Flow::For => self.begin_for(inst, weight),
                 Flow::While => self.begin_while(inst, weight),
                 Flow::If => self.begin_if(inst, weight),
@@ -276,6 +322,16 @@ impl<'m> Walk<'m> {
                     inst.blocks.iter().for_each(|b| self.block(*b, weight * count as f64));
                 }
             }
+        }
+    }
+
+    /// Computes what an instruction without blocks gives.
+    fn plain(&mut self, inst: &Inst) {
+        if let [result] = inst.results.as_slice()
+            && self.is_needed(*result)
+        {
+            let known = self.evaluate(inst, *result).unwrap_or(Known::Nothing);
+            self.set(*result, known);
         }
     }
 
@@ -444,7 +500,7 @@ impl<'m> Walk<'m> {
     }
 
     fn memory(&self, op: MemoryOp, inst: &Inst, dtype: Option<DType>) -> Option<Known> {
-        let first = self.values.get(inst.operands.first()?.index())?;
+        let first = self.known(*inst.operands.first()?)?;
         let axis = || usize::try_from(inst.attrs.int("axis")?).ok();
         let number = |n: Option<&Option<i128>>| Some(Known::Scalar(Scalar::int(dtype?, (*n?)?)));
         match (op, first) {

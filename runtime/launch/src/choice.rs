@@ -6,9 +6,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use tk_sema::contract::{self, Device, HostArg, Member, Plan, SetValue, Values};
+use tk_sema::eval::Bindings;
 use tk_sema::hir::FnId;
 use tk_syntax::{Diagnostic, Severity, codes};
 
@@ -99,8 +101,47 @@ pub(crate) struct Choices {
     records: Mutex<HashMap<String, Arc<Result<Records, String>>>>,
     /// What the cost model chose for launches, by all that they depend on; nothing means the defaults.
     chosen: Mutex<HashMap<String, Option<Values>>>,
+    /// The candidates of kernels, by all that they depend on.
+    candidates: Mutex<HashMap<String, Arc<[Candidate]>>>,
 }
 
+/// A member of a list before it is known whether a launch can take it; the defaults have no values.
+#[derive(Debug)]
+struct Candidate {
+    values: Values,
+    /// These, and what is given by name.
+    sets: Values,
+    /// The specialization of the last launch, and its bindings.
+    last: Mutex<Option<(Bindings, Arc<Compiled>)>>,
+}
+
+impl Candidate {
+    fn new(sets: &[(String, SetValue)], values: Values) -> Candidate {
+        Candidate { sets: contract::with_values(sets, &values), values, last: Mutex::default() }
+    }
+
+    /// The specialization for a launch, if it compiles.
+    fn compiled(&self, session: &Session, kernel: FnId, plan: &Plan) -> Option<Arc<Compiled>> {
+        let known = |last: &(Bindings, Arc<Compiled>)| (last.0 == plan.bindings).then(|| Arc::clone(&last.1));
+        if let Some(compiled) = lock(&self.last).as_ref().and_then(known) {
+            return Some(compiled);
+        }
+        let (compiled, _) = session.compile(kernel, &plan.bindings).ok()?;
+        *lock(&self.last) = Some((plan.bindings.clone(), Arc::clone(&compiled)));
+        Some(compiled)
+    }
+}
+
+/// The threads that compare members: one for each core, or fewer if there are none to be had.
+fn workers() -> Option<&'static rayon::ThreadPool> {
+    static WORKERS: OnceLock<Option<rayon::ThreadPool>> = OnceLock::new();
+    // The compiler is recursive.
+    let pool = || rayon::ThreadPoolBuilder::new().thread_name(|n| format!("tk-choice-{n}")).stack_size(STACK);
+    WORKERS.get_or_init(|| pool().build().ok()).as_ref()
+}
+
+/// Lists of candidates that are kept.
+const REMEMBERED_LISTS: usize = 64;
 /// Launches whose choice is kept.
 const REMEMBERED: usize = 4096;
 
@@ -228,36 +269,55 @@ impl Session {
         device: Device,
         judge: Judge<'_>,
     ) -> Result<Vec<Ranked>, Wrong> {
-        let hir = &self.checked().hir;
         let refused = |e: contract::LaunchError| vec![*e.diagnostic];
-        let default = contract::plan_on(hir, kernel, args, sets, device).map_err(refused)?;
-        let mut candidates = vec![vec![]];
-        candidates.extend(contract::candidates(hir, kernel, sets, device, &default).map_err(refused)?);
-        let one = |values: &Values| {
-            let plan = match values.is_empty() {
+        let default = contract::plan_on(&self.checked().hir, kernel, args, sets, device).map_err(refused)?;
+        let candidates = self.candidates(kernel, sets, device, &default)?;
+        let one = |candidate: &Candidate| {
+            let plan = match candidate.values.is_empty() {
                 true => default.clone(),
                 false => {
-                    contract::plan_on(hir, kernel, args, &contract::with_values(sets, values), device).ok()?
+                    contract::plan_on(&self.checked().hir, kernel, args, &candidate.sets, device).ok()?
                 }
             };
-            let compiled = self.compile(kernel, &plan.bindings).ok();
-            let estimate = compiled.and_then(|(compiled, _)| judge(&compiled, &plan));
-            Some(Ranked { values: values.clone(), plan, estimate })
+            let estimate =
+                candidate.compiled(self, kernel, &plan).and_then(|compiled| judge(&compiled, &plan));
+            Some(Ranked { values: candidate.values.clone(), plan, estimate })
         };
-        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let share = candidates.len().div_ceil(threads).max(1);
-        let mut all: Vec<Ranked> = std::thread::scope(|scope| {
-            let parts = candidates.chunks(share).map(|part| {
-                let work = move || part.iter().filter_map(one).collect::<Vec<Ranked>>();
-                // The compiler is recursive.
-                std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work).ok()
-            });
-            let started: Vec<_> = parts.collect();
-            started.into_iter().flatten().filter_map(|thread| thread.join().ok()).flatten().collect()
-        });
+        let mut all: Vec<Ranked> = match workers() {
+            Some(workers) => workers.install(|| candidates.par_iter().filter_map(one).collect()),
+            None => candidates.iter().filter_map(one).collect(),
+        };
         let time = |r: &Ranked| r.estimate.as_ref().map_or(f64::INFINITY, |e| e.us);
         all.sort_by(|a, b| time(a).total_cmp(&time(b)));
         Ok(all)
+    }
+
+    /// The candidates of a launch, whose bindings with the defaults are those of `default`; the defaults first.
+    fn candidates(
+        &self,
+        kernel: FnId,
+        sets: &[(String, SetValue)],
+        device: Device,
+        default: &Plan,
+    ) -> Result<Arc<[Candidate]>, Wrong> {
+        let find = || {
+            let found = contract::candidates(&self.checked().hir, kernel, sets, device, default);
+            let found = found.map_err(|e| vec![*e.diagnostic])?;
+            let all = std::iter::once(vec![]).chain(found);
+            Ok(all.map(|values| Candidate::new(sets, values)).collect::<Arc<[Candidate]>>())
+        };
+        let Some(choices) = self.choices() else { return find() };
+        let launch = format!("{kernel:?} {sets:?} {:?}", default.bindings);
+        if let Some(known) = lock(&choices.candidates).get(&launch) {
+            return Ok(Arc::clone(known));
+        }
+        let found = find()?;
+        let mut all = lock(&choices.candidates);
+        if all.len() >= REMEMBERED_LISTS {
+            all.clear();
+        }
+        all.insert(launch, Arc::clone(&found));
+        Ok(found)
     }
 
     /// The members that a launch can choose among: those of its `tune` list, or proposed ones without a list.

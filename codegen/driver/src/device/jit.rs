@@ -85,8 +85,10 @@ impl Compile for Jit {
     }
 
     fn estimate(&self, kernel: &Compiled, options: &CompileOptions, launch: &Launch<'_>) -> Option<Estimate> {
-        let target = crate::TARGETS.into_iter().find(|t| t.name == options.target)?;
-        let request = self.request(&kernel.module, kernel.entry, target, options);
-        self.predictions.predict(&request, kernel, options, launch)
+        let request = || {
+            let target = crate::TARGETS.into_iter().find(|t| t.name == options.target)?;
+            Some(self.request(&kernel.module, kernel.entry, target, options))
+        };
+        self.predictions.predict(request, kernel, options, launch)
     }
 }

@@ -12,11 +12,8 @@ use tk_tile::traffic::Accesses;
 use crate::compile::kernel::Request;
 use crate::compile::pipeline::schedule;
 
-/// Kernels that are kept: enough for the members of a few `tune` lists.
+/// Specializations that are kept: enough for the members of a few `tune` lists.
 const REMEMBERED: usize = 1024;
-
-/// A specialization, and what its kernel is compiled for.
-type Of = (u64, CompileOptions);
 
 /// A scheduled kernel, and the accesses of the tile IR that it comes from.
 struct Predicted {
@@ -26,18 +23,21 @@ struct Predicted {
 
 /// Scheduled kernels by specialization and options; none for one that cannot be scheduled.
 #[derive(Default)]
-pub struct Predictions(Mutex<HashMap<Of, Option<Arc<Predicted>>>>);
+pub struct Predictions(Mutex<Known>);
+
+/// The kernels of a specialization, by what they are compiled for; there are few of each.
+type Known = HashMap<u64, Vec<(CompileOptions, Option<Arc<Predicted>>)>>;
 
 impl Predictions {
     /// The time of a launch; `None` if nothing is known of the GPU, or the kernel cannot be compiled for it.
-    pub fn predict(
+    pub fn predict<'m>(
         &self,
-        request: &Request<'_>,
+        request: impl FnOnce() -> Option<Request<'m>>,
         kernel: &Compiled,
         options: &CompileOptions,
         launch: &Launch<'_>,
     ) -> Option<Estimate> {
-        let chip = chip::chip(launch.gpu).or_else(|| chip::usual(request.target.name))?;
+        let chip = chip::chip(launch.gpu).or_else(|| chip::usual(&options.target))?;
         let known = self.known(request, kernel, options)?;
         let bytes = known.accesses.traffic(&kernel.module, launch.args, launch.grid).bytes();
         let of = cost::Launched { args: launch.args, grid: launch.grid, bytes, sms: launch.sms };
@@ -46,27 +46,34 @@ impl Predictions {
         Some(as_estimate(found, places))
     }
 
-    fn known(
+    fn known<'m>(
         &self,
-        request: &Request<'_>,
+        request: impl FnOnce() -> Option<Request<'m>>,
         kernel: &Compiled,
         options: &CompileOptions,
     ) -> Option<Arc<Predicted>> {
         let all = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let of = (kernel.id, options.clone());
-        if let Some(found) = all().get(&of) {
-            return found.clone();
+        let find = |all: &Known| {
+            let (_, found) = all.get(&kernel.id)?.iter().find(|(of, _)| of == options)?;
+            Some(found.clone())
+        };
+        if let Some(found) = find(&all()) {
+            return found;
         }
         let predicted = |scheduled| Predicted {
             kernel: Analysed::new(scheduled),
             accesses: Accesses::new(&kernel.module, kernel.entry),
         };
-        let made = schedule(request, None).ok().map(|stages| Arc::new(predicted(stages.scheduled)));
+        let made = schedule(&request()?, None).ok().map(|stages| Arc::new(predicted(stages.scheduled)));
         let mut all = all();
         if all.len() >= REMEMBERED {
             all.clear();
         }
-        all.entry(of).or_insert(made).clone()
+        if let Some(found) = find(&all) {
+            return found;
+        }
+        all.entry(kernel.id).or_default().push((options.clone(), made.clone()));
+        made
     }
 }
 

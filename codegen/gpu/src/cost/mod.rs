@@ -19,7 +19,7 @@ mod work;
 use std::collections::BTreeMap;
 
 use tk_tile::frequency::{ControlSlice, Frequencies, LaunchArg};
-use tk_tile::{Id, Inst, InstId, Loc};
+use tk_tile::{BlockData, BlockId, Id, Inst, InstId, Loc};
 
 use crate::analysis::axis::AxisInfo;
 use crate::analysis::liveness;
@@ -29,6 +29,7 @@ use crate::ir::warps::{GROUP, producers};
 use crate::target::chip::Chip;
 use crate::verify::ScheduledModule;
 
+use timeline::Timeline;
 use work::{Costs, Work, work};
 
 /// The launch that is estimated.
@@ -157,8 +158,17 @@ pub struct Analysed {
     axis: AxisInfo,
     roots: Roots,
     slice: ControlSlice,
-    /// The costs of the instructions that access no argument, by number.
-    fixed: Vec<Option<Work>>,
+    timeline: Timeline,
+    /// The costs of instructions by number; of those that access an argument, what a launch replaces.
+    works: Vec<Work>,
+    /// Of each block, the sum of its instructions that access no argument, and the others.
+    blocks: Vec<(BlockId, Work, Vec<InstId>)>,
+    /// Threads of a block, its bytes of shared memory, and the most registers of a lane.
+    threads: u32,
+    shared_bytes: u32,
+    limit: u32,
+    /// Whether producer warps give registers to the others.
+    gives_registers: bool,
     /// Registers of a lane for tiles if loads go ahead, and the fewest.
     ahead: u32,
     least: u32,
@@ -171,16 +181,30 @@ impl Analysed {
             axis: AxisInfo::new(&module.module, module.func(), &module.options.facts),
             roots: Roots::new(module.func()),
             slice: ControlSlice::new(module.func()),
-            fixed: vec![],
+            timeline: Timeline::new(&module),
             ahead: liveness::ahead(&module),
             least: liveness::least(&module),
+            threads: module.block_threads(),
+            shared_bytes: module.shared_bytes(),
+            limit: module.registers_of_launch().min(module.options.spec.registers),
+            gives_registers: producers(&module) >= GROUP,
+            works: vec![],
+            blocks: vec![],
             module,
         };
         let func = analysed.module.func();
         let costs = Costs::new(&analysed, &[], 1.0);
         let reads = |inst: &Inst| inst.operands.iter().any(|v| analysed.roots.get(*v).is_some());
-        let fixed = |(_, inst): (InstId, &Inst)| (!reads(inst)).then(|| work(&costs, inst));
-        analysed.fixed = func.insts.iter().map(fixed).collect();
+        let works: Vec<Work> = func.insts.iter().map(|(_, inst)| work(&costs, inst)).collect();
+        let of_block = |(block, data): (BlockId, &BlockData)| {
+            let (varies, fixed): (Vec<InstId>, Vec<InstId>) =
+                data.insts.iter().partition(|i| reads(&func.insts[**i]));
+            let mut sum = Work::default();
+            fixed.iter().filter_map(|i| works.get(i.index())).for_each(|w| sum.add(w, 1.0));
+            (block, sum, varies)
+        };
+        analysed.blocks = func.blocks.iter().map(of_block).collect();
+        analysed.works = works;
         analysed
     }
 
@@ -195,7 +219,7 @@ pub fn estimate(of: &Analysed, launch: &Launched<'_>, chip: &Chip) -> Estimate {
     let run = Running::new(of, launch, chip);
     let Occupancy { wanted, spilled, blocks_per_sm, waves, .. } = run.occupancy;
     // Where registers do not suffice for all loads at once, they follow one another.
-    let alone = timeline::alone(kernel, &run.works, &run.often, chip) * run.occupancy.rounds;
+    let alone = of.timeline.alone(kernel, &run.works, &run.often, chip) * run.occupancy.rounds;
     let alone = (START + alone) * longest(&run.often, waves);
     let total = run.total();
     let mut parts = run.parts(&total);
@@ -213,13 +237,13 @@ pub fn estimate(of: &Analysed, launch: &Launched<'_>, chip: &Chip) -> Estimate {
     // Each spilled register is written and read back, in loops each time; accumulators of a warpgroup wait for all of its
     // products.
     let penalty = 1.0 + f64::from(spilled) / if total.matrix > 0.0 { 2.0 } else { 32.0 };
-    let fits = kernel.shared_bytes() <= kernel.options.spec.shared_bytes && blocks_per_sm > 0;
+    let fits = of.shared_bytes <= kernel.options.spec.shared_bytes && blocks_per_sm > 0;
     Estimate {
         us: if fits { LAUNCH + combined * penalty } else { f64::INFINITY },
         parts,
         registers: wanted,
         spilled,
-        shared_bytes: kernel.shared_bytes(),
+        shared_bytes: of.shared_bytes,
         blocks_per_sm,
         waves,
         is_guess: run.often.is_guess,
@@ -260,6 +284,7 @@ pub fn by_place(of: &Analysed, launch: &Launched<'_>, chip: &Chip) -> Vec<PlaceC
 
 /// A kernel that runs.
 struct Running<'a> {
+    of: &'a Analysed,
     kernel: &'a Kernel,
     chip: &'a Chip,
     often: Frequencies,
@@ -293,17 +318,16 @@ impl<'a> Running<'a> {
         let func = kernel.func();
         let often = of.slice.frequencies(&kernel.module, func, launch.args, launch.grid);
         let costs = Costs::new(of, launch.args, programs);
-        let mut works = vec![Work::default(); func.insts.len()];
-        for (_, data) in func.blocks.iter().filter(|(block, _)| often.of(*block) > 0.0) {
-            for i in &data.insts {
+        let mut works = of.works.clone();
+        for (_, _, varies) in of.blocks.iter().filter(|(block, ..)| often.of(*block) > 0.0) {
+            for i in varies {
                 if let Some(slot) = works.get_mut(i.index()) {
-                    let fixed = of.fixed.get(i.index()).copied().flatten();
-                    *slot = fixed.unwrap_or_else(|| work(&costs, &func.insts[*i]));
+                    *slot = work(&costs, &func.insts[*i]);
                 }
             }
         }
         let occupancy = Occupancy::new(of, programs, launch.sms);
-        Running { kernel, chip, often, works, programs, occupancy, us: 1e6 / chip.clock }
+        Running { of, kernel, chip, often, works, programs, occupancy, us: 1e6 / chip.clock }
     }
 
     fn work(&self, inst: InstId) -> Work {
@@ -312,12 +336,12 @@ impl<'a> Running<'a> {
 
     /// The work of a program.
     fn total(&self) -> Work {
-        let func = self.kernel.func();
         let mut total = Work::default();
-        for (block, data) in func.blocks.iter() {
-            let times = self.often.of(block);
+        for (block, fixed, varies) in &self.of.blocks {
+            let times = self.often.of(*block);
             if times > 0.0 {
-                data.insts.iter().for_each(|i| total.add(&self.work(*i), times));
+                total.add(fixed, times);
+                varies.iter().for_each(|i| total.add(&self.work(*i), times));
             }
         }
         total
@@ -328,7 +352,7 @@ impl<'a> Running<'a> {
         let (spec, chip) = (self.kernel.options.spec, self.chip);
         // A block has its share of the work of a program.
         let share = self.occupancy.of_sm / f64::from(self.kernel.options.blocks.max(1));
-        let warps = f64::from(self.kernel.block_threads() / spec.warp_size).max(1.0);
+        let warps = f64::from(self.of.threads / spec.warp_size).max(1.0);
         let resident = warps * f64::from(self.occupancy.blocks_per_sm.max(1)).min(self.occupancy.of_sm);
         let schedulers = f64::from(spec.sm.schedulers).min(resident);
         let matrix = total.matrix / (chip.matrix16 / f64::from(chip.sms) / chip.clock) / MATRIX;
@@ -355,11 +379,11 @@ impl Occupancy {
         // Loads go ahead while there are registers; where there are none, elements are loaded when they are used.
         let wanted = of.ahead + BESIDE;
         let needed = of.least + BESIDE - SLACK;
-        let most = kernel.registers_of_launch().min(spec.registers);
+        let most = of.limit;
         // Where registers move from producers, the others have more than the launch gives them.
-        let limit = if producers(kernel) >= GROUP { most + most / 2 } else { most };
+        let limit = if of.gives_registers { most + most / 2 } else { most };
         let (has, spilled) = (wanted.min(most), needed.saturating_sub(limit));
-        let blocks_per_sm = spec.blocks_per_sm(has, kernel.block_threads(), kernel.shared_bytes());
+        let blocks_per_sm = spec.blocks_per_sm(has, of.threads, of.shared_bytes);
         let blocks = f64::from(kernel.options.blocks.max(1));
         let of_sm = (programs * blocks / f64::from(sms.max(1))).ceil().max(1.0);
         let rounds = (f64::from(wanted) / f64::from(limit)).max(1.0);

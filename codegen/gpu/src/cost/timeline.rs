@@ -1,4 +1,4 @@
-//! How long a program takes when it is alone on a multiprocessor: [`alone`].
+//! How long a program takes when it is alone on a multiprocessor: [`Timeline::alone`].
 //!
 //! A warp issues its instructions in order and waits where an operand is not there yet: loads that follow one another
 //! overlap, a barrier waits for what was stored. A loop is walked until its iterations take the same time; the others are
@@ -24,38 +24,32 @@ const PERIOD: usize = 12;
 /// Iterations that take the same time, after which the others do.
 const SAME: usize = 3;
 
-/// Cycles of a program that nothing else disturbs.
-pub fn alone(kernel: &Kernel, works: &[Work], often: &Frequencies, chip: &Chip) -> f64 {
-    let (warps, schedulers) =
-        (f64::from(1u32 << kernel.options.threads().warp_bits), f64::from(kernel.options.spec.sm.schedulers));
-    let blocks = f64::from(kernel.options.blocks.max(1));
-    let few = (schedulers * blocks / warps).max(1.0);
-    let mut walk = Walk {
-        kernel,
-        works,
-        often,
-        // Warps of a scheduler take turns; one alone issues an instruction every second cycle.
-        issue: (1.0 / (schedulers * blocks)).max(2.0 / warps),
-        matrix: chip.matrix16 / f64::from(chip.sms) / chip.clock * MATRIX * blocks / few,
-        few,
-        now: 0.0,
-        begin: 0.0,
-        ready: vec![0.0; kernel.func().values.len()],
-        stores: 0.0,
-        free: 0.0,
-        products: vec![],
-        copied: 0.0,
-        groups: vec![],
-        waits: 0,
-        releases: vec![],
-        independent: independent(kernel),
-        producers: warps::producer(kernel).map(|(_, blocks)| blocks[0]),
-    };
-    walk.block(kernel.func().body, 1.0);
-    walk.now
+/// What of a kernel's timeline is the same for all launches.
+#[derive(Debug)]
+pub struct Timeline {
+    /// Warps of a scheduler that need not wait for one another.
+    independent: f64,
+    /// What producer warps run.
+    producers: Option<BlockId>,
+}
+
+impl Timeline {
+    /// Of a kernel.
+    pub fn new(kernel: &Kernel) -> Timeline {
+        let producers = warps::producer(kernel).map(|(_, blocks)| blocks[0]);
+        Timeline { independent: independent(kernel), producers }
+    }
+
+    /// Cycles of a program that nothing else disturbs.
+    pub fn alone(&self, kernel: &Kernel, works: &[Work], often: &Frequencies, chip: &Chip) -> f64 {
+        let mut walk = Walk::new(self, kernel, works, often, chip);
+        walk.block(kernel.func().body, 1.0);
+        walk.now
+    }
 }
 
 struct Walk<'a> {
+    of: &'a Timeline,
     kernel: &'a Kernel,
     /// The cost of each instruction.
     works: &'a [Work],
@@ -85,10 +79,43 @@ struct Walk<'a> {
     /// Stages that were waited for, and when stages were released.
     waits: usize,
     releases: Vec<f64>,
-    /// Warps of a scheduler that need not wait for one another.
-    independent: f64,
-    /// What producer warps run.
-    producers: Option<BlockId>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(
+        of: &'a Timeline,
+        kernel: &'a Kernel,
+        works: &'a [Work],
+        often: &'a Frequencies,
+        chip: &Chip,
+    ) -> Walk<'a> {
+        let (warps, schedulers) = (
+            f64::from(1u32 << kernel.options.threads().warp_bits),
+            f64::from(kernel.options.spec.sm.schedulers),
+        );
+        let blocks = f64::from(kernel.options.blocks.max(1));
+        let few = (schedulers * blocks / warps).max(1.0);
+        Walk {
+            of,
+            kernel,
+            works,
+            often,
+            // Warps of a scheduler take turns; one alone issues an instruction every second cycle.
+            issue: (1.0 / (schedulers * blocks)).max(2.0 / warps),
+            matrix: chip.matrix16 / f64::from(chip.sms) / chip.clock * MATRIX * blocks / few,
+            few,
+            now: 0.0,
+            begin: 0.0,
+            ready: vec![0.0; kernel.func().values.len()],
+            stores: 0.0,
+            free: 0.0,
+            products: vec![],
+            copied: 0.0,
+            groups: vec![],
+            waits: 0,
+            releases: vec![],
+        }
+    }
 }
 
 /// The warps of a scheduler that go on independently of one another: while some wait, others use the matrix units. A
@@ -117,7 +144,7 @@ fn mean(times: &[f64]) -> Option<f64> {
 
 impl Walk<'_> {
     fn block(&mut self, block: BlockId, runs: f64) {
-        if Some(block) == self.producers {
+        if Some(block) == self.of.producers {
             return;
         }
         let before = std::mem::replace(&mut self.begin, self.now);
@@ -133,7 +160,7 @@ impl Walk<'_> {
                 Flow::Plain => self.plain(*i),
                 Flow::For | Flow::While => self.repeat(inst, runs),
                 Flow::If => {
-                    for b in &inst.blocks {
+                    for b in inst.blocks.iter().filter(|b| self.often.of(**b) > 0.0) {
                         let share = self.often.of(*b) / runs.max(1e-9);
                         let before = self.now;
                         self.block(*b, self.often.of(*b));
@@ -159,7 +186,7 @@ impl Walk<'_> {
         let iterations = self.often.of(body) / runs.max(1e-9);
         let first = self.operands(inst);
         self.now = self.now.max(first);
-        let walked = iterations.min(WALKED).ceil().max(1.0);
+        let walked = if iterations > 0.0 { iterations.min(WALKED).ceil().max(1.0) } else { 0.0 };
         let args = &self.kernel.func().blocks[body].args;
         let carried = inst.operands.get(if flow(inst.op) == Flow::For { 3 } else { 0 }..).unwrap_or_default();
         let skip = args.len().saturating_sub(carried.len());
@@ -248,7 +275,7 @@ impl Walk<'_> {
             Some(GpuOp::Mma(mma)) => {
                 let begin = start.max(self.free);
                 // The others use the matrix units in the meantime; all of them count for the multiprocessor.
-                self.free = begin + (cost.matrix / self.matrix).max(cost.shared) / self.independent;
+                self.free = begin + (cost.matrix / self.matrix).max(cost.shared) / self.of.independent;
                 self.now = start + self.duration(&Work { shared: 0.0, ..cost });
                 if mma.asynchronous {
                     self.products.push(self.free + cost.latency);

@@ -1,6 +1,7 @@
 //! Binds the arguments of a launch: presence of optional ones, element types, values for clauses.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use tk_ops::{DType, Scalar};
 use tk_syntax::{Diagnostic, Span, codes};
@@ -8,7 +9,7 @@ use tk_tile::Type;
 
 use super::{HostArg, Planner, refuse};
 use crate::eval::{CTy, CVal, EvalResult, TensorArg, bug};
-use crate::hir::{CKind, CVarId, HExpr, LocalId};
+use crate::hir::{CKind, CVarId, HExpr, HFn, Hir, LocalId};
 use crate::lower::flat_names;
 use crate::types::{DTerm, Elem, Ty};
 
@@ -26,20 +27,25 @@ impl Slot<'_> {
     }
 }
 
+/// The parts of the parameters of a kernel in the order of the arguments.
+pub(super) fn slots<'h>(hir: &'h Hir, f: &'h HFn) -> Rc<[Slot<'h>]> {
+    let mut out = vec![];
+    for p in &f.params {
+        let mut names = vec![];
+        flat_names(hir, &p.ty, p.name.clone(), &mut names);
+        let mut types = vec![];
+        flat_tys(hir, &p.ty, &mut types);
+        let default = p.default.as_ref();
+        let parts = names.into_iter().zip(types);
+        out.extend(parts.map(|(name, ty)| Slot { name, ty, span: p.span, default }));
+    }
+    out.into()
+}
+
 impl<'h> Planner<'h> {
     /// The parts of the parameters in the order of the arguments.
-    pub(super) fn slots(&self) -> Vec<Slot<'h>> {
-        let mut out = vec![];
-        for p in &self.f.params {
-            let mut names = vec![];
-            flat_names(self.hir, &p.ty, p.name.clone(), &mut names);
-            let mut types = vec![];
-            flat_tys(self.hir, &p.ty, &mut types);
-            let default = p.default.as_ref();
-            let parts = names.into_iter().zip(types);
-            out.extend(parts.map(|(name, ty)| Slot { name, ty, span: p.span, default }));
-        }
-        out
+    fn slots(&self) -> Rc<[Slot<'h>]> {
+        Rc::clone(&self.slots)
     }
 
     /// The pairs of `alias(..)` as positions of arguments.

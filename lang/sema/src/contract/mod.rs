@@ -14,6 +14,7 @@ mod reads;
 mod sets;
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use tk_ops::{DType, Scalar};
 use tk_syntax::{Code, Diagnostic, Span, codes};
@@ -159,6 +160,7 @@ pub fn plan_on(
         bindings: Bindings::on(device.target),
         host: HostValues { locals: BTreeMap::new(), sms: device.sms, smem: device.smem },
         launch: vec![],
+        slots: bind::slots(hir, f),
     };
     let args = p.complete(args)?;
     p.presence(&args)?;
@@ -246,6 +248,7 @@ struct Planner<'h> {
     host: HostValues,
     /// Values of `launch` that were given by name.
     launch: Vec<(String, i64)>,
+    slots: Rc<[bind::Slot<'h>]>,
 }
 
 impl Planner<'_> {
@@ -299,8 +302,8 @@ impl Planner<'_> {
 
     fn requirements(&self) -> EvalResult<()> {
         for r in self.f.contract.require.iter().filter(|r| self.speaks(r)) {
-            let (holds, parts) = self.eval(|ev| Ok((ev.condition(&r.cond)?, ev.parts(&r.cond, self.f))))?;
-            if !holds {
+            if !self.eval(|ev| ev.condition(&r.cond))? {
+                let parts = self.eval(|ev| Ok(ev.parts(&r.cond, self.f)))?;
                 let values = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
                 let message =
                     format!("kernel `{}` requires `{}`, which does not hold{values}", self.f.name, r.text);
