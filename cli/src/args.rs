@@ -270,7 +270,7 @@ pub struct TuneArgs {
     /// Value of a compile-time parameter, which is not tuned then
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub sets: Vec<String>,
-    /// Where to run: cpu, cuda or hip
+    /// Where to run; the simulators have no clock
     #[arg(long, value_enum, default_value_t = DeviceName::Cuda, value_name = "DEVICE")]
     pub device: DeviceName,
     /// Stop measuring after SECONDS, for each point
@@ -345,6 +345,9 @@ pub struct ProfileArgs {
     /// Measure loops by clock stamps in the kernel, though there is a profiler
     #[arg(long, requires = "device")]
     pub stamps: bool,
+    /// Abort a launch that is measured after SECONDS
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, requires = "device")]
+    pub timeout: Option<Duration>,
     /// The GPU.
     #[command(flatten)]
     pub gpu: GpuArgs,

@@ -10,7 +10,7 @@ use tk_sema::contract::{HostArg, Plan};
 use crate::args::{ExplainLaunchArgs, GpuArgs, InputArgs};
 use crate::bench::sweep;
 use crate::input::Inputs;
-use crate::report::{Line, Predicted, Reasons};
+use crate::report::{Line, Predicted, Reasons, blocks_per_sm, no_program};
 use crate::run::{Prepared, prepare};
 use crate::terminal::{Failure, Outcome, Terminal};
 use crate::{front, suggest};
@@ -33,6 +33,11 @@ pub fn run(terminal: &Terminal, args: &ExplainLaunchArgs) -> Outcome {
             (Err(wrong), _) | (_, Err(wrong)) => return front::refused(terminal, &session, &wrong),
         };
         terminal.diagnostics(&session.checked().sources, &chosen.notes)?;
+        let function = &session.checked().hir.func(kernel).name;
+        if chosen.plan.grid.contains(&0) {
+            terminal.note(&no_program(function, chosen.plan.grid))?;
+            continue;
+        }
         let (values, who) = match &chosen.origin {
             Origin::Defaults => (vec![], "the defaults"),
             Origin::Record(values, _) => (values.clone(), "the member of a tuning record"),
@@ -44,13 +49,13 @@ pub fn run(terminal: &Terminal, args: &ExplainLaunchArgs) -> Outcome {
             } else {
                 "; it has no `tune` list, so these are proposed ones"
             };
-            let kernel = &session.checked().hir.func(kernel).name;
-            let at = format!("{kernel} {point}");
+            let at = format!("{function} {point}");
+            let count = ranked.len().saturating_sub(1);
+            let members = if count == 1 { "member" } else { "members" };
             terminal.data(&format!(
-                "{} on {}: a launch uses {who}, of {} members{what}\n",
+                "{} on {}: a launch uses {who}, of {count} {members}{what}\n",
                 at.trim(),
                 place.name,
-                ranked.len().saturating_sub(1)
             ))?;
         }
         for (i, r) in ranked.iter().enumerate() {
@@ -130,12 +135,12 @@ fn show(terminal: &Terminal, point: &sweep::Point, ranked: &Ranked, chosen: bool
             let spills =
                 if e.registers[1] > 0 { format!(", spills {}", e.registers[1]) } else { String::new() };
             format!(
-                "{:>9} us  {}; {} registers{spills}, {:.1} KiB shared, {} blocks/SM, {:.2} waves",
+                "{:>9} us  {}; {} registers{spills}, {:.1} KiB shared, {}, {:.2} waves",
                 format!("{}{us:.1}", if e.is_guess { "~" } else { "" }),
                 parts.join(", "),
                 e.registers[0],
                 f64::from(e.shared_bytes) / 1024.0,
-                e.blocks_per_sm,
+                blocks_per_sm(e.blocks_per_sm),
                 e.waves
             )
         }

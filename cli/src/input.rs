@@ -1,12 +1,13 @@
 //! Reads source text: files, standard input, and their imports.
 //!
-//! Guarantees that standard input is read at most once, and knows every source file that was asked for, so that
+//! Guarantees that standard input is read at most once in a run of the command, and knows every source file that was asked for, so that
 //! `--watch` can wait for their changes.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use tk_bundle::regular;
 use tk_runtime::files::{Files, reason};
@@ -58,24 +59,19 @@ impl Inputs {
             }
             return Ok(path.to_string());
         }
-        let mut bytes = vec![];
-        std::io::stdin()
-            .lock()
-            .read_to_end(&mut bytes)
-            .map_err(|e| format!("cannot read standard input: {}", reason(&e)))?;
-        *self.stdin.borrow_mut() = Some(String::from_utf8_lossy(&bytes).into_owned());
+        let bytes = stdin().map_err(|e| format!("cannot read standard input: {}", reason(e)))?;
+        *self.stdin.borrow_mut() = Some(String::from_utf8_lossy(bytes).into_owned());
         Ok(self.stdin_name.clone())
     }
 
     /// The name of a file of the command line in messages, and its text, exactly: what is not UTF-8 is one sentence.
     pub fn exact(&self, path: &str) -> Result<(String, String), String> {
         let name = if path == STDIN { self.stdin_name.as_str() } else { path };
-        let mut bytes = vec![];
-        let read = match path {
-            STDIN => std::io::stdin().lock().read_to_end(&mut bytes),
-            _ => regular::open(path.as_ref()).and_then(|mut f| f.read_to_end(&mut bytes)),
+        let unreadable = |e: &std::io::Error| format!("cannot read {name}: {}", reason(e));
+        let bytes = match path {
+            STDIN => stdin().map_err(unreadable)?.to_vec(),
+            _ => regular::read(path.as_ref()).map_err(|e| unreadable(&e))?,
         };
-        read.map_err(|e| format!("cannot read {name}: {}", reason(&e)))?;
         let text = String::from_utf8(bytes).map_err(|e| {
             format!("cannot read {name}: invalid UTF-8 at byte {}", e.utf8_error().valid_up_to())
         })?;
@@ -90,6 +86,16 @@ impl Inputs {
     fn note(&self, path: PathBuf, text: Option<&str>) {
         self.read.borrow_mut().insert(path, text.map(str::to_string));
     }
+}
+
+/// All of standard input, for whoever asks first and for those that ask again.
+fn stdin() -> Result<&'static [u8], &'static std::io::Error> {
+    static STDIN: OnceLock<std::io::Result<Vec<u8>>> = OnceLock::new();
+    let read = || {
+        let mut bytes = vec![];
+        std::io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
+    };
+    STDIN.get_or_init(read).as_deref()
 }
 
 /// The file itself, or the `.tk` files below a folder, sorted. Hidden folders are left out.

@@ -47,12 +47,18 @@ mod costs {
     /// The least share of the time of a line that is shown.
     const LEAST: f64 = 0.005;
 
-    /// What the kernels of a program are expected to cost on a target; nothing for an unknown one.
-    pub fn of_kernels(checked: &Checked, target: &str) -> Vec<costs::KernelCost> {
+    /// What the kernels of a program are expected to cost on a target; the error says why nothing is known of it.
+    pub fn of_kernels(checked: &Checked, target: &str) -> Result<Vec<costs::KernelCost>, String> {
         let target = if target.is_empty() { TARGET } else { target };
-        let Some(spec) = tk_driver::TARGETS.into_iter().find(|t| t.name == target) else { return vec![] };
+        let Some(spec) = tk_driver::TARGETS.into_iter().find(|t| t.name == target) else {
+            let names: Vec<&str> = tk_driver::TARGETS.iter().map(|t| t.name).collect();
+            return Err(format!("there is no target `{target}`; the targets are {}", names.join(", ")));
+        };
+        if tk_driver::usual_place(spec).is_none() {
+            return Err(format!("nothing is known of the speed of a GPU for `{target}`"));
+        }
         let found = tk_driver::outlook(checked, spec);
-        found.iter().map(|outlook| of_kernel(checked, outlook)).collect()
+        Ok(found.iter().map(|outlook| of_kernel(checked, outlook)).collect())
     }
 
     fn of_kernel(checked: &Checked, outlook: &Outlook) -> costs::KernelCost {
@@ -76,13 +82,14 @@ mod costs {
         if found.shared_bytes > 0 {
             parts.push(format!("{:.1} KiB shared", f64::from(found.shared_bytes) / 1024.0));
         }
-        let blocks = found.blocks_per_sm;
-        parts.push(format!("{blocks} block{}/SM", if blocks == 1 { "" } else { "s" }));
+        parts.push(crate::report::blocks_per_sm(found.blocks_per_sm));
         if let Some((bound, us)) = found.parts.first() {
             parts.push(format!("bound by {bound} {:.0} %", 100.0 * us / found.us));
         }
         let values = if values.is_empty() { String::new() } else { format!("{values}: ") };
-        format!("{values}{} ({}, extents of {})", parts.join(" · "), expected.gpu, expected.extent)
+        // What depends on data is a guess.
+        let guess = if found.is_guess { "~" } else { "" };
+        format!("{guess}{values}{} ({}, extents of {})", parts.join(" · "), expected.gpu, expected.extent)
     }
 
     fn of_line(unit: &str, cost: &LineCost) -> costs::LineCost {

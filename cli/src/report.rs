@@ -122,6 +122,18 @@ pub struct Reasons {
     pub is_guess: bool,
 }
 
+/// `1 block/SM`, `2 blocks/SM`
+#[cfg(feature = "llvm")]
+pub fn blocks_per_sm(n: u32) -> String {
+    format!("{n} block{}/SM", if n == 1 { "" } else { "s" })
+}
+
+/// The sentence about a launch that runs nothing.
+#[cfg(feature = "llvm")]
+pub fn no_program(kernel: &str, grid: [u32; 3]) -> String {
+    format!("no program of `{kernel}` runs: its grid is {} x {} x {}", grid[0], grid[1], grid[2])
+}
+
 #[cfg(feature = "llvm")]
 impl From<&tk_runtime::compile::Estimate> for Reasons {
     fn from(e: &tk_runtime::compile::Estimate) -> Reasons {
@@ -144,6 +156,8 @@ impl From<&tk_runtime::compile::Estimate> for Reasons {
 pub struct Profiled<'a> {
     pub kernel: &'a str,
     pub device: &'a str,
+    /// The member of its `tune` list, and who chose it; none for the defaults.
+    pub member: Option<String>,
     pub us: f64,
     #[serde(flatten)]
     pub reasons: Reasons,

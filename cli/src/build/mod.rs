@@ -80,7 +80,7 @@ pub fn run(terminal: &Terminal, args: &BuildArgs) -> Outcome {
         let (module, entry, target) = (&compiled.module, compiled.entry, special.target);
         let prefer = contract::preferred(&session.checked().hir, special.kernel, &special.bindings)
             .map_err(|wrong| builder.refused(&[*wrong]))?;
-        for (variant, facts) in builder.variants(module, entry, &prefer) {
+        for (variant, facts) in builder.variants(special, module, entry, &prefer) {
             let shape = ProgramShape::of(target, special.asked);
             let request = Request { module, entry, target, shape, facts, sources };
             let (row, written) = builder.one(special, variant, &request)?;
@@ -225,6 +225,7 @@ impl Builder<'_> {
     /// The variants that are built of a kernel. Tile IR does not depend on them.
     fn variants(
         &self,
+        special: &Specialization,
         module: &TileModule,
         entry: FuncId,
         prefer: &[Vec<Preferred>],
@@ -232,6 +233,9 @@ impl Builder<'_> {
         let mut all = Variant::of(module, entry, prefer);
         if self.each().all(|f| f == BuildForm::Tile) {
             all.retain(|(variant, _)| *variant == Variant::General);
+        } else if special.member.is_some() && all.len() > 1 {
+            // The defaults serve the other arguments.
+            all.retain(|(variant, _)| *variant != Variant::General);
         }
         all
     }

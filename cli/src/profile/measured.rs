@@ -83,10 +83,14 @@ pub fn run(
     sources: &SourceMap,
 ) -> Outcome {
     if device != DeviceName::Cuda {
-        return stamps::run(terminal, args, device, &format!("`{}` has no profiler", device.name()));
+        let why = format!("`{}` has no profiler", device.name());
+        return stamps::run(terminal, args, device, if args.stamps { "" } else { &why });
     }
-    let Some(ncu) = Environment::of_process(None).ncu().filter(|_| !args.stamps) else {
-        let why = "there is no profiler, or it is not asked for; Nsight Compute (`ncu`) measures lines";
+    if args.stamps {
+        return stamps::run(terminal, args, device, "");
+    }
+    let Some(ncu) = Environment::of_process(None).ncu() else {
+        let why = "there is no profiler: Nsight Compute, the `ncu` that TK_NCU may name, measures lines";
         return stamps::run(terminal, args, device, why);
     };
     if args.target.starts_with('-') {
@@ -111,6 +115,7 @@ fn measure(ncu: &Path, report: &Path, args: &ProfileArgs, kernel: &str) -> Resul
     first.extend(args.args.iter().map(Into::into));
     first.extend(args.sets.iter().flat_map(|s| ["--set", s]).map(Into::into));
     first.extend(["--device", DeviceName::Cuda.name()].map(Into::into));
+    first.extend(args.timeout.map(|t| format!("--timeout={}", t.as_secs_f64()).into()));
     let ran = run_tool(ncu, &first)?;
     if !report.is_file() {
         return Err(Failure::Sentence(why(ncu, &ran)));

@@ -14,7 +14,7 @@ use tk_syntax::{FileId, SourceMap};
 use crate::args::ProfileArgs;
 use crate::explain_launch::{open, place};
 use crate::front;
-use crate::report::{Line, Profiled, ProfiledLine};
+use crate::report::{Line, Profiled, ProfiledLine, blocks_per_sm, no_program};
 use crate::run::{Prepared, prepare};
 use crate::terminal::{Failure, Outcome, Terminal};
 
@@ -37,27 +37,37 @@ pub fn run(terminal: &Terminal, args: &ProfileArgs) -> Outcome {
         return measured::run(terminal, args, device, &name, &session.checked().sources);
     }
     let judge = |compiled: &Compiled, plan: &Plan| predict(&jit, compiled, plan, &gpu, false);
-    let found = session.choose(kernel, &hosts, &sets, &gpu, Some(&judge)).and_then(|choice| {
-        let (compiled, _) = session.compile(kernel, &choice.plan.bindings)?;
-        Ok(predict(&jit, &compiled, &choice.plan, &gpu, true))
-    });
+    let choice = match session.choose(kernel, &hosts, &sets, &gpu, Some(&judge)) {
+        Ok(choice) => choice,
+        Err(wrong) => return front::refused(terminal, &session, &wrong),
+    };
     let function = &session.checked().hir.func(kernel).name;
-    let estimate = match found {
+    if choice.plan.grid.contains(&0) {
+        return Err(Failure::Sentence(no_program(function, choice.plan.grid)));
+    }
+    let found = session.compile(kernel, &choice.plan.bindings);
+    let estimate = match found.map(|(compiled, _)| predict(&jit, &compiled, &choice.plan, &gpu, true)) {
         Ok(Some(estimate)) if estimate.us.is_finite() => estimate,
         Ok(_) => return Err(Failure::Sentence(format!("kernel `{function}` does not fit {}", gpu.name))),
         Err(wrong) => return front::refused(terminal, &session, &wrong),
     };
     let sources = &session.checked().sources;
-    show(terminal, sources, function, &gpu.name, &estimate)
+    show(terminal, sources, (function, &gpu.name, choice.origin.text()), &estimate)
 }
 
-fn show(terminal: &Terminal, sources: &SourceMap, kernel: &str, gpu: &str, found: &Estimate) -> Outcome {
+fn show(
+    terminal: &Terminal,
+    sources: &SourceMap,
+    (kernel, gpu, member): (&str, &str, Option<String>),
+    found: &Estimate,
+) -> Outcome {
     let (bound, of_bound) = found.parts.first().copied().unwrap_or(("latency", 0.0));
     let (unit, lines) = lines(sources, found);
     if terminal.is_json() {
         terminal.object(&Line::Profiled(Profiled {
             kernel,
             device: gpu,
+            member,
             us: found.us,
             reasons: found.into(),
         }))?;
@@ -66,14 +76,15 @@ fn show(terminal: &Terminal, sources: &SourceMap, kernel: &str, gpu: &str, found
         let guess = if found.is_guess { "~" } else { "" };
         let spills =
             if found.registers[1] > 0 { format!(", {} spilled", found.registers[1]) } else { String::new() };
+        let member = member.map(|m| format!("{m}\n")).unwrap_or_default();
         terminal.data(&format!(
             "{kernel} on {gpu}: {guess}{:.1} us predicted, bound by {bound} ({share:.0} %)\n\
-             {} registers{spills}, {:.1} KiB shared, {} blocks/SM, {:.2} waves\n\
+             {member}{} registers{spills}, {:.1} KiB shared, {}, {:.2} waves; shares are of {unit}\n\
              {:>6} {:>14} {:>12} {:>10} {:>10} {:>5}  {:>18}\n",
             found.us,
             found.registers[0],
             f64::from(found.shared_bytes) / 1024.0,
-            found.blocks_per_sm,
+            blocks_per_sm(found.blocks_per_sm),
             found.waves,
             "share",
             "most work",

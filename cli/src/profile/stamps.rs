@@ -22,13 +22,13 @@ const LAUNCHES: usize = 3;
 /// A region, and the sum of its times in nanoseconds.
 type Times = Vec<(Region, u64)>;
 
-/// Measures a launch of a kernel and shows where its time goes, loop by loop; `why` says why no profiler does.
+/// Measures a launch of a kernel and shows where its time goes, loop by loop; `why` says why no profiler does, if it was not asked for stamps.
 pub fn run(terminal: &Terminal, args: &ProfileArgs, device: DeviceName, why: &str) -> Outcome {
     let (path, name) = front::split_target(&args.target);
     let checked =
         front::check_with(&crate::input::Inputs::new(&args.input, [path])?, path, name, &args.sets)?;
     let gpu = device::open(device, &checked.sources, path).map_err(Failure::Sentence)?;
-    let session = Session::new(checked).with_stamps();
+    let session = Session::new(checked).with_stamps().with_timeout(args.timeout);
     let session = match &gpu {
         Some(gpu) => session.on(Arc::clone(gpu)),
         None => session,
@@ -93,10 +93,13 @@ fn add(total: &mut Times, times: Times) {
 fn show(terminal: &Terminal, sources: &SourceMap, head: &Head<'_>, all: &[(Region, f64)]) -> Outcome {
     let Head { kernel, device, programs, why } = *head;
     let whole = all.first().map_or(0.0, |(_, us)| *us);
+    let noun = if programs == 1 { "program" } else { "programs" };
     if !terminal.is_json() {
-        terminal.note(why)?;
+        if !why.is_empty() {
+            terminal.note(why)?;
+        }
         terminal.data(&format!(
-            "{} on {}: {whole:.2} us in a program, by clock stamps of {programs} programs in each of {LAUNCHES} launches\n\
+            "{} on {}: {whole:.2} us in a program, by clock stamps of {programs} {noun} in each of {LAUNCHES} launches\n\
              {:>6} {:>10} {:>10}  {:>18}\n",
             kernel.name,
             device.name(),

@@ -431,7 +431,8 @@ impl<'a> Tuning<'a> {
             return written;
         }
         let left = self.ready.as_ref().map_or(0, |r| r.members.len() + 1).saturating_sub(self.fates.len());
-        let rest = if left > 0 { format!(", {left} were not reached") } else { String::new() };
+        let were = if left == 1 { "was" } else { "were" };
+        let rest = if left > 0 { format!(", {left} {were} not reached") } else { String::new() };
         let after = format!("{measured} measured in {:.1} s{rest}", self.start.elapsed().as_secs_f64());
         let text = match (member, shown) {
             (Some(_), Some(path)) => format!(
@@ -460,9 +461,8 @@ impl<'a> Tuning<'a> {
         let (Some(ready), Some(i), Some(path)) = (&self.ready, member, self.records_path()) else {
             return Ok(());
         };
-        let default_ms = match self.fates.get(&None) {
-            Some(Fate::Took { ms, .. }) => *ms,
-            _ => return Ok(()),
+        let Some(Fate::Took { ms: default_ms, code: default_code }) = self.fates.get(&None) else {
+            return Ok(());
         };
         let record = Record {
             kernel: ready.kernel.clone(),
@@ -473,9 +473,10 @@ impl<'a> Tuning<'a> {
             key: ready.key.clone(),
             member: ready.members.get(i).into_iter().flatten().cloned().collect(),
             ms,
-            default_ms,
+            default_ms: *default_ms,
             measured: self.measured_count(),
             code: code.to_string(),
+            default_code: default_code.clone(),
         };
         Ok(Records::save(&path, record)?)
     }

@@ -1,6 +1,8 @@
 //! The process in which members are compiled and measured. It may die of a member without taking the command along.
 
 use std::io::{BufRead, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tk_ops::{Buf, Scalar};
@@ -23,6 +25,8 @@ use crate::{device, front};
 const FIRST: usize = 3;
 /// How long the defaults may take, if the time for a member is shorter.
 const FIRST_LAUNCH: Duration = Duration::from_secs(10);
+/// How much later than that a process ends that cannot give a launch up.
+const GRACE: Duration = Duration::from_millis(200);
 /// How much slower than the best a member has to be to be given up, since one launch may be disturbed.
 const CERTAIN: f64 = 1.3;
 /// The same for the members that are compared at the end.
@@ -32,6 +36,8 @@ const MOST: usize = 500;
 
 /// Answers requests until there are no more.
 pub fn run(args: &TuneArgs) -> Outcome {
+    #[cfg(unix)]
+    end_with_parent();
     let mut worker = match Worker::new(args) {
         Ok(worker) => worker,
         Err(why) => return answer(&Answer::Failed { why }),
@@ -51,6 +57,43 @@ pub fn run(args: &TuneArgs) -> Outcome {
         }
     }
     Ok(())
+}
+
+/// Ends this process when the one that started it is gone, whatever a kernel does here.
+#[cfg(unix)]
+fn end_with_parent() {
+    const OFTEN: Duration = Duration::from_millis(300);
+    let parent = std::os::unix::process::parent_id();
+    std::thread::spawn(move || {
+        while std::os::unix::process::parent_id() == parent {
+            std::thread::sleep(OFTEN);
+        }
+        std::process::abort();
+    });
+}
+
+/// Ends this process with an answer unless it is dropped within this time: a kernel on the CPU cannot be given up otherwise.
+struct Watch(Arc<AtomicBool>);
+
+impl Watch {
+    fn new(limit: Duration) -> Watch {
+        let is_done = Arc::new(AtomicBool::new(false));
+        let watched = Arc::clone(&is_done);
+        std::thread::spawn(move || {
+            std::thread::sleep(limit);
+            if !watched.swap(true, Ordering::SeqCst) {
+                let _ = answer(&Answer::Hangs);
+                std::process::abort();
+            }
+        });
+        Watch(is_done)
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
 }
 
 fn answer(answer: &Answer) -> Outcome {
@@ -101,6 +144,10 @@ impl Worker {
         let members = session.members(kernel, trial.args(), trial.sets(), place.facts);
         let mut members = members.map_err(|w| LaunchError::Refused(w).to_string())?;
         let default = trial.choice(trial.sets()).map_err(|w| LaunchError::Refused(w).to_string())?.plan;
+        if default.grid.contains(&0) {
+            let name = &session.checked().hir.func(kernel).name;
+            return Err(format!("no program of `{name}` runs: there is nothing to measure"));
+        }
         // The defaults are measured anyway.
         let options = |plan: &Plan| LaunchOptions::of(&plan.launch).hints();
         members.retain(|m| m.plan.bindings != default.bindings || options(&m.plan) != options(&default));
@@ -160,8 +207,12 @@ impl Worker {
     }
 
     fn took(&self, member: Option<usize>, times: &Times) -> Answer {
-        let plan = member.and_then(|i| self.members.get(i)).map(|m| &m.plan);
         let session = self.trial.launcher().session();
+        let default = || self.trial.choice(self.trial.sets()).ok().map(|c| c.plan);
+        let plan = match member {
+            Some(i) => self.members.get(i).map(|m| m.plan.clone()),
+            None => default(),
+        };
         let compiled = plan.and_then(|p| session.compile(self.kernel, &p.bindings).ok());
         let code = compiled.map(|(compiled, _)| code_of(&compiled.module)).unwrap_or_default();
         Answer::Took { ms: times.median(), least_ms: times.least(), runs: times.count(), code }
@@ -181,9 +232,12 @@ impl Worker {
             let mut site = self.trial.site(&self.sets)?;
             self.trial.prepare(&mut site)?;
             let _ = answer(&Answer::Launches);
-            if !self.trial.once(&mut site, Some(FIRST_LAUNCH.max(args.timeout)))? {
+            let limit = FIRST_LAUNCH.max(args.timeout);
+            let watch = Watch::new(limit + GRACE);
+            if !self.trial.once(&mut site, Some(limit))? {
                 return Ok(Answer::Hangs);
             }
+            drop(watch);
             let results = self.trial.results()?;
             let trusted = |(name, array): (String, Array)| Trusted { allowed: allowed(&array), name, array };
             self.trusted = Some(results.into_iter().map(trusted).collect());
@@ -192,9 +246,11 @@ impl Worker {
         self.trial.prepare(&mut site)?;
         // Somebody who does not read it any more ends this process.
         let _ = answer(&Answer::Launches);
+        let watch = Watch::new(args.timeout + GRACE);
         if !self.trial.once(&mut site, Some(args.timeout))? {
             return Ok(Answer::Hangs);
         }
+        drop(watch);
         if member.is_some() {
             let results = self.trial.results()?;
             let pairs = self.trusted.iter().flatten().zip(&results);

@@ -139,6 +139,15 @@ fn the_fastest_member_is_kept_and_used() {
     assert_eq!(folder.tk(&run).code(0).err, "");
     folder.write("scale.tk", SCALE.replace("* 2.0", "* 3.0"));
     folder.tk(&run).code(0).err_has("W0701").err_has("older than the kernel");
+    // Other defaults were never compared with it.
+    folder.write("scale.tk", SCALE.replace("BLOCK: i32 = 1]", "BLOCK: i32 = 2048]"));
+    folder.tk(&run).code(0).err_has("W0701").err_has("older than the kernel");
+    let record = std::fs::read_to_string(folder.path("scale.tuning.json")).unwrap();
+    assert!(record.contains("\"default_code\":\""), "{record}");
+    // Of other types it says nothing.
+    folder.write("scale.tk", SCALE);
+    let args = ["run", "scale.tk", "x=randn:f64[65536]", "y=empty:f64[65536]"];
+    assert_eq!(folder.tk(&args).code(0).err, "");
 }
 
 #[test]
@@ -159,14 +168,119 @@ fn bad_records_are_left_out_with_a_sentence() {
         \"given\":{\"T\":\"f32\"},\"key\":[65536],\"member\":{\"BLOCK\":\"1048576\"},\"ms\":0.1,\"default_ms\":1.0,\
         \"measured\":2,\"code\":\"0\"}]}";
     folder.write("scale.tuning.json", record);
-    assert_eq!(folder.tk(&run).code(0).err, "");
+    let says = "names no member of its `tune` list (BLOCK=1048576); run `tk tune` again";
+    folder.tk(&run).code(0).err_has("W0701").err_has(says);
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
         let path = folder.path("scale.tuning.json");
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666)).unwrap();
         folder.tk(&run).code(0).err_has("can be written by every user");
+        // Reading a pipe would never end.
+        std::fs::remove_file(&path).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
+        folder.tk(&run).code(0).err_has("it is not a regular file");
+        tune(&folder, &[]).code(2).err_has("it is not a regular file");
     }
+}
+
+/// A kernel whose members take long: one waits for ever, the other for seconds.
+const SLOW: &str = "kernel f[BLOCK: i32 = 64](y: mut view[i32, 1], n: i32)
+    grid(cdiv(y.shape[0], BLOCK))
+    tune(key = (y.shape[0])) {
+        { BLOCK = [32, 64, 128] },
+    }
+{
+    let mut more = n;
+    while BLOCK == 128 && more > 0 || BLOCK == 32 && more < 100000000 && more > 0 {
+        more += if BLOCK == 32 { 1 } else { 0 };
+    }
+    y.store([program_id(0) * BLOCK], full([BLOCK], 1, i32));
+}
+";
+
+#[test]
+fn members_that_take_too_long_are_given_up_in_time() {
+    let folder = Folder::new("tune-slow");
+    folder.write("f.tk", SLOW);
+    let args = ["--device=cpu", "y=zeros:i32[64]", "n=1", "--timeout=0.5", "--message-format=json"];
+    let begin = std::time::Instant::now();
+    let ran = folder.tk(&[&["tune", "f.tk"], args.as_slice()].concat());
+    let lines = objects(&ran.code(0).out);
+    for member in ["BLOCK=32", "BLOCK=128"] {
+        let line = lines.iter().find(|l| l["member"] == member && l["kind"] == "trial").unwrap();
+        assert_eq!(line["why"], "its first launch takes longer than 0.5 s", "{lines:?}");
+    }
+    assert!(begin.elapsed().as_secs() < 60, "it takes {:?}", begin.elapsed());
+}
+
+/// What a command has started ends with it, whatever it was doing.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_command_that_is_killed_leaves_nothing_behind() {
+    let folder = Folder::new("tune-killed");
+    folder.write("f.tk", SLOW);
+    let args = ["tune", "f.tk", "--device=cpu", "y=zeros:i32[64]", "n=1", "--timeout=60"];
+    let mut command = crate::support::command::command(&folder.path(""), &args);
+    let mut child = command.stderr(std::process::Stdio::null()).spawn().unwrap();
+    let children = || -> Vec<u32> {
+        // Each thread has its own.
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", child.id())).unwrap();
+        let list = |task: std::io::Result<std::fs::DirEntry>| {
+            std::fs::read_to_string(task.unwrap().path().join("children")).unwrap_or_default()
+        };
+        let lists: Vec<String> = tasks.map(list).collect();
+        lists.iter().flat_map(|l| l.split_whitespace()).map(|pid| pid.parse().unwrap()).collect()
+    };
+    let wait = |mut holds: Box<dyn FnMut() -> bool + '_>| {
+        for _ in 0..200 {
+            if holds() {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+        panic!("it does not happen");
+    };
+    wait(Box::new(|| !children().is_empty()));
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    let started = children();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let is_gone = |pid: &u32| {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        status.is_empty() || status.contains("State:\tZ")
+    };
+    wait(Box::new(|| started.iter().all(is_gone)));
+}
+
+#[test]
+fn programs_on_standard_input_are_measured() {
+    use std::io::Write;
+    let folder = folder("bench-stdin", SCALE);
+    for args in [
+        vec!["bench", "-", "--device=cpu", "--time=0.01", "--compare", "BLOCK=4096", "--compare", "-"],
+        vec!["profile", "-", "--device=cpu"],
+        vec!["profile", "-"],
+    ] {
+        let mut command =
+            crate::support::command::command(&folder.path(""), &[&args, ARGUMENTS.as_slice()].concat());
+        let piped = std::process::Stdio::piped;
+        let mut child = command.stdin(piped()).stdout(piped()).stderr(piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(SCALE.as_bytes()).unwrap();
+        let ran = crate::support::command::Ran::new(child.wait_with_output().unwrap());
+        ran.code(0).out_has("scale on");
+    }
+}
+
+#[test]
+fn a_launch_without_programs_is_a_sentence() {
+    let folder = folder("bench-empty", SCALE);
+    let empty = ["x=empty:f32[0]", "y=empty:f32[0]"];
+    let tk = |first: &[&str]| folder.tk(&[first, empty.as_slice()].concat());
+    tk(&["tune", "scale.tk", "--device=cpu"]).code(2).err_has("there is nothing to measure");
+    tk(&["profile", "scale.tk"]).code(2).err_has("no program of `scale` runs: its grid is 0 x 1 x 1");
+    tk(&["explain-launch", "scale.tk"]).code(0).err_has("no program of `scale` runs");
+    assert!(!folder.path("scale.tuning.json").exists());
 }
 
 #[test]

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use lsp_server::{Message, Request};
+use gen_lsp_types as lsp;
+use lsp_server::{Message, Notification, Request};
 use serde::Deserialize;
 use serde_json::Value;
 use tk_sema::Checked;
@@ -19,7 +20,8 @@ use crate::ide::Analysis;
 use crate::ide::costs::KernelCost;
 
 /// Asks the compiler about the kernels of a program, for a target.
-pub type Predict = fn(&Checked, &str) -> Vec<KernelCost>;
+/// The error is a sentence about the target.
+pub type Predict = fn(&Checked, &str) -> Result<Vec<KernelCost>, String>;
 
 /// What of the costs a client wants to show: the option `costs` of the initialization, and of the settings of `tk`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -47,6 +49,8 @@ struct Shared {
     runs: bool,
     /// Requests to the client so far.
     asked: u64,
+    /// The last sentence about a target, which is said once.
+    said: String,
 }
 
 /// The kernels of a text; the target that was asked about.
@@ -63,10 +67,20 @@ impl Shared {
 }
 
 impl Costs {
-    /// Reads the options of a client; what is not as documented counts as absent.
-    pub fn set(&mut self, settings: Option<&Value>) {
-        let read = settings.and_then(|v| serde_json::from_value(v.clone()).ok());
-        self.options = read.unwrap_or_default();
+    /// Reads the options of a client; whether they are others than before.
+    ///
+    /// # Errors
+    /// A sentence: they are not as documented, and count as absent.
+    pub fn set(&mut self, settings: Option<&Value>) -> Result<bool, String> {
+        let read = settings.filter(|v| !v.is_null()).map(|v| serde_json::from_value(v.clone())).transpose();
+        let (options, wrong) = match read {
+            Ok(options) => (options.unwrap_or_default(), None),
+            Err(e) => (CostOptions::default(), Some(format!("the setting `tk.costs` is not used: {e}"))),
+        };
+        let is_new = options != self.options;
+        self.options = options;
+        Shared::lock(&self.shared).said.clear();
+        wrong.map_or(Ok(is_new), Err)
     }
 
     /// Forgets a file.
@@ -82,9 +96,9 @@ impl Server {
         let analysis = self.ws.analysis(path);
         let target = self.costs.options.target.clone();
         let mut shared = Shared::lock(&self.costs.shared);
-        let known = shared.known.get(path);
+        let known = shared.known.get(path).filter(|k| k.target == target);
         let kernels = known.map(|k| Arc::clone(&k.kernels)).unwrap_or_default();
-        if known.is_some_and(|k| Arc::ptr_eq(&k.of, &analysis) && k.target == target) {
+        if known.is_some_and(|k| Arc::ptr_eq(&k.of, &analysis)) {
             return (kernels, true);
         }
         // Another text may be looked at: after that, the client asks again.
@@ -102,8 +116,17 @@ impl Server {
         let work = move || {
             // A bug of the compiler leaves the file without costs.
             let found = catch_unwind(AssertUnwindSafe(|| predict(&of.checked, &target)));
-            let kernels = Arc::new(found.unwrap_or_default());
             let mut shared = Shared::lock(&shared);
+            let kernels = match found.unwrap_or(Ok(vec![])) {
+                Ok(kernels) => Arc::new(kernels),
+                Err(why) => {
+                    if shared.said != why {
+                        send(warning(format!("no costs are shown: {why}")));
+                        shared.said = why;
+                    }
+                    Arc::default()
+                }
+            };
             shared.known.insert(path, Known { of, target, kernels });
             shared.runs = false;
             for method in refreshes.iter().filter(|m| SHOWN.contains(m)) {
@@ -117,6 +140,13 @@ impl Server {
             Shared::lock(&self.costs.shared).runs = false;
         }
     }
+}
+
+/// A message that an editor shows.
+fn warning(message: String) -> Message {
+    let params = lsp::ShowMessageParams { kind: lsp::MessageType::Warning, message };
+    let params = serde_json::to_value(params).unwrap_or_default();
+    Message::Notification(Notification { method: "window/showMessage".into(), params })
 }
 
 /// How a client is told that costs are others.

@@ -165,7 +165,7 @@ impl Server {
 
     fn initialize(&mut self, params: &Value) -> Answer<Value> {
         self.client = Client::new(params);
-        self.costs.set(params.pointer("/initializationOptions/costs"));
+        let _ = self.set_costs(params.pointer("/initializationOptions/costs"));
         self.phase = Phase::Running;
         self.rebuild();
         value(lsp::InitializeResult {
@@ -185,8 +185,9 @@ impl Server {
             "textDocument/didSave" => self.did_save(params(given)?),
             "textDocument/didClose" => self.did_close(params(given)?),
             "workspace/didChangeConfiguration" => {
-                self.costs.set(given.pointer("/settings/tk/costs"));
-                self.refresh();
+                if self.set_costs(given.pointer("/settings/tk/costs")) {
+                    self.refresh();
+                }
             }
             "workspace/didChangeWatchedFiles" => self.did_change_files(params(given)?),
             "workspace/didChangeWorkspaceFolders" => self.did_change_folders(params(given)?),
@@ -194,6 +195,18 @@ impl Server {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Reads the options about costs; returns true if they are others than before.
+    fn set_costs(&mut self, settings: Option<&Value>) -> bool {
+        match self.costs.set(settings) {
+            Ok(is_new) => is_new,
+            Err(why) => {
+                let params = lsp::ShowMessageParams { kind: lsp::MessageType::Warning, message: why };
+                self.notify("window/showMessage", params);
+                true
+            }
+        }
     }
 
     /// Asks for changes of source files that are not open.

@@ -174,7 +174,7 @@ impl Session {
         let place = f.span;
         let note = |message: String| {
             vec![
-                Diagnostic::error(codes::TUNING, place, message, "this kernel uses its defaults")
+                Diagnostic::error(codes::TUNING, place, message, "it is launched as without the record")
                     .severity(Severity::Warning),
             ]
         };
@@ -188,23 +188,32 @@ impl Session {
             return default(plan, vec![]);
         }
         let members = self.members(kernel, args, sets, device)?;
+        let is_older = |record: &Record, member: &Member| -> Result<bool, Wrong> {
+            let code = |plan: &Plan| -> Result<String, Wrong> {
+                Ok(code_of(&self.compile(kernel, &plan.bindings)?.0.module))
+            };
+            let differs = !record.default_code.is_empty() && code(&plan)? != record.default_code;
+            Ok(differs || code(&member.plan)? != record.code)
+        };
         let mut notes = vec![];
         for record in records.find(&query) {
-            let named =
-                |m: &&Member| record.chooses(&m.values) && given(&m.values, &m.plan, self) == record.given;
-            let Some(member) = members.iter().find(named) else { continue };
-            let (compiled, _) = self.compile(kernel, &member.plan.bindings)?;
-            if code_of(&compiled.module) != record.code {
-                let message = format!(
-                    "the tuning record of `{}` for {target} is older than the kernel; run `tk tune` again",
-                    f.name
-                );
-                notes = note(message);
+            let mut own =
+                members.iter().filter(|m| given(&m.values, &m.plan, self) == record.given).peekable();
+            // It is about other types, or other values by name.
+            if own.peek().is_none() {
                 continue;
             }
-            let all = contract::with_values(sets, &member.values);
-            let origin = Origin::Record(member.values.clone(), Box::new(record.clone()));
-            return Ok(Choice { sets: all, plan: member.plan.clone(), origin, notes: vec![] });
+            let what = match own.find(|m| record.chooses(&m.values)) {
+                None => format!("names no member of its `tune` list ({})", record.name()),
+                Some(member) if is_older(record, member)? => "is older than the kernel".to_string(),
+                Some(member) => {
+                    let all = contract::with_values(sets, &member.values);
+                    let origin = Origin::Record(member.values.clone(), Box::new(record.clone()));
+                    return Ok(Choice { sets: all, plan: member.plan.clone(), origin, notes: vec![] });
+                }
+            };
+            notes =
+                note(format!("the tuning record of `{}` for {target} {what}; run `tk tune` again", f.name));
         }
         default(plan, self.once(notes))
     }

@@ -78,7 +78,7 @@ pub struct Estimate {
     pub us: f64,
     /// What bounds it, and what each limit alone would allow in microseconds, the largest first.
     pub parts: Vec<(&'static str, f64)>,
-    /// Registers of a lane that it wants, and those that do not fit.
+    /// Registers of a lane, and those that do not fit and are spilled.
     pub registers: [u32; 2],
     /// Bytes of shared memory of a block.
     pub shared_bytes: u32,

@@ -6,9 +6,11 @@
 //! line, in a fixed order, so that two files can be merged line by line.
 
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use tk_bundle::regular;
 use tk_sema::contract::{SetValue, Values};
 use tk_tile::{Module, text};
 
@@ -45,6 +47,9 @@ pub struct Record {
     pub measured: usize,
     /// A hash of the tile IR of the member: another one means that the kernel is another one.
     pub code: String,
+    /// The same of the defaults that the member was compared with; empty in records of older versions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub default_code: String,
 }
 
 /// A file of records.
@@ -77,11 +82,13 @@ impl Records {
     /// A sentence that says why the file is not used.
     pub fn read(path: &Path) -> Result<Records, String> {
         let shown = path.display();
-        let facts = match std::fs::metadata(path) {
-            Ok(facts) => facts,
+        let unreadable = |e: std::io::Error| format!("cannot read {shown}: {}", reason(&e));
+        let mut file = match regular::open(path) {
+            Ok(file) => file,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Records::default()),
-            Err(e) => return Err(format!("cannot read {shown}: {}", reason(&e))),
+            Err(e) => return Err(unreadable(e)),
         };
+        let facts = file.metadata().map_err(unreadable)?;
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
@@ -94,8 +101,8 @@ impl Records {
         if facts.len() > LARGEST {
             return Err(format!("{shown} has {} bytes, more than {LARGEST}", facts.len()));
         }
-        let text =
-            std::fs::read_to_string(path).map_err(|e| format!("cannot read {shown}: {}", reason(&e)))?;
+        let mut text = String::new();
+        file.read_to_string(&mut text).map_err(unreadable)?;
         Records::parse(&text).map_err(|what| format!("{shown} {what}"))
     }
 
@@ -177,7 +184,13 @@ impl Record {
         (&self.kernel, &self.target, &self.device, &self.given, &self.key)
     }
 
-    /// Returns true if it is about these compile-time parameters and names these values.
+    /// `BLOCK=64 warps=4`
+    pub fn name(&self) -> String {
+        let values: Vec<String> = self.member.iter().map(|(name, v)| format!("{name}={v}")).collect();
+        values.join(" ")
+    }
+
+    /// Returns true if it names these values.
     pub fn chooses(&self, values: &Values) -> bool {
         as_text(values) == self.member
     }
@@ -217,6 +230,7 @@ mod tests {
             default_ms: 1.0,
             measured: 3,
             code: "0".into(),
+            default_code: String::new(),
         }
     }
 

@@ -12,8 +12,10 @@ use tk_syntax::Severity;
 
 use crate::compile::instance::{Asking, Specialization, specializations};
 use crate::compile::kernel::{ProgramShape, Request};
+use crate::compile::sample;
 use crate::compile::variant::{MAX_OPTIONAL, Variant};
-use crate::device::typical::{Expected, expected};
+use crate::device::facts::usual_place;
+use crate::device::typical::{EXTENTS, Expected, expected};
 
 /// What is expected of a specialization of a kernel.
 #[derive(Clone, Debug)]
@@ -52,8 +54,29 @@ fn instances(session: &Session, kernel: FnId, target: &'static TargetSpec) -> Ve
         let asking = Asking { path: "", kernel: name, sets, targets: &[target], members: 0 };
         specializations(session, asking).ok().map(|found| found.all)
     };
-    let found = with(&[]).or_else(|| with(&guesses(session, kernel)?));
-    found.unwrap_or_default().into_iter().take(INSTANCES).collect()
+    let guessed = || {
+        let found = with(&guesses(session, kernel)?)?;
+        // What follows from arguments is as in a typical launch.
+        let typical = found.first().and_then(|special| typical(session, special));
+        typical.and_then(|sets| with(&sets)).or(Some(found))
+    };
+    with(&[]).or_else(guessed).unwrap_or_default().into_iter().take(INSTANCES).collect()
+}
+
+/// The values of all parameters in a typical launch, where only those without a default are as in a specialization.
+fn typical(session: &Session, special: &Specialization) -> Option<Vec<(String, SetValue)>> {
+    let hir = &session.checked().hir;
+    let contract = contract::close(hir, special.kernel, &special.bindings).ok()?;
+    let place = usual_place(special.target)?;
+    let mut given = special.bindings.cvars.clone();
+    given.retain(|id, _| hir.cvar(*id).default.is_none());
+    let sets = contract::as_sets(hir, &given);
+    let planned = |extent: i64| {
+        let args = sample::cube(&contract, &special.bindings, extent)?;
+        contract::plan_on(hir, special.kernel, &args, &sets, place.facts).ok()
+    };
+    let plan = EXTENTS.into_iter().find_map(planned)?;
+    Some(contract::as_sets(hir, &plan.bindings.cvars))
 }
 
 /// Values for the parameters without one; `None` where that would say little.

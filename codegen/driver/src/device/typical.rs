@@ -60,7 +60,7 @@ pub struct LineCost {
 
 /// The extents that are tried: the first with which the values of the specialization follow from its arguments, and with
 /// which no launch is refused.
-const EXTENTS: [i64; 15] = [4096, 8192, 16384, 32768, 65536, 2048, 1024, 512, 256, 128, 64, 32, 16, 4, 1];
+pub const EXTENTS: [i64; 15] = [4096, 8192, 16384, 32768, 65536, 2048, 1024, 512, 256, 128, 64, 32, 16, 4, 1];
 
 /// Predicts a typical launch of a binary of a specialization on the usual GPU of its target. `None` if nothing is known of
 /// the speed of that GPU, no typical launch is found, or the kernel cannot be compiled.

@@ -66,6 +66,8 @@ pub enum Bound {
     Cache,
     /// Memory.
     Memory,
+    /// Registers that are spilled and read back.
+    Spills,
 }
 
 impl Bound {
@@ -81,6 +83,7 @@ impl Bound {
             Bound::Programs => "starts of programs",
             Bound::Cache => "L2",
             Bound::Memory => "memory",
+            Bound::Spills => "spills",
         }
     }
 }
@@ -92,9 +95,9 @@ pub struct Estimate {
     pub us: f64,
     /// The time that each limit alone would allow, in microseconds, the largest first.
     pub parts: Vec<(Bound, f64)>,
-    /// Registers of a lane that it wants.
+    /// Registers of a lane.
     pub registers: u32,
-    /// Registers of a lane that do not fit, and are spilled.
+    /// Those that do not fit, and are spilled.
     pub spilled: u32,
     /// Bytes of shared memory of a block.
     pub shared_bytes: u32,
@@ -217,7 +220,7 @@ impl Analysed {
 pub fn estimate(of: &Analysed, launch: &Launched<'_>, chip: &Chip) -> Estimate {
     let kernel = of.kernel();
     let run = Running::new(of, launch, chip);
-    let Occupancy { wanted, spilled, blocks_per_sm, waves, .. } = run.occupancy;
+    let Occupancy { registers, spilled, blocks_per_sm, waves, .. } = run.occupancy;
     // Where registers do not suffice for all loads at once, they follow one another.
     let alone = of.timeline.alone(kernel, &run.works, &run.often, chip) * run.occupancy.rounds;
     let alone = (START + alone) * longest(&run.often, waves);
@@ -233,15 +236,18 @@ pub fn estimate(of: &Analysed, launch: &Launched<'_>, chip: &Chip) -> Estimate {
     let scattered = total.scattered * run.programs * (launch.bytes / l2_bytes.max(1.0)).min(1.0);
     parts.push((Bound::Memory, (launch.bytes + misses + scattered) / (chip.memory * BANDWIDTH) * 1e6));
     let combined = parts.iter().map(|(_, t)| t.powf(NORM)).sum::<f64>().powf(1.0 / NORM);
-    parts.sort_by(|a, b| b.1.total_cmp(&a.1));
     // Each spilled register is written and read back, in loops each time; accumulators of a warpgroup wait for all of its
     // products.
-    let penalty = 1.0 + f64::from(spilled) / if total.matrix > 0.0 { 2.0 } else { 32.0 };
+    let spills = combined * f64::from(spilled) / if total.matrix > 0.0 { 2.0 } else { 32.0 };
+    if spills > 0.0 {
+        parts.push((Bound::Spills, spills));
+    }
+    parts.sort_by(|a, b| b.1.total_cmp(&a.1));
     let fits = of.shared_bytes <= kernel.options.spec.shared_bytes && blocks_per_sm > 0;
     Estimate {
-        us: if fits { LAUNCH + combined * penalty } else { f64::INFINITY },
+        us: if fits { LAUNCH + combined + spills } else { f64::INFINITY },
         parts,
-        registers: wanted,
+        registers,
         spilled,
         shared_bytes: of.shared_bytes,
         blocks_per_sm,
@@ -299,8 +305,8 @@ struct Running<'a> {
 /// What fits on a multiprocessor.
 #[derive(Clone, Copy)]
 struct Occupancy {
-    /// Registers of a lane that the kernel wants.
-    wanted: u32,
+    /// Registers of a lane.
+    registers: u32,
     /// Those that it spills.
     spilled: u32,
     blocks_per_sm: u32,
@@ -388,7 +394,7 @@ impl Occupancy {
         let of_sm = (programs * blocks / f64::from(sms.max(1))).ceil().max(1.0);
         let rounds = (f64::from(wanted) / f64::from(limit)).max(1.0);
         Occupancy {
-            wanted,
+            registers: has,
             spilled,
             blocks_per_sm,
             of_sm,

@@ -343,10 +343,10 @@ fn clients_that_can_do_little() {
 /// Waits until the server wants to be asked again.
 fn refreshed(client: &mut Client) {
     loop {
-        if let lsp_server::Message::Request(r) = client.next_message()
-            && r.method == "workspace/codeLens/refresh"
-        {
-            return;
+        match client.next_message() {
+            lsp_server::Message::Request(r) if r.method == "workspace/codeLens/refresh" => return,
+            lsp_server::Message::Notification(n) => client.said.push(n),
+            lsp_server::Message::Request(_) | lsp_server::Message::Response(_) => {}
         }
     }
 }
@@ -399,10 +399,28 @@ fn costs_are_shown_where_they_are_asked_for() {
     assert!(stale.as_array().unwrap().iter().any(|l| l["command"]["command"] == "tk.runTests"));
     refreshed(&mut client);
     assert_eq!(shown(&mut client), (vec![], vec![]));
-    // Nonsense turns them off.
+    // A target that is not there is named once.
     client.change(URI, 3, json!([{ "text": ADD }]));
+    client.notify("workspace/didChangeConfiguration", set(json!({ "lens": true, "target": "sm_99" })));
+    for version in 4..6 {
+        assert_eq!(shown(&mut client), (vec![], vec![]));
+        refreshed(&mut client);
+        client.change(URI, version, json!([{ "text": format!("{ADD}// {version}\n") }]));
+    }
+    let warnings = |client: &Client| {
+        let shows = client.said.iter().filter(|n| n.method == "window/showMessage");
+        shows.map(|n| n.params["message"].as_str().unwrap().to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(warnings(&client), ["no costs are shown: there is no target `sm_99`"]);
+    // Nonsense turns them off.
+    client.change(URI, 9, json!([{ "text": ADD }]));
     client.notify("workspace/didChangeConfiguration", set(json!({ "lens": "yes" })));
     assert_eq!(shown(&mut client), (vec![], vec![]));
+    assert!(
+        warnings(&client)[1].contains("the setting `tk.costs` is not used: invalid type"),
+        "{:?}",
+        client.said
+    );
     client.notify("workspace/didChangeConfiguration", json!(null));
     assert_eq!(shown(&mut client), (vec![], vec![]));
 }

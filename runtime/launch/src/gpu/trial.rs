@@ -1,6 +1,6 @@
 //! A kernel with its arguments on a device, to be launched again and again: [`Trial`], for measurements.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tk_sema::contract::{self, HostArg, Plan, SetValue};
 use tk_sema::hir::FnId;
@@ -225,8 +225,14 @@ impl Trial {
     /// The launch is refused, or fails.
     pub fn once(&self, site: &mut CallSite, limit: Option<Duration>) -> Result<bool, LaunchError> {
         self.restore()?;
+        let begin = Instant::now();
         self.launch(site, &self.clock.stream)?;
-        Ok(match limit {
+        // The CPU has finished by now.
+        let limit = limit.map(|limit| limit.checked_sub(begin.elapsed()));
+        if limit == Some(None) {
+            return Ok(false);
+        }
+        Ok(match limit.flatten() {
             None => self.clock.stream.synchronize().map(|()| true),
             Some(limit) => self.clock.stream.synchronize_within(limit),
         }?)

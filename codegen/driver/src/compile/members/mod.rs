@@ -161,7 +161,11 @@ impl Decision<'_> {
             // A record may be made up: what the kernel cannot have is no error of the kernel.
             let with = session.bindings(self.kernel, &with, facts_about(self.target));
             let is_own = with.is_ok_and(|with| {
-                contract::is_listed(hir, self.kernel, &with, &values) && self.has_code(&with, &record.code)
+                let is_known =
+                    record.default_code.is_empty() || self.has_code(bindings, &record.default_code);
+                is_known
+                    && contract::is_listed(hir, self.kernel, &with, &values)
+                    && self.has_code(&with, &record.code)
             });
             if !is_own {
                 older += 1;
@@ -174,7 +178,7 @@ impl Decision<'_> {
         }
         if older > 0 {
             notes.push(format!(
-                "{older} tuning records of `{name}` for {} are older than the kernel; run `tk tune` again",
+                "{older} tuning records of `{name}` for {} are older than the kernel, or name no member; run `tk tune` again",
                 self.target.name
             ));
         }
