@@ -184,17 +184,19 @@ impl Server {
             "textDocument/didChange" => return self.did_change(params(given)?),
             "textDocument/didSave" => self.did_save(params(given)?),
             "textDocument/didClose" => self.did_close(params(given)?),
-            "workspace/didChangeConfiguration" => {
-                if self.set_costs(given.pointer("/settings/tk/costs")) {
-                    self.refresh();
-                }
-            }
+            "workspace/didChangeConfiguration" => self.did_change_settings(&given),
             "workspace/didChangeWatchedFiles" => self.did_change_files(params(given)?),
             "workspace/didChangeWorkspaceFolders" => self.did_change_folders(params(given)?),
             // What else clients say needs no reaction.
             _ => {}
         }
         Ok(())
+    }
+
+    fn did_change_settings(&mut self, given: &Value) {
+        if self.set_costs(given.pointer("/settings/tk/costs")) {
+            self.refresh();
+        }
     }
 
     /// Reads the options about costs; returns true if they are others than before.

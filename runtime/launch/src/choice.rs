@@ -132,6 +132,16 @@ impl Candidate {
     }
 }
 
+/// A launch whose candidates are compared, and what it is with the defaults.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    kernel: FnId,
+    args: &'a [HostArg],
+    device: Device,
+    default: &'a Plan,
+    judge: Judge<'a>,
+}
+
 /// The threads that compare members: one for each core, or fewer if there are none to be had.
 fn workers() -> Option<&'static rayon::ThreadPool> {
     static WORKERS: OnceLock<Option<rayon::ThreadPool>> = OnceLock::new();
@@ -164,7 +174,7 @@ impl Session {
         let plan = contract::plan_on(hir, kernel, args, sets, device).map_err(refused)?;
         let judge = judge.filter(|_| self.choices().is_some());
         let default = |plan, notes| {
-            let chosen = judge.and_then(|judge| self.best(kernel, args, sets, device, judge));
+            let chosen = judge.and_then(|judge| self.best(kernel, args, sets, device, (&plan, judge)));
             match chosen {
                 Some(choice) => Ok(Choice { notes, ..choice }),
                 None => Ok(Choice { sets: sets.to_vec(), plan, origin: Origin::Defaults, notes }),
@@ -226,7 +236,7 @@ impl Session {
         args: &[HostArg],
         sets: &[(String, SetValue)],
         device: Device,
-        judge: Judge<'_>,
+        (default, judge): (&Plan, Judge<'_>),
     ) -> Option<Choice> {
         self.checked().hir.func(kernel).contract.tune.as_ref()?;
         let launch = format!("{kernel:?} {sets:?} {args:?} {device:?}");
@@ -235,7 +245,7 @@ impl Session {
         let values = match known {
             Some(values) => values,
             None => {
-                let values = self.fastest(kernel, args, sets, device, judge);
+                let values = self.fastest(kernel, args, sets, device, (default, judge));
                 let mut all = lock(&choices.chosen);
                 if all.len() >= REMEMBERED {
                     all.clear();
@@ -256,14 +266,17 @@ impl Session {
         args: &[HostArg],
         sets: &[(String, SetValue)],
         device: Device,
-        judge: Judge<'_>,
+        (default, judge): (&Plan, Judge<'_>),
     ) -> Option<Values> {
-        let ranked = self.ranked(kernel, args, sets, device, judge).ok()?;
-        let time = |r: &Ranked| r.estimate.as_ref().map_or(f64::INFINITY, |e| e.us);
-        let default = ranked.iter().find(|r| r.values.is_empty()).map_or(f64::INFINITY, time);
-        let best = ranked.into_iter().next()?;
-        let wins = !best.values.is_empty() && time(&best) < MARGIN * default;
-        wins.then_some(best.values)
+        let candidates = self.candidates(kernel, sets, device, default).ok()?;
+        // The plans are dropped where they were made: there are hundreds.
+        let launch = Asked { kernel, args, device, default, judge };
+        let times = self.each(launch, &candidates, |candidate, _, estimate| {
+            (estimate.map_or(f64::INFINITY, |e| e.us), &candidate.values)
+        });
+        let of_defaults = times.iter().find(|(_, v)| v.is_empty()).map_or(f64::INFINITY, |(us, _)| *us);
+        let (us, values) = times.into_iter().min_by(|a, b| a.0.total_cmp(&b.0))?;
+        (!values.is_empty() && us < MARGIN * of_defaults).then(|| values.clone())
     }
 
     /// The members that a launch can choose among, and the defaults, the fastest by the cost model first.
@@ -278,27 +291,43 @@ impl Session {
         device: Device,
         judge: Judge<'_>,
     ) -> Result<Vec<Ranked>, Wrong> {
-        let refused = |e: contract::LaunchError| vec![*e.diagnostic];
-        let default = contract::plan_on(&self.checked().hir, kernel, args, sets, device).map_err(refused)?;
-        let candidates = self.candidates(kernel, sets, device, &default)?;
-        let one = |candidate: &Candidate| {
+        let default = contract::plan_on(&self.checked().hir, kernel, args, sets, device);
+        let default = &default.map_err(|e| vec![*e.diagnostic])?;
+        let candidates = self.candidates(kernel, sets, device, default)?;
+        let launch = Asked { kernel, args, device, default, judge };
+        let mut all = self.each(launch, &candidates, |candidate, plan, estimate| Ranked {
+            values: candidate.values.clone(),
+            plan,
+            estimate,
+        });
+        let time = |r: &Ranked| r.estimate.as_ref().map_or(f64::INFINITY, |e| e.us);
+        all.sort_by(|a, b| time(a).total_cmp(&time(b)));
+        Ok(all)
+    }
+
+    /// What comes of each candidate that a launch can take, its plan and its predicted time, by all cores, in order.
+    fn each<'c, T: Send>(
+        &self,
+        launch: Asked<'_>,
+        candidates: &'c [Candidate],
+        then: impl Fn(&'c Candidate, Plan, Option<Estimate>) -> T + Sync,
+    ) -> Vec<T> {
+        let Asked { kernel, args, device, default, judge } = launch;
+        let one = |candidate: &'c Candidate| {
             let plan = match candidate.values.is_empty() {
                 true => default.clone(),
                 false => {
                     contract::plan_on(&self.checked().hir, kernel, args, &candidate.sets, device).ok()?
                 }
             };
-            let estimate =
-                candidate.compiled(self, kernel, &plan).and_then(|compiled| judge(&compiled, &plan));
-            Some(Ranked { values: candidate.values.clone(), plan, estimate })
+            let compiled = candidate.compiled(self, kernel, &plan);
+            let estimate = compiled.and_then(|compiled| judge(&compiled, &plan));
+            Some(then(candidate, plan, estimate))
         };
-        let mut all: Vec<Ranked> = match workers() {
+        match workers() {
             Some(workers) => workers.install(|| candidates.par_iter().filter_map(one).collect()),
             None => candidates.iter().filter_map(one).collect(),
-        };
-        let time = |r: &Ranked| r.estimate.as_ref().map_or(f64::INFINITY, |e| e.us);
-        all.sort_by(|a, b| time(a).total_cmp(&time(b)));
-        Ok(all)
+        }
     }
 
     /// The candidates of a launch, whose bindings with the defaults are those of `default`; the defaults first.

@@ -13,6 +13,7 @@
 //! those of [`crate::target::chip`] and of this file; they were fitted to measurements of an H100 (docs/performance.md).
 //! The model orders candidates; its absolute times are not promised.
 
+mod latency;
 mod timeline;
 mod work;
 

@@ -10,8 +10,8 @@ use tk_tile::flow::{Flow, flow};
 use tk_tile::frequency::Frequencies;
 use tk_tile::{BlockId, Id, Inst, InstId, ValueId, walk};
 
-use super::MATRIX;
-use super::work::{Work, latency};
+use super::work::Work;
+use super::{MATRIX, latency};
 use crate::ir::kernel::Kernel;
 use crate::ir::op::GpuOp;
 use crate::ir::warps;

@@ -8,12 +8,12 @@ use tk_ops::{ControlOp, CreateOp, DType, ElementwiseOp, MemoryOp, Op, ReduceOp, 
 use tk_tile::frequency::LaunchArg;
 use tk_tile::{ElemType, Inst, Type, ValueId};
 
-use super::Analysed;
+use super::{Analysed, latency};
 use crate::analysis::axis::AxisInfo;
 use crate::analysis::provenance::Roots;
 use crate::analysis::{access_width, coalesce};
 use crate::ir::kernel::Kernel;
-use crate::ir::op::{FragmentLoad, GpuOp, Mma, MmaOperand, Placement, StoreAccess};
+use crate::ir::op::{FragmentLoad, GpuOp, Mma, MmaOperand, Placement, SharedStore, StoreAccess};
 use crate::ir::params::element_bytes;
 use crate::ir::shared_access::image;
 use crate::ir::warps::GROUP;
@@ -33,33 +33,6 @@ const GROUP_COLUMNS: f64 = 256.0;
 const WIDE: f64 = 16.0;
 /// Bytes that shared memory moves in a cycle.
 const SHARED: f64 = 128.0;
-
-/// Cycles until the result of an operation is there.
-pub mod latency {
-    /// Of arithmetic.
-    pub const ALU: f64 = 6.0;
-    /// Of a special function.
-    pub const SPECIAL: f64 = 20.0;
-    /// Of an exchange between the lanes of a warp.
-    pub const SHUFFLE: f64 = 26.0;
-    /// Of a load from shared memory.
-    pub const SHARED: f64 = 32.0;
-    /// Of a barrier.
-    pub const BARRIER: f64 = 40.0;
-    /// Of a load from memory.
-    pub const MEMORY: f64 = 1100.0;
-    /// By how much a load from memory takes longer when a lane loads twice as many bytes: a sum of columns with one load
-    /// of each lane in an iteration takes 1,400 cycles, with four of them 2,600.
-    pub const MORE: f64 = 500.0;
-    /// Of a load that finds its line in the shared cache.
-    pub const CACHE: f64 = 500.0;
-    /// Of a copy by TMA while others load too, as products with three stages show; with four it is hidden.
-    pub const TMA: f64 = 2500.0;
-    /// Of a matrix instruction, beside its work.
-    pub const MATRIX: f64 = 34.0;
-    /// Of an atomic operation in the shared cache.
-    pub const ATOMIC: f64 = 700.0;
-}
 
 /// What an instruction does, for all warps of a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -466,6 +439,19 @@ impl Costs<'_> {
         [instructions, cycles * f64::from(ways), cycles * f64::from(ways.saturating_sub(1))]
     }
 
+    fn shared_store(&self, store: &SharedStore, v: ValueId) -> Work {
+        let vector = match store.access {
+            Some(StoreAccess::Vector(n)) => n,
+            // Four matrices of eight rows of 16 bytes: 8 bytes... of each lane's registers at once.
+            Some(StoreAccess::Matrices) | None => (16.0 / self.bytes(v)) as u32,
+        };
+        let [issue, shared, conflicts] = match self.shared(v, &store.placement, vector.max(1)) {
+            [issue, ..] if store.access == Some(StoreAccess::Matrices) => [issue, issue * 4.0, 0.0],
+            of_vectors => of_vectors,
+        };
+        Work { issue: issue * 1.5, shared, conflicts, latency: latency::SHARED, ..Work::default() }
+    }
+
     fn target(&self, op: &GpuOp, inst: &Inst) -> Work {
         let first = inst.operands.first().copied();
         let result = inst.results.first().copied();
@@ -474,18 +460,7 @@ impl Costs<'_> {
                 let n = self.registers(v) * self.warps;
                 Work { issue: 2.0 * n, shared: n, latency: 2.0 * latency::SHUFFLE, ..Work::default() }
             }),
-            GpuOp::SharedStore(store) => first.map_or(Work::default(), |v| {
-                let vector = match store.access {
-                    Some(StoreAccess::Vector(n)) => n,
-                    // Four matrices of eight rows of 16 bytes: 8 bytes... of each lane's registers at once.
-                    Some(StoreAccess::Matrices) | None => (16.0 / self.bytes(v)) as u32,
-                };
-                let [issue, shared, conflicts] = match self.shared(v, &store.placement, vector.max(1)) {
-                    [issue, ..] if store.access == Some(StoreAccess::Matrices) => [issue, issue * 4.0, 0.0],
-                    of_vectors => of_vectors,
-                };
-                Work { issue: issue * 1.5, shared, conflicts, latency: latency::SHARED, ..Work::default() }
-            }),
+            GpuOp::SharedStore(store) => first.map_or(Work::default(), |v| self.shared_store(store, v)),
             GpuOp::SharedLoad(load) => result.map_or(Work::default(), |v| {
                 let [issue, shared, conflicts] = self.shared(v, &load.placement, load.vector.unwrap_or(1));
                 Work { issue: issue * 1.5, shared, conflicts, latency: latency::SHARED, ..Work::default() }
