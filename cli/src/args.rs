@@ -228,7 +228,7 @@ pub struct BenchArgs {
     /// Value of a compile-time parameter: a number, true, false, a type, a function or a lambda
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub sets: Vec<String>,
-    /// Where to run: cpu, cuda or hip
+    /// Where to run; the simulators have no clock
     #[arg(long, value_enum, default_value_t = DeviceName::Cuda, value_name = "DEVICE")]
     pub device: DeviceName,
     /// Measure this too: values such as BLOCK=1024,warps=8, or another file; may be repeated
@@ -283,8 +283,8 @@ pub struct TuneArgs {
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "0.06")]
     pub time: Duration,
     /// Processes that compile
-    #[arg(long, value_name = "N")]
-    pub jobs: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub jobs: Option<u16>,
     /// Be one of the processes that the command starts.
     #[arg(long, hide = true)]
     pub worker: bool,

@@ -16,7 +16,7 @@ use tk_syntax::Diagnostic;
 use crate::args::BenchArgs;
 use crate::input::Inputs;
 use crate::report::{Benched, Line, Rates, Timing};
-use crate::run::{Prepared, prepare};
+use crate::run::{Prepared, choose, prepare};
 use crate::terminal::{Failure, Outcome, Terminal};
 use crate::{device, front, value};
 
@@ -52,6 +52,18 @@ pub fn run(terminal: &Terminal, args: &BenchArgs) -> Outcome {
     let api = device::api(args.device)?;
     let (points, fixed) = sweep::points(&args.args)?;
     let variants = variants(args)?;
+    // Mistakes are better known before the work than after it.
+    args.plot.as_deref().map_or(Ok(()), plot::check)?;
+    for variant in &variants {
+        let (path, name) = front::split_target(&variant.target);
+        let sets: Vec<String> = args.sets.iter().chain(&variant.sets).cloned().collect();
+        let checked = front::check_with(&Inputs::new(&args.input, [path])?, path, name, &sets)?;
+        if let Some(failure) = front::failure(&checked) {
+            front::report(terminal, &checked)?;
+            return Err(failure);
+        }
+        choose(&Session::new(checked), path, name)?;
+    }
     let mut rows: Vec<Row> = vec![];
     for point in &points {
         for variant in &variants {

@@ -113,7 +113,14 @@ fn chart(
         .y_label_area_size(LABELS)
         .build_cartesian_2d((xs.0..xs.1).log_scale(), (ys.0..ys.1).log_scale())
         .map_err(widened)?;
-    chart.configure_mesh().x_desc(x).y_desc(y).draw().map_err(widened)?;
+    chart
+        .configure_mesh()
+        .x_desc(x)
+        .y_desc(y)
+        .x_label_formatter(&tick)
+        .y_label_formatter(&tick)
+        .draw()
+        .map_err(widened)?;
     for (i, s) in series.iter().enumerate() {
         let color = match (s.label.as_str(), COLORS.get(i % COLORS.len())) {
             ("roofline", _) | (_, None) => LIMIT,
@@ -133,6 +140,28 @@ fn chart(
     }
     chart.configure_series_labels().background_style(WHITE).border_style(LIMIT).draw().map_err(widened)?;
     area.present().map_err(widened)
+}
+
+/// A number at an axis, to three digits.
+fn tick(value: &f64) -> String {
+    format!("{value:.2e}").parse::<f64>().unwrap_or(*value).to_string()
+}
+
+/// Checks that a picture can be written there, before anything is measured.
+///
+/// # Errors
+/// A sentence: it is no SVG, or the folder does not exist.
+pub fn check(path: &Path) -> Result<(), String> {
+    let shown = path.display();
+    if path.extension().is_none_or(|e| !e.eq_ignore_ascii_case("svg")) {
+        return Err(format!("--plot {shown}: pictures are SVG; name the file `OUT.svg`"));
+    }
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if folder.is_dir() {
+        Ok(())
+    } else {
+        Err(format!("--plot {shown}: there is no folder {}", folder.display()))
+    }
 }
 
 /// An SVG in memory cannot fail to be written.

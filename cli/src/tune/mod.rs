@@ -165,7 +165,7 @@ impl<'a> Tuning<'a> {
     /// Compiles members by several processes, and measures each when it is ready.
     fn measure_all(&mut self, measurer: &mut Worker, count: usize) -> Outcome {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let jobs = self.args.jobs.unwrap_or(cores.min(16)).clamp(1, count.max(1));
+        let jobs = self.args.jobs.map_or(cores.min(16), usize::from).clamp(1, count.max(1));
         let compilers = (0..jobs).map(|_| self.workers.start(true)).collect::<Result<_, _>>()?;
         let mut queue = Queue {
             to_compile: std::iter::once(None).chain((0..count).map(Some)).collect(),

@@ -105,6 +105,19 @@ fn what_is_wrong_with_a_measurement_is_a_sentence() {
     bench(&["x=randn:f32[4]", "y=empty:f32[5]"]).code(2).err_has("E0704");
     bench(&["x=randn:f32[4]", "y=empty:f32[4]", "--compare", "BLOCK=8192"]).code(2).err_has("E0704");
     folder.tk(&["bench", "scale.tk", "--device", "sim"]).code(2).err_has("has no clock");
+    bench(&["x=randn:f32[n]", "y=empty:f32[4]"]).code(2).err_has("`n` in `randn:f32[n]` has no value");
+    // Before anything is measured.
+    for (more, says) in [
+        (["--plot", "x.png"], "pictures are SVG"),
+        (["--plot", "-"], "pictures are SVG"),
+        (["--plot", "nowhere/x.svg"], "there is no folder nowhere"),
+        (["--compare", "nobody.tk"], "cannot read nobody.tk"),
+    ] {
+        let ran = bench(&[&["x=randn:f32[4]", "y=empty:f32[4]"], more.as_slice()].concat());
+        ran.code(2).err_has(says);
+        assert_eq!(ran.out, "", "{says}");
+    }
+    tune(&folder, &["--jobs", "0"]).code(2).err_has("0 is not in 1..=256");
 }
 
 #[test]

@@ -77,6 +77,9 @@ fn extents(text: &str, dims: &str) -> Result<Option<Vec<usize>>, String> {
     }
     let mut shape = vec![];
     for d in dims.split(',').map(str::trim) {
+        if d.starts_with(|c: char| c.is_alphabetic()) {
+            return Err(format!("`{d}` in `{text}` has no value; extents are whole numbers"));
+        }
         if d.is_empty() || !d.bytes().all(|b| b.is_ascii_digit()) {
             return Ok(None);
         }
