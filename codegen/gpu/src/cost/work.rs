@@ -229,10 +229,16 @@ impl Costs<'_> {
             latency: if whole < LINE || self.is_shared(from, whole) {
                 latency::CACHE
             } else {
-                latency::MEMORY + latency::MORE * (self.registers(v) * bytes / WIDE).log2().max(0.0)
+                latency::MEMORY + Self::longer(self.registers(v) * bytes)
             },
             ..Work::default()
         }
+    }
+
+    /// Cycles by which a load of so many bytes in a lane takes longer than one of a wide access.
+    fn longer(bytes: f64) -> f64 {
+        let times = (bytes / WIDE).log2();
+        if times > 0.0 { latency::MORE * times } else { latency::LESS * times.max(-1.0) }
     }
 
     /// The part of a tile that is inside of the argument that it comes from, if it is larger than that.

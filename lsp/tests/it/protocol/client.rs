@@ -40,6 +40,8 @@ pub struct Client {
     next: i32,
     /// What the server said by itself.
     pub said: Vec<Notification>,
+    /// The methods of its requests.
+    pub asked: Vec<String>,
     pub disk: Memory,
     pub capabilities: Value,
 }
@@ -78,7 +80,7 @@ impl Client {
         let (server, connection) = Connection::memory();
         let config = config(disk.clone());
         let server = Some(std::thread::spawn(move || run(server, config)));
-        Client { connection, server, next: 0, said: vec![], disk, capabilities: Value::Null }
+        Client { connection, server, next: 0, said: vec![], asked: vec![], disk, capabilities: Value::Null }
     }
 
     /// A client with these capabilities and a workspace in `/w`.
@@ -116,7 +118,7 @@ impl Client {
             match self.next_message() {
                 Message::Response(r) if r.id == *id => return r.response_result,
                 Message::Response(r) => panic!("an answer to {} came before that to {id}", r.id),
-                Message::Request(_) => {}
+                Message::Request(r) => self.asked.push(r.method),
                 Message::Notification(n) => self.said.push(n),
             }
         }
