@@ -142,12 +142,14 @@ struct Asked<'a> {
     judge: Judge<'a>,
 }
 
-/// The threads that compare members: one for each core, or fewer if there are none to be had.
+/// The threads that compare members, one for each core; `None` if there are none to be had, and in a process that was forked,
+/// which has none of its parent's.
 fn workers() -> Option<&'static rayon::ThreadPool> {
-    static WORKERS: OnceLock<Option<rayon::ThreadPool>> = OnceLock::new();
+    static WORKERS: OnceLock<(u32, Option<rayon::ThreadPool>)> = OnceLock::new();
     // The compiler is recursive.
     let pool = || rayon::ThreadPoolBuilder::new().thread_name(|n| format!("tk-choice-{n}")).stack_size(STACK);
-    WORKERS.get_or_init(|| pool().build().ok()).as_ref()
+    let (process, pool) = WORKERS.get_or_init(|| (std::process::id(), pool().build().ok()));
+    pool.as_ref().filter(|_| *process == std::process::id())
 }
 
 /// Lists of candidates that are kept.
