@@ -50,6 +50,11 @@ impl<'a> Builder<'a> {
     /// Appends to the body of `func`.
     pub fn new(types: &'a mut Types, func: &'a mut Func) -> Self {
         let block = func.body;
+        Builder::at(types, func, block)
+    }
+
+    /// Appends to a block that there is already.
+    pub fn at(types: &'a mut Types, func: &'a mut Func, block: BlockId) -> Self {
         Builder { types, func, loc: None, block, outer: vec![] }
     }
 

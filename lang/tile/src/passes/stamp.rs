@@ -17,11 +17,12 @@
 //! This is no optimization: a build with stamps is for `tk profile` alone. The clock is read where the program is, so that
 //! a loop whose iterations would overlap with what follows it waits.
 
-use tk_ops::{ControlOp, DType, ElementwiseOp, Op, Scalar};
+use tk_ops::{ControlOp, DType, ElementwiseOp, Op};
 
 use crate::attr::{Attr, Attrs};
+use crate::build::Builder;
 use crate::flow::{Flow, flow};
-use crate::ir::{BlockId, Def, Func, FuncKind, Inst, InstId, Loc, Module, Type, Types, Value, ValueId};
+use crate::ir::{BlockId, Def, Func, FuncKind, InstId, Loc, Module, Type, Types, Value, ValueId};
 use crate::passes::ModulePass;
 
 /// The pass.
@@ -118,10 +119,10 @@ impl Stamp<'_> {
         self.insts(body, insts, depth, &mut times);
         let mut out = vec![];
         for (region, time) in times {
-            let zero = self.number(block, DType::U64, 0);
+            let zero = self.at(block).const_int(DType::U64, 0);
             let ty = self.types.intern(Type::scalar(DType::U64));
             let so_far = self.func.add_arg(body, ty);
-            let sum = self.compute(body, ElementwiseOp::Add, [so_far, time], DType::U64);
+            let sum = self.at(body).elementwise(ElementwiseOp::Add, &[so_far, time]);
             self.func.insts[i].operands.push(zero);
             if let Some(end) = end {
                 self.func.insts[end].operands.push(sum);
@@ -137,34 +138,35 @@ impl Stamp<'_> {
 
     /// Returns true for about as many programs as print.
     fn is_sampled(&mut self, block: BlockId) -> ValueId {
+        let mut b = self.at(block);
         let (mut number, mut total) = (None, None);
         for axis in (0..3).rev() {
             let [id, count] = [ControlOp::ProgramId, ControlOp::NumPrograms].map(|op| {
                 let attrs = Attrs::new().with("axis", Attr::Int(axis));
-                let v = self.one(block, Op::Control(op), &[], attrs, DType::I32);
-                self.one(block, Op::Elementwise(ElementwiseOp::Cast), &[v], Attrs::new(), DType::I64)
+                let v = b.one(Op::Control(op), &[], attrs, Type::scalar(DType::I32));
+                b.cast(v, DType::I64)
             });
             number = Some(match number {
                 None => id,
                 Some(outer) => {
-                    let rows = self.compute(block, ElementwiseOp::Mul, [outer, count], DType::I64);
-                    self.compute(block, ElementwiseOp::Add, [rows, id], DType::I64)
+                    let rows = b.elementwise(ElementwiseOp::Mul, &[outer, count]);
+                    b.elementwise(ElementwiseOp::Add, &[rows, id])
                 }
             });
             total = Some(match total {
                 None => count,
-                Some(outer) => self.compute(block, ElementwiseOp::Mul, [outer, count], DType::I64),
+                Some(outer) => b.elementwise(ElementwiseOp::Mul, &[outer, count]),
             });
         }
-        let zero = self.number(block, DType::I64, 0);
+        let zero = b.const_int(DType::I64, 0);
         let (number, total) = (number.unwrap_or(zero), total.unwrap_or(zero));
         // Every so many, and an odd number, so that no residue of a power of two is left out.
-        let programs = self.number(block, DType::I64, PROGRAMS);
-        let share = self.compute(block, ElementwiseOp::Div, [total, programs], DType::I64);
-        let one = self.number(block, DType::I64, 1);
-        let stride = self.compute(block, ElementwiseOp::Or, [share, one], DType::I64);
-        let rest = self.compute(block, ElementwiseOp::Rem, [number, stride], DType::I64);
-        self.compute(block, ElementwiseOp::Eq, [rest, zero], DType::Bool)
+        let programs = b.const_int(DType::I64, PROGRAMS);
+        let share = b.elementwise(ElementwiseOp::Div, &[total, programs]);
+        let one = b.const_int(DType::I64, 1);
+        let stride = b.elementwise(ElementwiseOp::Or, &[share, one]);
+        let rest = b.elementwise(ElementwiseOp::Rem, &[number, stride]);
+        b.elementwise(ElementwiseOp::Eq, &[rest, zero])
     }
 
     fn print(&mut self, block: BlockId, condition: ValueId, all: &[(Region, ValueId)]) {
@@ -175,51 +177,29 @@ impl Stamp<'_> {
         let places: Vec<String> = all.iter().map(|(region, _)| place(region)).collect();
         let message = format!("{TEXT}{}: {}", places.join(" "), vec!["{}"; all.len()].join(" "));
         let times: Vec<ValueId> = all.iter().map(|(_, time)| *time).collect();
-        let [prints, silent] = [self.func.add_block(), self.func.add_block()];
-        let attrs = Attrs::new().with("message", Attr::Str(message));
-        self.add(prints, Op::Control(ControlOp::Print), &times, attrs, vec![]);
-        for arm in [prints, silent] {
-            self.add(arm, Op::Control(ControlOp::Yield), &[], Attrs::new(), vec![]);
-        }
-        self.add(block, Op::Control(ControlOp::If), &[condition], Attrs::new(), vec![prints, silent]);
+        let mut b = self.at(block);
+        b.begin(&[]);
+        b.inst(Op::Control(ControlOp::Print), &times, Attrs::new().with("message", Attr::Str(message)), &[]);
+        b.yield_(&[]);
+        let prints = b.end();
+        b.begin(&[]);
+        b.yield_(&[]);
+        let silent = b.end();
+        b.inst_with(Op::Control(ControlOp::If), &[condition], Attrs::new(), vec![prints, silent], &[]);
     }
 
     fn now(&mut self, block: BlockId) -> ValueId {
-        self.one(block, Op::Control(ControlOp::GlobalTimer), &[], Attrs::new(), DType::U64)
+        let (op, ty) = (Op::Control(ControlOp::GlobalTimer), Type::scalar(DType::U64));
+        self.at(block).one(op, &[], Attrs::new(), ty)
     }
 
     fn since(&mut self, block: BlockId, before: ValueId) -> ValueId {
         let now = self.now(block);
-        self.compute(block, ElementwiseOp::Sub, [now, before], DType::U64)
+        self.at(block).elementwise(ElementwiseOp::Sub, &[now, before])
     }
 
-    fn number(&mut self, block: BlockId, dtype: DType, n: i64) -> ValueId {
-        let attrs = Attrs::new().with("value", Attr::Scalar(Scalar::int(dtype, n.into())));
-        self.one(block, Op::Create(tk_ops::CreateOp::Const), &[], attrs, dtype)
-    }
-
-    fn compute(&mut self, block: BlockId, op: ElementwiseOp, of: [ValueId; 2], dtype: DType) -> ValueId {
-        self.one(block, Op::Elementwise(op), &of, Attrs::new(), dtype)
-    }
-
-    /// Adds an instruction with a scalar result to the end of a block.
-    fn one(&mut self, block: BlockId, op: Op, operands: &[ValueId], attrs: Attrs, dtype: DType) -> ValueId {
-        let ty = self.types.intern(Type::scalar(dtype));
-        let inst = self.add(block, op, operands, attrs, vec![]);
-        let v = self.func.values.push(Value { ty, def: Def::Inst(inst, 0) });
-        self.func.insts[inst].results.push(v);
-        v
-    }
-
-    fn add(
-        &mut self,
-        block: BlockId,
-        op: Op,
-        operands: &[ValueId],
-        attrs: Attrs,
-        blocks: Vec<BlockId>,
-    ) -> InstId {
-        let inst = Inst { op, operands: operands.to_vec(), attrs, blocks, results: vec![], loc: None };
-        self.func.add_inst(block, inst, &[])
+    /// Appends to a block.
+    fn at(&mut self, block: BlockId) -> Builder<'_> {
+        Builder::at(self.types, self.func, block)
     }
 }
