@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tk_gpu::cost::{self, Analysed};
-use tk_gpu::target::chip;
+use tk_gpu::target::chip::{self, Chip};
 use tk_runtime::Compiled;
 use tk_runtime::compile::{CompileOptions, Estimate, Launch, PlaceCost};
+use tk_tile::TileModule;
 use tk_tile::traffic::Accesses;
 
 use crate::compile::kernel::Request;
@@ -16,9 +17,26 @@ use crate::compile::pipeline::schedule;
 const REMEMBERED: usize = 1024;
 
 /// A scheduled kernel, and the accesses of the tile IR that it comes from.
-struct Predicted {
+pub struct Predicted {
     kernel: Analysed,
     accesses: Accesses,
+}
+
+impl Predicted {
+    /// Of a kernel; `None` if it cannot be scheduled.
+    pub fn new(request: &Request<'_>) -> Option<Predicted> {
+        let kernel = Analysed::new(schedule(request, None).ok()?.scheduled);
+        Some(Predicted { kernel, accesses: Accesses::new(request.module, request.entry) })
+    }
+
+    /// The cost of a launch on a GPU; `module` is that of the kernel.
+    pub fn estimate(&self, module: &TileModule, launch: &Launch<'_>, chip: &Chip) -> Estimate {
+        let bytes = self.accesses.traffic(module, launch.args, launch.grid).bytes();
+        let of = cost::Launched { args: launch.args, grid: launch.grid, bytes, sms: launch.sms };
+        let found = cost::estimate(&self.kernel, &of, chip);
+        let places = if launch.by_place { cost::by_place(&self.kernel, &of, chip) } else { vec![] };
+        as_estimate(found, places)
+    }
 }
 
 /// Scheduled kernels by specialization and options; none for one that cannot be scheduled.
@@ -39,11 +57,7 @@ impl Predictions {
     ) -> Option<Estimate> {
         let chip = chip::chip(launch.gpu).or_else(|| chip::usual(&options.target))?;
         let known = self.known(request, kernel, options)?;
-        let bytes = known.accesses.traffic(&kernel.module, launch.args, launch.grid).bytes();
-        let of = cost::Launched { args: launch.args, grid: launch.grid, bytes, sms: launch.sms };
-        let found = cost::estimate(&known.kernel, &of, chip);
-        let places = if launch.by_place { cost::by_place(&known.kernel, &of, chip) } else { vec![] };
-        Some(as_estimate(found, places))
+        Some(known.estimate(&kernel.module, launch, chip))
     }
 
     fn known<'m>(
@@ -60,11 +74,7 @@ impl Predictions {
         if let Some(found) = find(&all()) {
             return found;
         }
-        let predicted = |scheduled| Predicted {
-            kernel: Analysed::new(scheduled),
-            accesses: Accesses::new(&kernel.module, kernel.entry),
-        };
-        let made = schedule(&request()?, None).ok().map(|stages| Arc::new(predicted(stages.scheduled)));
+        let made = Predicted::new(&request()?).map(Arc::new);
         let mut all = all();
         if all.len() >= REMEMBERED {
             all.clear();
@@ -78,7 +88,7 @@ impl Predictions {
 }
 
 /// The cost of a launch and of places in the form of the runtime.
-pub fn as_estimate(found: cost::Estimate, places: Vec<cost::PlaceCost>) -> Estimate {
+fn as_estimate(found: cost::Estimate, places: Vec<cost::PlaceCost>) -> Estimate {
     Estimate {
         us: found.us,
         parts: found.parts.iter().map(|(bound, us)| (bound.name(), *us)).collect(),

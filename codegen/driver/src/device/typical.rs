@@ -9,22 +9,19 @@
 use std::collections::BTreeMap;
 
 use tk_gpu::ArgFacts;
-use tk_gpu::cost::{self, Analysed};
 use tk_gpu::target::chip;
 use tk_runtime::Session;
-use tk_runtime::compile::{Estimate, PlaceCost};
+use tk_runtime::compile::{Estimate, Launch, PlaceCost};
 use tk_runtime::gpu::launch_args;
 use tk_sema::contract::{self, ClosedContract, Decided, HostArg, Plan};
 use tk_sema::eval::Bindings;
 use tk_syntax::{FileId, SourceMap, Span};
-use tk_tile::traffic::Accesses;
 
 use crate::compile::instance::Specialization;
 use crate::compile::kernel::Request;
-use crate::compile::pipeline::schedule;
 use crate::compile::sample;
-use crate::device::facts::usual_place;
-use crate::device::predict::as_estimate;
+use crate::device::facts::place_of;
+use crate::device::predict::Predicted;
 
 /// The predicted cost of a typical launch.
 #[derive(Clone, Debug)]
@@ -70,8 +67,8 @@ pub fn expected(
     (bindings, contract): (&Bindings, &ClosedContract),
     request: &Request<'_>,
 ) -> Option<Expected> {
-    let place = usual_place(request.target)?;
-    let chip = chip::chip(&place.name)?;
+    let chip = chip::usual(request.target.name)?;
+    let place = place_of(request.target, chip);
     let hir = &session.checked().hir;
     // What follows from the arguments has to come out as it was compiled.
     let mut given = bindings.cvars.clone();
@@ -88,14 +85,10 @@ pub fn expected(
         (plan.bindings.cvars == bindings.cvars && !plan.grid.contains(&0)).then_some((extent, plan))
     };
     let (extent, plan): (i64, Plan) = EXTENTS.into_iter().find_map(planned)?;
-    let kernel = Analysed::new(schedule(request, None).ok()?.scheduled);
     let args = launch_args(&plan);
-    let bytes =
-        Accesses::new(request.module, request.entry).traffic(request.module, &args, plan.grid).bytes();
     let sms = u32::try_from(place.facts.sms).unwrap_or(1);
-    let launched = cost::Launched { args: &args, grid: plan.grid, bytes, sms };
-    let estimate =
-        as_estimate(cost::estimate(&kernel, &launched, chip), cost::by_place(&kernel, &launched, chip));
+    let launch = Launch { args: &args, grid: plan.grid, gpu: &place.name, sms, by_place: true };
+    let estimate = Predicted::new(request)?.estimate(request.module, &launch, chip);
     estimate.us.is_finite().then_some(Expected { extent, gpu: place.name, estimate })
 }
 
