@@ -143,7 +143,7 @@ impl Server {
 }
 
 /// A message that an editor shows.
-fn warning(message: String) -> Message {
+pub fn warning(message: String) -> Message {
     let params = lsp::ShowMessageParams { kind: lsp::MessageType::Warning, message };
     let params = serde_json::to_value(params).unwrap_or_default();
     Message::Notification(Notification { method: "window/showMessage".into(), params })

@@ -17,7 +17,7 @@ use super::Config;
 use super::answer::{Answer, Refusal, params};
 use super::capabilities::capabilities;
 use super::client::Client;
-use super::costs::Costs;
+use super::costs::{Costs, warning};
 use super::documents::Documents;
 use crate::ide::{Disk, Workspace};
 
@@ -204,8 +204,7 @@ impl Server {
         match self.costs.set(settings) {
             Ok(is_new) => is_new,
             Err(why) => {
-                let params = lsp::ShowMessageParams { kind: lsp::MessageType::Warning, message: why };
-                self.notify("window/showMessage", params);
+                self.send(warning(why));
                 true
             }
         }
