@@ -12,6 +12,7 @@ mod build;
 #[cfg(feature = "llvm")]
 mod cache;
 mod check;
+mod deadline;
 mod device;
 mod diff;
 mod doctor;

@@ -4,8 +4,6 @@ mod plot;
 mod rate;
 pub mod sweep;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tk_runtime::Session;
@@ -14,6 +12,7 @@ use tk_sema::contract::{SetValue, split_cargs};
 use tk_syntax::Diagnostic;
 
 use crate::args::BenchArgs;
+use crate::deadline::Deadline;
 use crate::input::Inputs;
 use crate::report::{Benched, Line, Rates, Timing};
 use crate::run::{Prepared, choose, prepare};
@@ -51,10 +50,10 @@ struct Row {
 pub fn run(terminal: &Terminal, args: &BenchArgs) -> Outcome {
     let api = device::api(args.device)?;
     let (points, fixed) = sweep::points(&args.args)?;
-    let variants = variants(args)?;
     // Mistakes are better known before the work than after it.
     args.plot.as_deref().map_or(Ok(()), plot::check)?;
-    for variant in &variants {
+    let mut compared = vec![];
+    for variant in variants(args)? {
         let (path, name) = front::split_target(&variant.target);
         let sets: Vec<String> = args.sets.iter().chain(&variant.sets).cloned().collect();
         let checked = front::check_with(&Inputs::new(&args.input, [path])?, path, name, &sets)?;
@@ -62,18 +61,18 @@ pub fn run(terminal: &Terminal, args: &BenchArgs) -> Outcome {
             front::report(terminal, &checked)?;
             return Err(failure);
         }
-        choose(&Session::new(checked), path, name)?;
+        choose(&Session::new(checked.clone()), path, name)?;
+        compared.push((variant, sets, checked));
     }
     let mut rows: Vec<Row> = vec![];
     for point in &points {
-        for variant in &variants {
+        for (variant, sets, checked) in &compared {
             let (path, name) = front::split_target(&variant.target);
-            let sets: Vec<String> = args.sets.iter().chain(&variant.sets).cloned().collect();
-            let checked = front::check_with(&Inputs::new(&args.input, [path])?, path, name, &sets)?;
-            front::report(terminal, &checked)?;
-            let launcher = device::launcher(api, Session::new(checked), path).map_err(Failure::Sentence)?;
+            front::report(terminal, checked)?;
+            let launcher =
+                device::launcher(api, Session::new(checked.clone()), path).map_err(Failure::Sentence)?;
             let session = launcher.session();
-            let (arguments, sets) = point.with_parameters(session, (path, name), (&fixed, &sets))?;
+            let (arguments, sets) = point.with_parameters(session, (path, name), (&fixed, sets))?;
             let Prepared { kernel, sets, values } = prepare(session, path, name, &arguments, &sets)?;
             session.room(kernel, &values)?;
             let gpu = launcher.device().name().to_string();
@@ -134,33 +133,16 @@ struct Measured {
     notes: Vec<Diagnostic>,
 }
 
-/// Ends the process if a launch takes longer than this, unless it is dropped before: on the CPU a launch returns when it is
-/// done.
-struct Watched(Arc<AtomicBool>);
+/// How much later a process ends that cannot give a launch up: the launch itself says more where it can.
+const MORE: Duration = Duration::from_millis(500);
 
-impl Watched {
-    fn new(limit: Duration, terminal: Terminal) -> Watched {
-        /// Longer than the launch itself waits, which says more where it can.
-        const MORE: Duration = Duration::from_millis(500);
-        let done = Arc::new(AtomicBool::new(false));
-        let watch = Arc::clone(&done);
-        std::thread::spawn(move || {
-            std::thread::sleep(limit + MORE);
-            if !watch.load(Ordering::Acquire) {
-                let text = format!("the kernel is still running after {} s", limit.as_secs_f64());
-                // Nothing stops a launch but the end of its process.
-                let _ = terminal.failure(&text, 2);
-                std::process::exit(2);
-            }
-        });
-        Watched(done)
-    }
-}
-
-impl Drop for Watched {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Release);
-    }
+/// Ends the process with a sentence if a launch takes longer than this.
+fn deadline(limit: Duration, terminal: Terminal) -> Deadline {
+    Deadline::new(limit + MORE, move || {
+        let text = format!("the kernel is still running after {} s", limit.as_secs_f64());
+        let _ = terminal.failure(&text, 2);
+        std::process::exit(2);
+    })
 }
 
 /// The times of a launch, and what it does.
@@ -176,7 +158,7 @@ fn measure(
     let rate = Rate::new(&trial.traffic(&choice)?, gpu);
     let chosen = choice.origin.text();
     let mut site = trial.site(sets)?;
-    let watched = timeout.map(|limit| Watched::new(limit, *terminal));
+    let watched = timeout.map(|limit| deadline(limit, *terminal));
     let done = trial.once(&mut site, timeout)?;
     drop(watched);
     if !done {

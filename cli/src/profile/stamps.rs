@@ -9,6 +9,7 @@ use tk_tile::Loc;
 use tk_tile::passes::stamp::{self, Region};
 
 use crate::args::{DeviceName, ProfileArgs};
+use crate::input::Inputs;
 use crate::report::{Line, StampedLine};
 use crate::run::{Prepared, choose, prepare};
 use crate::terminal::{Failure, Outcome, Terminal};
@@ -22,11 +23,11 @@ const LAUNCHES: usize = 3;
 /// A region, and the sum of its times in nanoseconds.
 type Times = Vec<(Region, u64)>;
 
-/// Measures a launch of a kernel and shows where its time goes, loop by loop; `why` says why no profiler does, if it was not asked for stamps.
+/// Measures a launch of a kernel and shows where its time goes, loop by loop; `why` says why no profiler does, if it was not
+/// asked for stamps.
 pub fn run(terminal: &Terminal, args: &ProfileArgs, device: DeviceName, why: &str) -> Outcome {
     let (path, name) = front::split_target(&args.target);
-    let checked =
-        front::check_with(&crate::input::Inputs::new(&args.input, [path])?, path, name, &args.sets)?;
+    let checked = front::check_with(&Inputs::new(&args.input, [path])?, path, name, &args.sets)?;
     let gpu = device::open(device, &checked.sources, path).map_err(Failure::Sentence)?;
     let session = Session::new(checked).with_stamps().with_timeout(args.timeout);
     let session = match &gpu {

@@ -1,8 +1,6 @@
 //! The process in which members are compiled and measured. It may die of a member without taking the command along.
 
 use std::io::{BufRead, Write};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tk_ops::{Buf, Scalar};
@@ -16,6 +14,7 @@ use tk_sema::contract::{Member, Plan, SetValue, with_values};
 
 use super::protocol::{Answer, Ready, Request};
 use crate::args::TuneArgs;
+use crate::deadline::Deadline;
 use crate::input::Inputs;
 use crate::run::{Prepared, prepare};
 use crate::terminal::{Failure, Outcome};
@@ -72,28 +71,12 @@ fn end_with_parent() {
     });
 }
 
-/// Ends this process with an answer unless it is dropped within this time: a kernel on the CPU cannot be given up otherwise.
-struct Watch(Arc<AtomicBool>);
-
-impl Watch {
-    fn new(limit: Duration) -> Watch {
-        let is_done = Arc::new(AtomicBool::new(false));
-        let watched = Arc::clone(&is_done);
-        std::thread::spawn(move || {
-            std::thread::sleep(limit);
-            if !watched.swap(true, Ordering::SeqCst) {
-                let _ = answer(&Answer::Hangs);
-                std::process::abort();
-            }
-        });
-        Watch(is_done)
-    }
-}
-
-impl Drop for Watch {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::SeqCst);
-    }
+/// Ends this process with an answer if a launch takes longer than this.
+fn deadline(limit: Duration) -> Deadline {
+    Deadline::new(limit + GRACE, || {
+        let _ = answer(&Answer::Hangs);
+        std::process::abort();
+    })
 }
 
 fn answer(answer: &Answer) -> Outcome {
@@ -208,10 +191,9 @@ impl Worker {
 
     fn took(&self, member: Option<usize>, times: &Times) -> Answer {
         let session = self.trial.launcher().session();
-        let default = || self.trial.choice(self.trial.sets()).ok().map(|c| c.plan);
         let plan = match member {
             Some(i) => self.members.get(i).map(|m| m.plan.clone()),
-            None => default(),
+            None => self.trial.choice(self.trial.sets()).ok().map(|c| c.plan),
         };
         let compiled = plan.and_then(|p| session.compile(self.kernel, &p.bindings).ok());
         let code = compiled.map(|(compiled, _)| code_of(&compiled.module)).unwrap_or_default();
@@ -233,11 +215,11 @@ impl Worker {
             self.trial.prepare(&mut site)?;
             let _ = answer(&Answer::Launches);
             let limit = FIRST_LAUNCH.max(args.timeout);
-            let watch = Watch::new(limit + GRACE);
+            let deadline = deadline(limit);
             if !self.trial.once(&mut site, Some(limit))? {
                 return Ok(Answer::Hangs);
             }
-            drop(watch);
+            drop(deadline);
             let results = self.trial.results()?;
             let trusted = |(name, array): (String, Array)| Trusted { allowed: allowed(&array), name, array };
             self.trusted = Some(results.into_iter().map(trusted).collect());
@@ -246,11 +228,11 @@ impl Worker {
         self.trial.prepare(&mut site)?;
         // Somebody who does not read it any more ends this process.
         let _ = answer(&Answer::Launches);
-        let watch = Watch::new(args.timeout + GRACE);
+        let deadline = deadline(args.timeout);
         if !self.trial.once(&mut site, Some(args.timeout))? {
             return Ok(Answer::Hangs);
         }
-        drop(watch);
+        drop(deadline);
         if member.is_some() {
             let results = self.trial.results()?;
             let pairs = self.trusted.iter().flatten().zip(&results);
