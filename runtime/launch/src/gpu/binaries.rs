@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::sync::Mutex;
 
 use tk_sema::contract::{self, HostArg, Plan};
+use tk_sema::hir::FnId;
 use tk_tile::frequency::LaunchArg;
+use tk_tile::traffic::{Traffic, traffic};
 use tk_tile::{Type, text};
 
 use super::device::Device;
@@ -17,7 +19,7 @@ use super::vendor::Code;
 use crate::choice::Place;
 use crate::compile::{ArgFacts, Binary, Compile, CompileOptions, Estimate, Launch, ParamKind, params};
 use crate::device::LaunchOptions;
-use crate::session::{Compiled, Wrong, lock};
+use crate::session::{Compiled, Session, Wrong, lock};
 
 /// The kernels of a device, by specialization and what else they were made for.
 pub(crate) struct Binaries {
@@ -147,6 +149,13 @@ pub fn launch_args(plan: &Plan) -> Vec<LaunchArg> {
         LaunchArg::Tensor(vec![count], vec![1])
     });
     plan.args.iter().filter_map(arg).chain(scratch).collect()
+}
+
+/// What a launch does at least. What a workspace holds does not leave the device: it counts as if it did, like
+/// everything else.
+pub(crate) fn traffic_of(session: &Session, kernel: FnId, plan: &Plan) -> Result<Traffic, Wrong> {
+    let (compiled, _) = session.compile(kernel, &plan.bindings)?;
+    Ok(traffic(&compiled.module, compiled.entry, &launch_args(plan), plan.grid))
 }
 
 /// What the CPU loads: the text of the tile IR. What the kernel says goes to [`super::cpu::printed`], and its asserts are

@@ -206,9 +206,50 @@ impl Device {
         Ok(())
     }
 
+    /// Makes its context the current one of this thread, whatever other libraries have made current, until the result is
+    /// dropped. Calls on other devices must not happen in between.
+    ///
+    /// # Errors
+    /// The context is lost.
+    pub fn enter(&self) -> Result<Entered, CudaError> {
+        let (context, driver) = (self.context(), self.0.driver);
+        let mut before: CUcontext = std::ptr::null_mut();
+        // SAFETY: the place lives.
+        driver.check(unsafe { (driver.get_current)(&raw mut before) }, "cannot query the current GPU")?;
+        if before == context.raw {
+            CURRENT.set(context.id);
+            return Ok(Entered { driver, before: None });
+        }
+        CURRENT.set(0);
+        context.enter()?;
+        Ok(Entered { driver, before: Some(before) })
+    }
+
     /// The context of now.
     pub(crate) fn context(&self) -> Arc<Context> {
         Arc::clone(&self.0.context.read().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// A device whose context is current in this thread; on drop, the one before becomes current again.
+pub struct Entered {
+    driver: &'static Driver,
+    before: Option<CUcontext>,
+}
+
+impl fmt::Debug for Entered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Entered").field("before", &self.before).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        if let Some(before) = self.before {
+            CURRENT.set(0);
+            // SAFETY: it was current in this thread; a failure shows at the next call of its owner.
+            unsafe { (self.driver.set_current)(before) };
+        }
     }
 }
 

@@ -95,6 +95,7 @@ entry_points! {
     primary_release = cuDevicePrimaryCtxRelease_v2 hipDevicePrimaryCtxRelease (CUdevice);
     primary_reset = cuDevicePrimaryCtxReset_v2 hipDevicePrimaryCtxReset (CUdevice);
     set_current = cuCtxSetCurrent hipCtxSetCurrent (CUcontext);
+    get_current = cuCtxGetCurrent hipCtxGetCurrent (*mut CUcontext);
     memory_info = cuMemGetInfo_v2 hipMemGetInfo (*mut usize, *mut usize);
     alloc = cuMemAlloc_v2 hipMalloc (*mut CUdeviceptr, usize);
     free = cuMemFree_v2 hipFree (CUdeviceptr);

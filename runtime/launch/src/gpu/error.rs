@@ -38,6 +38,8 @@ pub(crate) mod code {
     pub const NO_DEVICE: u32 = 100;
     /// Not yet done: an answer rather than an error.
     pub const NOT_READY: u32 = 600;
+    /// A kernel failed on the CPU; no driver has this number.
+    pub const FAULT: u32 = 10_000;
 }
 
 /// A number, what it means, what to try.
@@ -87,6 +89,11 @@ pub(crate) fn loses_context(code: u32) -> bool {
 }
 
 impl CudaError {
+    /// Returns true if a kernel failed on the CPU: an assertion, or an access outside of all buffers.
+    pub fn is_fault(&self) -> bool {
+        self.code == Some(code::FAULT)
+    }
+
     /// An error that the driver was not asked about.
     pub(crate) fn new(sentence: impl Into<String>, fix: impl Into<String>) -> CudaError {
         CudaError { sentence: sentence.into(), fix: fix.into(), code: None }

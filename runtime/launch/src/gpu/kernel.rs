@@ -442,7 +442,9 @@ impl Kernel {
     #[cold]
     fn failed(&self, stream: &Stream, code: u32, grid: [u32; 3], values: &[u64]) -> CudaError {
         let args = self.describe(grid, values);
-        let what = if super::error::loses_context(code) {
+        let what = if code == super::error::code::FAULT {
+            format!("kernel `{}` failed with {args}", self.info.name)
+        } else if super::error::loses_context(code) {
             format!("{}; reported at the launch of `{}` with {args}", stream.suspects(), self.info.name)
         } else {
             format!("kernel `{}` cannot be launched with {args}", self.info.name)

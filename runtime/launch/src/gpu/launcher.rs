@@ -13,9 +13,10 @@ use tk_interp::{Fault, Printed};
 use tk_sema::contract::{self, ArgUse, HostArg, Plan, SetValue};
 use tk_sema::hir::FnId;
 use tk_syntax::{Diagnostic, Span, codes};
+use tk_tile::traffic::Traffic;
 use tk_tile::{ElemType, Type};
 
-use super::binaries::Binaries;
+use super::binaries::{Binaries, traffic_of};
 use super::device::Device;
 use super::error::CudaError;
 use super::kernel::Kernel;
@@ -156,6 +157,22 @@ impl Launcher {
     /// A call site of one kernel, with compile-time parameters by name.
     pub fn site(&self, kernel: &str, sets: &[(String, SetValue)]) -> Result<CallSite, LaunchError> {
         Ok(CallSite { site: Site::new(&self.0, kernel, sets)?, launcher: self.clone() })
+    }
+
+    /// What a launch does at least: bytes and operations.
+    ///
+    /// # Errors
+    /// It is refused, or the kernel cannot be specialized.
+    pub fn traffic(
+        &self,
+        kernel: FnId,
+        args: &[Arg<'_>],
+        sets: &[(String, SetValue)],
+    ) -> Result<Traffic, LaunchError> {
+        let hosts: Vec<HostArg> = args.iter().map(Arg::host).collect();
+        let judge = |compiled: &Compiled, plan: &Plan| self.estimate(compiled, plan);
+        let choice = self.session().choose(kernel, &hosts, sets, &self.place(), Some(&judge))?;
+        Ok(traffic_of(self.session(), kernel, &choice.plan)?)
     }
 
     /// The output of kernels since the last call: lines that end in a line break. A launch of a kernel that prints or

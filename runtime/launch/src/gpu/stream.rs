@@ -2,6 +2,7 @@
 //!
 //! A stream remembers its last kernels, so that a failure, which the driver reports at a later call, has a name.
 
+use std::ffi::c_void;
 use std::fmt;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use cudarc::driver::sys::{CUevent, CUstream};
 
-use super::device::Context;
+use super::device::{Context, Device};
 use super::error::{CudaError, code};
 use super::kernel::Module;
 use crate::session::lock;
@@ -26,6 +27,8 @@ const PAUSE: Duration = Duration::from_micros(50);
 pub struct Stream {
     context: Arc<Context>,
     raw: CUstream,
+    /// Whether it is destroyed on drop.
+    is_own: bool,
     /// The names of the last kernels, at most [`REMEMBERED`]; null where there was none.
     names: [AtomicPtr<String>; REMEMBERED],
     /// The number of kernels launched since the last synchronisation.
@@ -56,14 +59,28 @@ impl Stream {
         // SAFETY: the place lives, and the context is current.
         let code = unsafe { (context.driver.stream_create)(&raw mut raw, NON_BLOCKING) };
         context.check(code, "cannot create a stream")?;
-        Ok(Stream {
+        Ok(Stream::of(context, raw, true))
+    }
+
+    fn of(context: Arc<Context>, raw: CUstream, is_own: bool) -> Stream {
+        Stream {
             context,
             raw,
+            is_own,
             names: Default::default(),
             launched: AtomicUsize::new(0),
             recording: AtomicBool::new(false),
             recorded: Mutex::default(),
-        })
+        }
+    }
+
+    /// A stream of another library, a `CUstream` or a `hipStream_t`; null is the default stream. It is not destroyed on
+    /// drop.
+    ///
+    /// # Safety
+    /// It belongs to the primary context of the device, and lives as long as it is used here.
+    pub unsafe fn foreign(device: &Device, raw: *mut c_void) -> Stream {
+        Stream::of(device.context(), raw.cast(), false)
     }
 
     pub(crate) fn context(&self) -> &Arc<Context> {
@@ -206,7 +223,7 @@ impl Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        if self.context.enter().is_ok() {
+        if self.is_own && self.context.enter().is_ok() {
             // SAFETY: nothing uses it any more; the driver ends it when its work is done.
             unsafe { (self.context.driver.stream_destroy)(self.raw) };
         }

@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use tk_sema::contract::{self, HostArg, Plan, SetValue};
 use tk_sema::hir::FnId;
-use tk_tile::traffic::{Traffic, traffic};
+use tk_tile::traffic::Traffic;
 
-use super::binaries::launch_args;
+use super::binaries::traffic_of;
 use super::buffer::Buffer;
 use super::clock::{Caches, Clock, Times};
 use super::error::CudaError;
@@ -183,10 +183,7 @@ impl Trial {
     /// # Errors
     /// The kernel cannot be specialized.
     pub fn traffic(&self, choice: &Choice) -> Result<Traffic, Wrong> {
-        let (compiled, _) = self.launcher.session().compile(self.kernel, &choice.plan.bindings)?;
-        // What a workspace holds does not leave the device: it counts as if it did, like everything else.
-        let args = launch_args(&choice.plan);
-        Ok(traffic(&compiled.module, compiled.entry, &args, choice.plan.grid))
+        traffic_of(self.launcher.session(), self.kernel, &choice.plan)
     }
 
     /// A place that launches the kernel with these values.

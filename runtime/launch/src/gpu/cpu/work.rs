@@ -11,11 +11,9 @@ use tk_interp::{Arg, BufferId, Buffers, Fault, Memory, Options, Printed, Program
 use tk_ops::{DType, Scalar};
 use tk_tile::{ElemType, Type};
 
+use super::super::error::code;
 use crate::bundled;
 use crate::session::lock;
-
-/// A fault, whose text [`last`] has.
-pub(super) const FAULT: u32 = 10_000;
 
 /// The state that all streams share.
 pub(crate) struct Machine {
@@ -48,7 +46,7 @@ pub(super) fn fail(fault: &Fault) -> u32 {
     // A zero in a text ends it.
     let text = |s: &str| CString::new(s.replace('\0', " ")).unwrap_or_default();
     LAST.with(|last| *last.borrow_mut() = (text(fault.code), text(&fault.message)));
-    FAULT
+    code::FAULT
 }
 
 /// The addresses of the code and the text of the last fault, good until the next one of this thread.

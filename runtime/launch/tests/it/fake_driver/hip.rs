@@ -22,6 +22,7 @@ same! {
     hipDevicePrimaryCtxRelease = cuDevicePrimaryCtxRelease_v2(a: i32);
     hipDevicePrimaryCtxReset = cuDevicePrimaryCtxReset_v2(a: i32);
     hipCtxSetCurrent = cuCtxSetCurrent(a: *mut c_void);
+    hipCtxGetCurrent = cuCtxGetCurrent(a: *mut *mut c_void);
     hipMemGetInfo = cuMemGetInfo_v2(a: *mut usize, b: *mut usize);
     hipMalloc = cuMemAlloc_v2(a: *mut u64, b: usize);
     hipFree = cuMemFree_v2(a: u64);

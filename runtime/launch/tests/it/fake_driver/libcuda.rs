@@ -156,6 +156,12 @@ pub extern "C" fn cuCtxSetCurrent(context: *mut c_void) -> u32 {
 }
 
 #[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuCtxGetCurrent(out: *mut *mut c_void) -> u32 {
+    unsafe { *out = CURRENT.get() as *mut c_void };
+    0
+}
+
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) -> u32 {
     unsafe {
         *free = 3 << 30;
