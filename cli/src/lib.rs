@@ -40,8 +40,9 @@ mod watch;
 #[cfg(not(feature = "llvm"))]
 mod without_llvm;
 
-use std::process::ExitCode;
-use std::sync::{Mutex, MutexGuard};
+use std::ffi::OsString;
+use std::process::Command as Process;
+use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use clap::Parser;
 
@@ -55,13 +56,20 @@ use without_llvm::{build, cache, explain_launch, layout, profile};
 /// through needs less than 1 MiB in a debug build, the rest is for chains of calls in the program.
 const STACK: usize = 64 << 20;
 
-fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+/// Arguments before those of the command, when another program runs it.
+static PREFIX: OnceLock<Vec<String>> = OnceLock::new();
+
+/// Runs the command with these arguments, the first of which is its name, and returns the exit code of the process.
+/// `prefix` are the arguments with which the current executable runs this command: none for `tk` itself, `-m tk` for
+/// Python.
+pub fn execute(arguments: impl IntoIterator<Item = OsString>, prefix: &[&str]) -> u8 {
+    PREFIX.get_or_init(|| prefix.iter().map(ToString::to_string).collect());
+    let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version go to standard output and are not errors, nor is a closed pipe.
             let _ = error.print();
-            return if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS };
+            return if error.use_stderr() { 2 } else { 0 };
         }
     };
     let format = match &cli.command {
@@ -70,6 +78,14 @@ fn main() -> ExitCode {
     };
     let terminal = Terminal::new(cli.color, format);
     terminal.finish(guarded(move || dispatch(&terminal, &cli.command)))
+}
+
+/// This command as another process.
+fn this_command() -> Result<Process, Failure> {
+    let program = std::env::current_exe().map_err(|e| format!("cannot find this program: {e}"))?;
+    let mut process = Process::new(program);
+    process.args(PREFIX.get().into_iter().flatten());
+    Ok(process)
 }
 
 fn dispatch(terminal: &Terminal, command: &Command) -> Outcome {
@@ -155,7 +171,7 @@ mod tests {
         let Err(Failure::Internal { pass, what }) = outcome else { panic!("{outcome:?}") };
         let line = terminal::internal_error(&pass, &what);
         assert!(
-            line.starts_with("internal compiler error in fold constants: the sky fell (cli/src/main.rs:"),
+            line.starts_with("internal compiler error in fold constants: the sky fell (cli/src/lib.rs:"),
             "{line}"
         );
         assert_eq!(line.lines().count(), 1);

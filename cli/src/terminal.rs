@@ -4,7 +4,6 @@
 //! Guarantees that a reader who closes a pipe early ends the program quietly.
 
 use std::io::{self, IsTerminal, Write};
-use std::process::ExitCode;
 
 use tk_syntax::{Diagnostic, Renderer, SourceMap, codes};
 
@@ -200,15 +199,15 @@ impl Terminal {
     }
 
     /// Reports a failure and chooses the exit code.
-    pub fn finish(&self, outcome: Outcome) -> ExitCode {
+    pub fn finish(&self, outcome: Outcome) -> u8 {
         match outcome {
-            Ok(()) | Err(Failure::Closed) => ExitCode::SUCCESS,
-            Err(Failure::Diagnostics | Failure::Disconnected) => ExitCode::from(1),
-            Err(Failure::Reported) => ExitCode::from(2),
+            Ok(()) | Err(Failure::Closed) => 0,
+            Err(Failure::Diagnostics | Failure::Disconnected) => 1,
+            Err(Failure::Reported) => 2,
             Err(Failure::Sentence(text)) => {
                 // When this fails, the reader is gone, and the exit code says what there is to say.
                 let _ = self.failure(&text, 2);
-                ExitCode::from(2)
+                2
             }
             Err(Failure::Internal { pass, what }) => {
                 let line = internal_error(&pass, &what);
@@ -217,7 +216,7 @@ impl Terminal {
                 } else {
                     self.message(&line);
                 }
-                ExitCode::from(INTERNAL_ERROR)
+                INTERNAL_ERROR
             }
         }
     }

@@ -15,6 +15,7 @@ use tk_syntax::{FileId, SourceMap};
 use crate::args::{DeviceName, ProfileArgs};
 use crate::report::{Line, Measured, MeasuredLine};
 use crate::terminal::{Failure, Outcome, Terminal};
+use crate::this_command;
 
 use super::{shown_line, stamps};
 
@@ -104,13 +105,14 @@ pub fn run(
 
 /// Runs the profiler.
 fn measure(ncu: &Path, report: &Path, args: &ProfileArgs, kernel: &str) -> Result<Launch, Failure> {
-    let program = std::env::current_exe().map_err(|e| format!("cannot find this program: {e}"))?;
+    let this = this_command()?;
     let mut first: Vec<OsString> = ["-f", "-o"].map(Into::into).into();
     first.push(report.into());
     first.extend(["--launch-count", "1", "-k"].map(Into::into));
     first.push(format!("regex:^{kernel}").into());
     first.extend(SECTIONS.iter().flat_map(|s| ["--section", s]).map(Into::into));
-    first.push(program.into());
+    first.push(this.get_program().into());
+    first.extend(this.get_args().map(Into::into));
     first.extend(["run", &args.target].map(Into::into));
     first.extend(args.args.iter().map(Into::into));
     first.extend(args.sets.iter().flat_map(|s| ["--set", s]).map(Into::into));

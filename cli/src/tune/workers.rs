@@ -1,13 +1,14 @@
 //! The processes of `tk tune`: this program again, with what it is asked on a line each.
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use super::protocol::{Answer, Request};
 use crate::args::TuneArgs;
 use crate::terminal::Failure;
+use crate::this_command;
 
 /// What a worker did.
 #[derive(Debug)]
@@ -59,8 +60,7 @@ impl Workers {
 
     /// Starts a worker: one that compiles, or one that measures.
     pub fn start(&mut self, compiles: bool) -> Result<Worker, Failure> {
-        let program = std::env::current_exe()?;
-        let mut command = Command::new(program);
+        let mut command = this_command()?;
         command.args(&self.target).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         if compiles {
             command.arg("--compiles");
