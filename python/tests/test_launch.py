@@ -1,0 +1,288 @@
+"""Launches on arrays of NumPy: values against NumPy, and every kind of argument that is refused."""
+
+import gc
+import multiprocessing
+import os
+import resource
+import subprocess
+import sys
+import threading
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tk
+
+ADD = """
+/// z = x + a * y.
+kernel axpy[T: float, BLOCK: i32 = 256](x: view[T, 1], y: view[T, 1], z: mut view[T, 1], a: f32 = 1.0)
+    grid(cdiv(z.shape[0], BLOCK))
+    require(x.shape == z.shape, y.shape == z.shape)
+{
+    let at = program_id(0) * BLOCK;
+    let sum = x.load([at], [BLOCK]) as f32 + a * y.load([at], [BLOCK]) as f32;
+    z.store([at], sum as T);
+}
+"""
+
+COUNT = """
+kernel fill(x: mut view[i32, 1], n: i32) grid(1) { x.store([0], full([64], n, i32)); }
+kernel scale(x: view[f32, 2], y: mut view[f32, 2], b: view[f32, 1]?) grid(1) {
+    let s = x.load([0, 0], [8, 8]);
+    y.store([0, 0], s * 2.0);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def add():
+    return tk.loads(ADD)
+
+
+def softmax(x):
+    e = np.exp(x.astype(np.float64) - x.max(-1, keepdims=True).astype(np.float64))
+    return e / e.sum(-1, keepdims=True)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "bfloat16", "float64"])
+@pytest.mark.parametrize("shape", [(1, 1), (3, 100), (7, 257)])
+def test_softmax_is_that_of_numpy(examples, dtype, shape):
+    dtype = np.dtype(getattr(ml_dtypes, dtype) if dtype == "bfloat16" else dtype)
+    m = tk.load(examples / "softmax.tk")
+    x = np.random.default_rng(1).normal(size=shape).astype(dtype)
+    y = np.zeros_like(x)
+    assert m.softmax(x, y) is None
+    tolerance = {1: 1e-2, 2: 1e-3}.get(2 if dtype == np.float16 else 1 if dtype.itemsize == 2 else 0, 1e-6)
+    np.testing.assert_allclose(y.astype(np.float64), softmax(x), atol=tolerance)
+
+
+def test_strides_are_followed(examples):
+    m = tk.load(examples / "softmax.tk")
+    x = np.random.default_rng(2).normal(size=(20, 12)).astype(np.float32)
+    for view in [x[::2, 1::3], x.T, x[::-1], np.asfortranarray(x), np.broadcast_to(x[0], (5, 12))]:
+        y = np.zeros((view.shape[1], view.shape[0]), np.float32).T
+        m.softmax(view, y)
+        np.testing.assert_allclose(y, softmax(view), atol=1e-6)
+
+
+def test_arrays_that_share_memory_share_it_in_the_kernel(add):
+    x = np.arange(100, dtype=np.float32)
+    add.axpy(x, x, x)
+    np.testing.assert_array_equal(x, 2 * np.arange(100))
+    both = np.arange(200, dtype=np.float32)
+    add.axpy(both[:150], both[:150], both[:150], 0.0)
+    np.testing.assert_array_equal(both, np.arange(200))
+
+
+def test_numbers_defaults_and_names(add):
+    x, y, z = (np.full(300, v, np.float32) for v in (1, 2, 0))
+    add.axpy(x, y, z)
+    assert z[299] == 3
+    add.axpy(x, y, z, 2)
+    assert z[0] == 5
+    add.axpy(x, y, z=z, a=np.float64(0.5))
+    assert z[0] == 2
+    add.axpy(x, y, z, a=3.0, BLOCK=64)
+    assert z[299] == 7
+    small = add.axpy[{"BLOCK": 32}]
+    small(x, y, z, 4.0)
+    assert z[299] == 9 and "BLOCK=32" in repr(small)
+    add.axpy[dict(T=np.float32)](x, y, z)
+    assert z[5] == 3
+
+
+def test_empty_arrays_and_extremes(add):
+    empty = np.zeros(0, np.float32)
+    add.axpy(empty, empty, empty)
+    x = np.array([np.nan, np.inf, -np.inf, np.finfo(np.float32).max], np.float32)
+    z = np.zeros_like(x)
+    add.axpy(x, x, z)
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(z, x + x)
+
+
+@pytest.mark.parametrize(
+    "call, error, text",
+    [
+        (lambda k, x: k(x, x), tk.LaunchError, "`z`"),
+        (lambda k, x: k(x, x, x, 1.0, 2), TypeError, "takes 4 arguments, and 5"),
+        (lambda k, x: k(x, x, np.zeros(9, np.float32)), tk.LaunchError, "requires"),
+        (lambda k, x: k(x, x, np.zeros((2, 50), np.float32)), tk.LaunchError, "z"),
+        (lambda k, x: k(x, x, x.astype(np.float16)), tk.LaunchError, "T"),
+        (lambda k, x: k(x, x, x.astype(np.complex64)), TypeError, "complex64"),
+        (lambda k, x: k(x, x, x.astype(">f4")), TypeError, "byte order"),
+        (lambda k, x: k(x, x, [1.0, 2.0]), TypeError, "__dlpack__"),
+        (lambda k, x: k(x, x, x, "1"), TypeError, "number"),
+        (lambda k, x: k(x, x, x, b=1), TypeError, "no parameter `b`"),
+        (lambda k, x: k(x, x, x, z=x), TypeError, "twice"),
+        (lambda k, x: k(x, x, x, BLOCK=0.5), tk.LaunchError, "BLOCK"),
+        (lambda k, x: k(x, x, x, BLOCK=object()), TypeError, "BLOCK"),
+        (lambda k, x: k(x, x, x, T=str), TypeError, "T"),
+        (lambda k, x: k[{"C": 1}], TypeError, "no parameter `C`"),
+        (lambda k, x: k[3], TypeError, "dict"),
+    ],
+)
+def test_wrong_arguments_are_refused_by_name(add, call, error, text):
+    with pytest.raises(error, match=text):
+        call(add.axpy, np.zeros(100, np.float32))
+
+
+def test_read_only_memory_is_not_written(add):
+    x = np.zeros(10, np.float32)
+    x.flags.writeable = False
+    with pytest.raises(tk.LaunchError, match="`z` is read-only"):
+        add.axpy(x, x, x)
+    z = np.zeros(10, np.float32)
+    add.axpy(x, x, z)
+
+
+def test_integers_have_to_fit():
+    m = tk.loads(COUNT)
+    x = np.zeros(64, np.int32)
+    m.fill(x, 7)
+    assert (x == 7).all()
+    m.fill(x, np.int64(-3))
+    assert (x == -3).all()
+    for wrong, error in [(1 << 31, tk.LaunchError), (1 << 70, OverflowError), (1.5, tk.LaunchError)]:
+        with pytest.raises(error):
+            m.fill(x, wrong)
+    y = np.ones((8, 8), np.float32)
+    m.scale(y, y)
+    m.scale(y, y, None)
+    assert y[0, 0] == 4
+
+
+def test_a_wrong_source_shows_its_place():
+    with pytest.raises(tk.CompileError) as caught:
+        tk.loads("kernel f(x: view[f32, 1]) grid(1) {\n    let a = b;\n}")
+    (diagnostic,) = caught.value.diagnostics
+    assert caught.value.code == "E0201" and (diagnostic.line, diagnostic.column) == (2, 13)
+    assert "let a = b" in str(caught.value) and diagnostic.severity == "error"
+    assert [d.code for d in tk.check(source="kernel f(")] and tk.check(source=ADD) == []
+    with pytest.raises(tk.CompileError, match="cannot read"):
+        tk.load("/no/such/file.tk")
+    with pytest.raises(tk.Error, match="cannot read"):
+        tk.load("/no/such/file.tkb")
+
+
+def test_what_a_kernel_prints_goes_to_the_output_of_python(capsys):
+    m = tk.loads('kernel say(x: view[f32, 1]) grid(1) { print("n =", x.shape[0]); }')
+    m.say(np.zeros(3, np.float32))
+    assert "n = 3" in capsys.readouterr().out
+
+
+def test_an_assertion_that_fails_is_an_exception():
+    m = tk.loads('kernel sure(x: view[f32, 1]) grid(1) { assert(x.shape[0] > 5, "too few"); }')
+    m.sure(np.zeros(6, np.float32))
+    with pytest.raises(tk.LaunchError, match="too few"):
+        m.sure(np.zeros(3, np.float32))
+
+
+def test_modules_say_what_they_have(add, examples):
+    assert list(add) == ["axpy"] and len(add) == 1 and add["axpy"] is add.axpy and "axpy" in dir(add)
+    with pytest.raises(AttributeError, match="its kernels: `axpy`"):
+        add.axpi
+    assert add.axpy.doc == "z = x + a * y." and add.axpy.name == "axpy"
+    kinds = {p["name"]: (p["kind"], p["mutable"], p["optional"]) for p in add.axpy.parameters}
+    assert kinds["z"] == ("tensor", True, False) and kinds["a"] == ("number", False, True)
+    assert kinds["BLOCK"][0] == "compile-time"
+
+
+def test_stubs_are_python(examples, stdlib):
+    for path in [*sorted(examples.glob("*.tk")), *sorted(stdlib.glob("nn/*.tk"))]:
+        compile(tk.stubs(path), str(path), "exec")
+    text = tk.stubs(examples / "softmax.tk")
+    assert "class Kernels(Module):" in text and "x: Tensor, y: Tensor" in text
+
+
+def test_a_bundle_is_launched_like_source(examples, tmp_path):
+    built = tk_command("build", str(examples / "softmax.tk"), "--target", "cpu", "--emit", "bundle", "-o", str(tmp_path))
+    if built.returncode != 0:
+        pytest.skip(built.stderr)
+    m = tk.load(tmp_path / "softmax.tkb")
+    x = np.random.default_rng(3).normal(size=(4, 1000)).astype(np.float32)
+    y = np.zeros_like(x)
+    m.softmax(x, y)
+    np.testing.assert_allclose(y, softmax(x), atol=1e-6)
+    with pytest.raises(tk.LaunchError):
+        m.softmax(x, y[:, :10])
+
+
+def tk_command(*words):
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.run([sys.executable, "-m", "tk", *words], capture_output=True, text=True, env=environment)
+
+
+def test_the_command_is_in_the_package(examples, tmp_path):
+    assert tk_command("--version").stdout.strip() == f"tk {tk.__version__}"
+    assert tk_command("test", str(examples / "add.tk")).returncode == 0
+    wrong = tmp_path / "wrong.tk"
+    wrong.write_text("kernel f(")
+    assert tk_command("check", str(wrong)).returncode == 1
+    assert tk_command("no-such-command").returncode == 2
+
+
+def test_times_are_measured(add):
+    x = np.zeros(1000, np.float32)
+    times = tk.bench(add.axpy, x, x, x, seconds=0.02)
+    assert times.median > 0 and list(times.ms) == sorted(times.ms)
+    # Two arrays are read and one is written.
+    assert times.bytes == 12000 and times.gb_per_s > 0 and "median" in times._repr_html_()
+    with pytest.raises(tk.LaunchError):
+        tk.bench(add.axpy, x, x, x, seconds=-1.0)
+
+
+def test_a_profile_has_the_lines_of_the_source(examples):
+    m = tk.load(examples / "softmax.tk")
+    x = np.zeros((64, 512), np.float16)
+    lines = tk.profile(m.softmax, x, x)
+    assert lines[0]["kind"] == "profiled" and any(line["kind"] == "profiled_line" for line in lines)
+    with pytest.raises(tk.LaunchError, match="row-major"):
+        tk.profile(m.softmax, x.T, x.T)
+
+
+def test_threads_launch_at_the_same_time(add):
+    def work():
+        for _ in range(50):
+            x, z = np.random.default_rng().normal(size=(2, 1000)).astype(np.float32)
+            add.axpy(x, x, z)
+            if not np.array_equal(z, x + x):
+                wrong.append(1)
+
+    wrong = []
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    assert not wrong
+
+
+def in_child(results):
+    m = tk.loads(ADD)
+    x = np.ones(10, np.float32)
+    m.axpy(x, x, x)
+    results.put(float(x[0]))
+
+
+@pytest.mark.parametrize("how", ["fork", "spawn"])
+def test_children_launch(add, how):
+    x = np.ones(10, np.float32)
+    add.axpy(x, x, x)
+    context = multiprocessing.get_context(how)
+    results = context.Queue()
+    child = context.Process(target=in_child, args=(results,))
+    child.start()
+    assert results.get(timeout=60) == 2.0
+    child.join()
+
+
+def test_launches_leave_no_memory(add):
+    x, z = np.zeros(64, np.float32), np.zeros(64, np.float32)
+    for _ in range(2000):
+        add.axpy(x, x, z)
+    gc.collect()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for _ in range(10000):
+        add.axpy(x, x, z)
+    gc.collect()
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2048

@@ -1,0 +1,54 @@
+"""Files of kernels and their kernels: :class:`Module`, :class:`Kernel`."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import warnings
+from typing import Any, Dict, Iterator, List, Mapping, Optional
+
+from tk import _native
+from tk.errors import CompileWarning
+
+#: A kernel, callable with tensors and numbers: ``kernel(x, y, eps=1e-5, BLOCK=1024)``.
+Kernel = _native.Kernel
+
+
+class Module:
+    """The kernels of a file, as attributes and by name: ``m.softmax``, ``m["softmax"]``."""
+
+    def __init__(self, path: str, source: Optional[str] = None) -> None:
+        self._program = _native.Program(path, source, sys.prefix)
+        self.__file__ = path
+        self.__name__ = path
+        self.__doc__ = f"Kernels of {path}."
+        for diagnostic in self._program.warnings:
+            warnings.warn(str(diagnostic), CompileWarning, stacklevel=3)
+        self._kernels: Dict[str, Kernel] = {}
+        for name in self._program.names:
+            kernel = Kernel.of(self._program, name)
+            self._kernels[name] = kernel
+            # What the module itself has stays: such a kernel is `m["__init__"]`.
+            if not hasattr(type(self), name) and not name.startswith("_"):
+                self.__dict__[name] = kernel
+
+    def __getitem__(self, name: str) -> Kernel:
+        return self._kernels[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._kernels)
+
+    def __len__(self) -> int:
+        return len(self._kernels)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        has = ", ".join(f"`{k}`" for k in self._kernels) or "none"
+        raise AttributeError(f"{self.__file__} has no kernel `{name}`; its kernels: {has}")
+
+    def __dir__(self) -> List[str]:
+        return sorted({*super().__dir__(), *self._kernels})
+
+    def __repr__(self) -> str:
+        return f"<kernels {', '.join(self._kernels)} of {self.__file__}>"
