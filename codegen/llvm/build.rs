@@ -10,11 +10,11 @@ use std::process::Command;
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-env-changed=LLVM_SYS_191_PREFIX");
-    if std::env::var_os("CARGO_FEATURE_STATIC_LLVM").is_some() {
-        if let Err(error) = link() {
-            println!("cargo:warning=static-llvm: {error}");
-            std::process::exit(1);
-        }
+    if std::env::var_os("CARGO_FEATURE_STATIC_LLVM").is_some()
+        && let Err(error) = link()
+    {
+        println!("cargo:warning=static-llvm: {error}");
+        std::process::exit(1);
     }
 }
 
