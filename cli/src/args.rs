@@ -431,6 +431,9 @@ pub struct BuildArgs {
     /// The most members of a `tune` list that a kernel is built with beside its defaults; a launch chooses by its key
     #[arg(long, value_name = "N", default_value_t = tk_runtime::choice::SHIPPED)]
     pub members: usize,
+    /// Leave out the PTX that NVIDIA GPUs load which are newer than the targets
+    #[arg(long)]
+    pub no_ptx: bool,
     /// Put the source and all intermediate forms into the bundle, for `tk inspect --html`
     #[arg(long)]
     pub listing: bool,

@@ -80,7 +80,7 @@ int cuDeviceGetAttribute(int *out, int attribute, int device)
 int cuModuleLoadData(void **module, const void *image)
 {
     const unsigned char *bytes = image;
-    printf("  load %s\n", bytes[0] == 0x7f && bytes[1] == 'E' ? "a cubin" : "something else");
+    printf("  load %s\n", bytes[0] == 0x7f && bytes[1] == 'E' ? "a cubin" : bytes[0] == '/' ? "PTX" : "something else");
     *module = (void *)(uintptr_t)image;
     return 0;
 }

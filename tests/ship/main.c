@@ -118,7 +118,14 @@ int main(void)
     show("matrices that are refused", product(256, 128, 192, 320));
     show("refused", tk_pointers(NULL, from, to, 1024, 0.5));
     fake("refuse", 0);
+#ifdef HIP
     fake("major", 8);
+#else
+    fake("major", 12);
+    fake("words", 7);
+    show("a newer GPU", tk_pointers(NULL, from, to, 1024, 0.5));
+    fake("major", 7);
+#endif
     show("an older GPU", tk_pointers(NULL, from, to, 1024, 0.5));
     return 0;
 }

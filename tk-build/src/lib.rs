@@ -19,7 +19,9 @@ mod generate;
 
 use std::path::{Path, PathBuf};
 
-use tk_driver::{Asking, Cache, Environment, Refused, Specializations, Tools, ship, specializations};
+use tk_driver::{
+    Asking, Cache, Environment, Refused, Specializations, Tools, add_ptx, ship, specializations,
+};
 use tk_runtime::Session;
 use tk_runtime::files::{Files, write_all};
 use tk_sema::contract::SetValue;
@@ -33,6 +35,7 @@ pub struct Build {
     targets: Vec<String>,
     sets: Vec<(String, SetValue)>,
     members: usize,
+    ptx: bool,
     out: Option<PathBuf>,
 }
 
@@ -44,6 +47,7 @@ impl Build {
             targets: vec![],
             sets: vec![],
             members: tk_runtime::choice::SHIPPED,
+            ptx: true,
             out: None,
         }
     }
@@ -63,6 +67,13 @@ impl Build {
     /// Builds a kernel with at most so many members of its `tune` list beside its defaults; a launch chooses by its key.
     pub fn members(mut self, most: usize) -> Build {
         self.members = most;
+        self
+    }
+
+    /// Whether NVIDIA GPUs that are newer than the targets run the kernels too: PTX is shipped beside the binaries, which
+    /// their drivers assemble. On by default.
+    pub fn ptx(mut self, on: bool) -> Build {
+        self.ptx = on;
         self
     }
 
@@ -118,8 +129,11 @@ impl Build {
         };
         let (sets, members) = (&self.sets, self.members);
         let asking = Asking { path: &path, kernel: None, sets, targets: &targets, members };
-        let Specializations { all: specials, open, notes } =
-            specializations(&session, asking).map_err(refused)?;
+        let mut found = specializations(&session, asking).map_err(refused)?;
+        if self.ptx {
+            add_ptx(&session, asking, &mut found);
+        }
+        let Specializations { all: specials, open, notes } = found;
         for sentence in open {
             println!("cargo::warning={path}: left out: {sentence}");
         }
@@ -128,6 +142,9 @@ impl Build {
         }
         let tools = Tools::new(Environment::of_process(Some(&self.source)), Cache::of_process());
         let shipped = ship(&session, &specials, &tools, false).map_err(|wrong| shown(&sources, &wrong))?;
+        for sentence in &shipped.left_out {
+            println!("cargo::warning={path}: {sentence}");
+        }
         let stem = self.source.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
         let out = self.out.clone().or_else(|| std::env::var_os("OUT_DIR").map(PathBuf::from));
         let out =

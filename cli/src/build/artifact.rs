@@ -40,6 +40,7 @@ pub fn build(
     let mut shipped =
         ship(builder.session, chosen, tools, args.listing).map_err(|wrong| builder.refused(&wrong))?;
     builder.terminal.diagnostics(sources, &shipped.notes)?;
+    shipped.left_out.iter().try_for_each(|sentence| builder.terminal.note(sentence))?;
     let mut rows = vec![];
     for unit in &shipped.units {
         let Some(special) = chosen.get(unit.special) else { continue };
@@ -93,7 +94,11 @@ fn beside(shipped: &mut Shipped, chosen: &[Specialization]) -> Files {
         let Some(special) = chosen.get(unit.special) else { continue };
         let stem =
             format!("{}{}.{}", special.file_stem(unit.variant), without(unit, ".without_"), variant.target);
-        let binary = extension(if special.target.has_gcn { BuildForm::Hsaco } else { BuildForm::Cubin });
+        let binary = extension(match special.target {
+            target if target.has_gcn => BuildForm::Hsaco,
+            target if target.oldest.is_some() => BuildForm::Ptx,
+            _exact => BuildForm::Cubin,
+        });
         for (blob, extension) in [(&mut variant.binary, binary), (&mut variant.tile, "tile")] {
             let name = format!("{stem}.{extension}");
             let bytes = shipped.contents.get(&blob.blake3).cloned().unwrap_or_default();

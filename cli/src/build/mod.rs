@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use tk_driver::{
     ArgFacts, Asking, Built, Cache, CompiledKernel, Environment, ProgramShape, Refused, Request,
-    Specialization, Specializations, StageTexts, Tools, Until, Variant, after_passes, build_cached,
+    Specialization, Specializations, StageTexts, Tools, Until, Variant, add_ptx, after_passes, build_cached,
     compile_for, describe, shortages, specializations, spilled,
 };
 use tk_gpu::TargetSpec;
@@ -41,8 +41,12 @@ pub fn run(terminal: &Terminal, args: &BuildArgs) -> Outcome {
     let sets = front::sets(&args.sets)?;
     let members = args.members;
     let asking = Asking { path, kernel: name, sets: &sets, targets: &targets, members };
-    let Specializations { all: chosen, open, notes } =
-        specializations(&session, asking).map_err(|refused| said(terminal, &session, refused))?;
+    let mut found = specializations(&session, asking).map_err(|refused| said(terminal, &session, refused))?;
+    let chosen = found.all.clone();
+    if !args.no_ptx {
+        add_ptx(&session, asking, &mut found);
+    }
+    let Specializations { all: shipped, open, notes } = found;
     open.iter().try_for_each(|sentence| terminal.note(&format!("skipped: {sentence}")))?;
     notes.iter().try_for_each(|sentence| terminal.note(sentence))?;
     let first = chosen.first().map(|s| s.place).unwrap_or_default();
@@ -60,7 +64,7 @@ pub fn run(terminal: &Terminal, args: &BuildArgs) -> Outcome {
     }
     let (mut files, mut rows, sources): (Files, Vec<Row>, _) = (vec![], vec![], &session.checked().sources);
     if args.emit.iter().any(|f| artifact::is_one(*f)) {
-        let (written, shown) = artifact::build(&builder, args, path, &chosen)?;
+        let (written, shown) = artifact::build(&builder, args, path, &shipped)?;
         files.extend(written);
         rows.extend(shown);
     }
@@ -279,6 +283,9 @@ impl Builder<'_> {
                 continue;
             }
             let stem = special.file_stem(variant);
+            // The binary that drivers assemble is its text.
+            let is_text = form == BuildForm::Cubin && request.target.oldest.is_some();
+            let form = if is_text { BuildForm::Ptx } else { form };
             let name = format!("{stem}.{}.{}", request.target.name, extension(form));
             if files.iter().all(|(known, _)| *known != name) {
                 let one = (special, variant, request);

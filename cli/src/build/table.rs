@@ -47,13 +47,14 @@ pub fn show(terminal: &Terminal, rows: &[Row]) -> Outcome {
 fn cells(row: &Row) -> [String; 8] {
     let or_none = |v: Option<String>| v.unwrap_or_else(|| "-".to_string());
     let of = |f: fn(&(Resources, usize, Work)) -> String| or_none(row.binary.as_ref().map(f));
+    let known = |f: fn(&Resources) -> u32| or_none(resources(row).map(|r| f(r).to_string()));
     [
         row.kernel.clone(),
         row.target.to_string(),
         row.variant.to_string(),
-        of(|(r, ..)| r.registers.to_string()),
+        known(|r| r.registers),
         or_none(row.shared_bytes.map(|b| b.to_string())),
-        of(|(r, ..)| (r.spill_store_bytes + r.spill_load_bytes).to_string()),
+        known(|r| r.spill_store_bytes + r.spill_load_bytes),
         of(|(_, bytes, _)| bytes.to_string()),
         of(|(.., work)| {
             let cached = match work {
@@ -65,8 +66,13 @@ fn cells(row: &Row) -> [String; 8] {
     ]
 }
 
+/// What a binary uses; none where a driver assembles it.
+fn resources(row: &Row) -> Option<&Resources> {
+    row.binary.as_ref().map(|(r, ..)| r).filter(|r| !r.assembler.is_empty())
+}
+
 fn object(row: &Row) -> Line<'_> {
-    let resources = row.binary.as_ref().map(|(r, ..)| r);
+    let resources = resources(row);
     Line::Built(report::Built {
         kernel: &row.kernel,
         target: row.target,

@@ -153,6 +153,12 @@ pub fn head(kernel: &Kernel, v: &Variant) -> String {
 /// `128 threads, 32 registers, ..`
 pub fn resources(v: &Variant) -> String {
     let (shared, spills) = (v.shared(), v.spills());
+    if v.registers == 0 && !v.target.starts_with("gfx") {
+        return format!(
+            "{} threads, {shared} bytes of shared memory, PTX that the driver assembles, {} bytes",
+            v.threads, v.binary.bytes
+        );
+    }
     format!(
         "{} threads, {} registers, {shared} bytes of shared memory, {spills} spilled, {} blocks on a multiprocessor, {} bytes",
         v.threads, v.registers, v.blocks_per_sm, v.binary.bytes

@@ -16,7 +16,9 @@ pub use tk_llvm::gpu::Until;
 
 pub use self::compile::binary::{Built, Work, build_cached, compile_for};
 pub use self::compile::cache::{Cache, Key, Size};
-pub use self::compile::instance::{Asking, Refused, Specialization, Specializations, specializations};
+pub use self::compile::instance::{
+    Asking, Refused, Specialization, Specializations, add_ptx, specializations,
+};
 pub use self::compile::kernel::{
     Asked, CompiledKernel, Cubin, KernelParam, KernelParamKind, ProgramShape, Request, Resources, StageTexts,
 };

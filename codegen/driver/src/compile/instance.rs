@@ -4,6 +4,7 @@
 //! Guarantees an order that follows the source, and different file names for all specializations.
 
 use tk_gpu::TargetSpec;
+use tk_gpu::target::spec::COMPUTE_80;
 use tk_runtime::Session;
 use tk_runtime::device::LaunchOptions;
 use tk_sema::contract::{self, SetValue};
@@ -57,6 +58,8 @@ pub struct Specialization {
     pub number: usize,
     /// The member of a `tune` list that it is; none for the values by name or default.
     pub member: Option<ShippedMember>,
+    /// Nobody asked for it: it serves GPUs that the targets do not, and is left out where it cannot be compiled.
+    pub is_spare: bool,
 }
 
 impl Specialization {
@@ -168,6 +171,25 @@ pub fn specializations(session: &Session, asking: Asking<'_>) -> Result<Speciali
     }
 }
 
+/// Adds PTX of each kernel for NVIDIA's GPUs that are newer than the targets, if one of these is NVIDIA's and none is PTX.
+/// Launches look at it last.
+pub fn add_ptx(session: &Session, asking: Asking<'_>, found: &mut Specializations) {
+    let is_ptx = |t: &&TargetSpec| t.oldest.is_some();
+    if asking.targets.iter().any(is_ptx) || !asking.targets.iter().any(|t| t.has_ptx) {
+        return;
+    }
+    match specializations(session, Asking { targets: &[&COMPUTE_80], members: 0, ..asking }) {
+        Ok(more) => found.all.extend(more.all.into_iter().map(|s| Specialization { is_spare: true, ..s })),
+        Err(Refused::Wrong(wrong)) => found.notes.extend(wrong.first().map(|d| without_ptx(asking.path, d))),
+        Err(Refused::Sentence(sentence)) => found.notes.push(sentence),
+    }
+}
+
+/// Why a file or a kernel has no PTX for newer GPUs.
+pub(crate) fn without_ptx(what: &str, why: &Diagnostic) -> String {
+    format!("{what} has no PTX for GPUs that are newer than the targets: {}", why.message)
+}
+
 /// The first of each list, then the second of each, and so on: the targets of a specialization are adjacent.
 fn alternating<T>(lists: Vec<Vec<T>>) -> Vec<T> {
     let longest = lists.iter().map(Vec::len).max().unwrap_or(0);
@@ -215,6 +237,7 @@ fn specialization(
         values,
         number: 1,
         member,
+        is_spare: false,
     })
 }
 

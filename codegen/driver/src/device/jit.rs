@@ -20,9 +20,14 @@ pub struct Jit {
 }
 
 impl Jit {
-    /// For the kernels of a program with these files; the assembler is located on first use.
+    /// For the kernels of a program with these files; the assembler is located on first use, and
+    /// where there is none, NVIDIA's driver assembles.
     pub fn new(sources: SourceMap, environment: Environment, cache: Cache) -> Jit {
-        Jit { sources, tools: Tools::new(environment, cache), predictions: Predictions::default() }
+        Jit {
+            sources,
+            tools: Tools::new(environment, cache).with_driver(),
+            predictions: Predictions::default(),
+        }
     }
 
     fn request<'a>(

@@ -21,7 +21,7 @@ use tk_tile::message::{self, Form, control};
 use tk_tile::{Loc, text};
 
 use crate::compile::binary::{Built, build_cached};
-use crate::compile::instance::Specialization;
+use crate::compile::instance::{Specialization, without_ptx};
 use crate::compile::kernel::{ProgramShape, Request, Resources};
 use crate::compile::variant::{MAX_OPTIONAL, Variant};
 use crate::device::typical::expected;
@@ -58,6 +58,8 @@ pub struct Shipped {
     pub units: Vec<BundleUnit>,
     /// Diagnostics of the program and the compiler.
     pub notes: Vec<Diagnostic>,
+    /// A sentence for each specialization that nobody asked for and that cannot be compiled.
+    pub left_out: Vec<String>,
 }
 
 /// Compiles specializations of the kernels of one file, all variants of each. With `listings` the artifact also
@@ -74,7 +76,8 @@ pub fn ship(
         ptxas: String::new(),
     };
     let manifest = Manifest { format: FORMAT, versions, kernels: vec![] };
-    let mut shipped = Shipped { manifest, contents: BTreeMap::new(), units: vec![], notes: vec![] };
+    let mut shipped =
+        Shipped { manifest, contents: BTreeMap::new(), units: vec![], notes: vec![], left_out: vec![] };
     let mut kernels: Vec<(FnId, Vec<usize>)> = vec![];
     for (i, special) in specials.iter().enumerate() {
         match kernels.iter_mut().find(|(id, _)| *id == special.kernel) {
@@ -87,7 +90,16 @@ pub fn ship(
         let mut one =
             Shipping { session, specials, tools, listings, kernel, shipped: &mut shipped, made: vec![] };
         for i in list {
-            one.specialization(i)?;
+            let made = (one.made.len(), one.shipped.units.len());
+            match one.specialization(i) {
+                Ok(()) => {}
+                Err(wrong) if specials.get(i).is_some_and(|s| s.is_spare) => {
+                    one.made.truncate(made.0);
+                    one.shipped.units.truncate(made.1);
+                    one.left_out(i, &wrong);
+                }
+                Err(wrong) => return Err(wrong),
+            }
         }
         let (kernels, order) = one.finish();
         shipped.manifest.kernels.extend(kernels);
@@ -97,7 +109,8 @@ pub fn ship(
     }
     let used: BTreeSet<&str> =
         shipped.units.iter().map(|u| u.built.cubin.report.assembler.as_str()).collect();
-    shipped.manifest.versions.ptxas = used.into_iter().collect::<Vec<_>>().join(", ");
+    shipped.manifest.versions.ptxas =
+        used.into_iter().filter(|v| !v.is_empty()).collect::<Vec<_>>().join(", ");
     Ok(shipped)
 }
 
@@ -155,6 +168,13 @@ struct Choices {
 impl Shipping<'_> {
     fn func(&self) -> &HFn {
         self.session.checked().hir.func(self.kernel)
+    }
+
+    /// Says that a specialization which nobody asked for is not there.
+    fn left_out(&mut self, index: usize, wrong: &[Diagnostic]) {
+        let Some(special) = self.specials.get(index) else { return };
+        let note = wrong.first().map(|d| without_ptx(&format!("kernel `{}`", special.label()), d));
+        self.shipped.left_out.extend(note);
     }
 
     /// All variants of a specialization: each set of optional arguments, for arguments of each kind.

@@ -57,7 +57,7 @@ pub fn assemble(kernel: &CompiledKernel, ptxas: &Ptxas) -> Result<Cubin, ToolErr
         .map_err(|e| ptxas.broken(&format!("cannot write its input: {}", reason(&e))))?;
     // The names of these files do not reach the binary: two runs give the same bytes.
     let output = Command::new(&ptxas.path)
-        .args(["--gpu-name", kernel.target.name, "-v", "-lineinfo", "-o"])
+        .args(["--gpu-name", kernel.target.processor(), "-v", "-lineinfo", "-o"])
         .args([&target, &source])
         .output()
         .map_err(|e| ptxas.broken(&reason(&e)))?;

@@ -13,8 +13,19 @@ pub struct RunsOn {
     pub major: u32,
     /// Its second number.
     pub minor: u32,
-    /// It must be this one; otherwise a larger second number works too.
-    pub exact: bool,
+    /// Which later GPUs run it too.
+    pub later: Later,
+}
+
+/// The GPUs after the first one that run some code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Later {
+    /// None: the numbers must be these.
+    None,
+    /// Those with a larger second number.
+    SameMajor,
+    /// All.
+    All,
 }
 
 /// The resources of a multiprocessor. From the table of technical specifications in NVIDIA's programming guide; of
@@ -38,6 +49,11 @@ pub struct Multiprocessor {
 }
 
 impl TargetSpec {
+    /// The processor that code is generated for.
+    pub fn processor(&self) -> &'static str {
+        self.oldest.unwrap_or(self.name)
+    }
+
     /// The properties that determine the cost of its accesses to shared memory.
     pub const fn banks(&self) -> SharedBanks {
         SharedBanks { count: self.shared_banks, vector_bytes: self.vector_bytes }
@@ -48,6 +64,7 @@ impl TargetSpec {
         TargetSpec {
             name,
             runs_on: None,
+            oldest: None,
             has_ptx: false,
             has_gcn: false,
             has_rdna: false,
@@ -87,6 +104,8 @@ pub struct TargetSpec {
     pub name: &'static str,
     /// The GPUs that run its code, if their driver reports a compute capability.
     pub runs_on: Option<RunsOn>,
+    /// For a target whose binary is PTX, which the driver assembles for the GPU at hand: the oldest GPU that it is for.
+    pub oldest: Option<&'static str>,
     /// Lanes that execute one instruction.
     pub warp_size: u32,
     /// The most lanes of one program.
@@ -156,7 +175,8 @@ pub struct TargetSpec {
 /// NVIDIA Ampere, A100.
 pub const SM_80: TargetSpec = TargetSpec {
     name: "sm_80",
-    runs_on: Some(RunsOn { major: 8, minor: 0, exact: false }),
+    runs_on: Some(RunsOn { major: 8, minor: 0, later: Later::SameMajor }),
+    oldest: None,
     warp_size: 32,
     max_threads: 1024,
     shared_bytes: 163 << 10,
@@ -201,7 +221,7 @@ pub const SM_80: TargetSpec = TargetSpec {
 /// NVIDIA Hopper, H100 and H200.
 pub const SM_90A: TargetSpec = TargetSpec {
     name: "sm_90a",
-    runs_on: Some(RunsOn { major: 9, minor: 0, exact: true }),
+    runs_on: Some(RunsOn { major: 9, minor: 0, later: Later::None }),
     shared_bytes: 227 << 10,
     sm: Multiprocessor { shared_bytes: 228 << 10, ..SM_80.sm },
     has_tma: true,
@@ -216,11 +236,22 @@ pub const SM_90A: TargetSpec = TargetSpec {
     ..SM_80
 };
 
+/// Any GPU of NVIDIA from Ampere on: its driver assembles the PTX. Blocks have the shared memory of the smallest of them
+/// (compute capability 8.6, 8.9, 12.0).
+pub const COMPUTE_80: TargetSpec = TargetSpec {
+    name: "compute_80",
+    runs_on: Some(RunsOn { major: 8, minor: 0, later: Later::All }),
+    oldest: Some(SM_80.name),
+    shared_bytes: 99 << 10,
+    ..SM_80
+};
+
 /// AMD CDNA2, MI210 to MI250X. Half of the 512 registers of a lane are accumulators, which LLVM allocates with the
 /// others.
 pub const GFX90A: TargetSpec = TargetSpec {
     name: "gfx90a",
-    runs_on: Some(RunsOn { major: 9, minor: 0, exact: true }),
+    runs_on: Some(RunsOn { major: 9, minor: 0, later: Later::None }),
+    oldest: None,
     warp_size: 64,
     max_threads: 1024,
     shared_bytes: 64 << 10,
@@ -266,7 +297,7 @@ pub const GFX90A: TargetSpec = TargetSpec {
 /// AMD CDNA3, MI300A to MI325X.
 pub const GFX942: TargetSpec = TargetSpec {
     name: "gfx942",
-    runs_on: Some(RunsOn { major: 9, minor: 4, exact: true }),
+    runs_on: Some(RunsOn { major: 9, minor: 4, later: Later::None }),
     matrices: CDNA3,
     has_f8: true,
     tick_ns: 10,
@@ -280,7 +311,7 @@ pub const GFX942: TargetSpec = TargetSpec {
 pub const GFX1100: TargetSpec = TargetSpec {
     name: "gfx1100",
     has_rdna: true,
-    runs_on: Some(RunsOn { major: 11, minor: 0, exact: true }),
+    runs_on: Some(RunsOn { major: 11, minor: 0, later: Later::None }),
     warp_size: 32,
     registers: 256,
     sm: Multiprocessor {
@@ -309,7 +340,7 @@ pub const SIM_64: TargetSpec = GFX942.simulated("sim64");
 pub const SIM_WMMA: TargetSpec = GFX1100.simulated("sim-wmma");
 
 /// The GPUs: the targets that binaries are made for.
-pub const GPUS: [&TargetSpec; 5] = [&SM_80, &SM_90A, &GFX90A, &GFX942, &GFX1100];
+pub const GPUS: [&TargetSpec; 6] = [&SM_80, &SM_90A, &GFX90A, &GFX942, &GFX1100, &COMPUTE_80];
 
 /// The simulators.
 const SIMULATORS: [&TargetSpec; 3] = [&SIM_32, &SIM_64, &SIM_WMMA];

@@ -36,7 +36,7 @@ pub(crate) static NVIDIA: Vendor = Vendor {
     shared: Shared::Launch { unasked: 48 << 10 },
     code: Code::Machine,
     architecture,
-    supported: "use a GPU of compute capability 8 or 9.0",
+    supported: "use a GPU of compute capability 8 or later",
     encode_map: Some("cuTensorMapEncodeTiled"),
 };
 
@@ -79,14 +79,21 @@ fn library() -> Option<&'static Library> {
     unsafe { sys::is_culib_present().then(|| sys::culib()) }
 }
 
-/// The targets for NVIDIA's GPUs, each with the compute capability that runs its binaries: the major number, and the minor one if
-/// it has to be the same.
-pub(super) const TARGETS: [(&str, u32, Option<u32>); 2] = [("sm_90a", 9, Some(0)), ("sm_80", 8, None)];
+/// The targets for NVIDIA's GPUs, the best first, each with the compute capabilities that run its binaries: the major number,
+/// and the minor one if it has to be the same.
+const EXACT: [(&str, u32, Option<u32>); 2] = [("sm_90a", 9, Some(0)), ("sm_80", 8, None)];
+
+/// The target whose binaries are PTX, and the oldest major number whose driver assembles it.
+const PTX: (&str, u32) = ("compute_80", 8);
+
+/// The targets for NVIDIA's GPUs.
+pub(super) const TARGETS: [&str; 3] = [EXACT[0].0, EXACT[1].0, PTX.0];
 
 fn architecture(driver: &Driver, device: CUdevice) -> Result<Architecture, CudaError> {
     let major = driver.attribute(device, Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR as c_int)?;
     let minor = driver.attribute(device, Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR as c_int)?;
     let runs = |(_, x, y): &&(&str, u32, Option<u32>)| *x == major && y.is_none_or(|y| y == minor);
-    let target = TARGETS.iter().find(runs).map(|(name, _, _)| *name);
-    Ok(Architecture { text: format!("compute capability {major}.{minor}"), number: (major, minor), target })
+    let exact = EXACT.iter().filter(runs).map(|(name, _, _)| *name);
+    let targets = exact.chain((major >= PTX.1).then_some(PTX.0)).collect();
+    Ok(Architecture { text: format!("compute capability {major}.{minor}"), number: (major, minor), targets })
 }

@@ -130,7 +130,12 @@ impl Device {
 
     /// The name of the best target for this GPU; `None` if no target's binaries run here.
     pub fn target(&self) -> Option<&'static str> {
-        self.0.facts.architecture.target
+        self.targets().first().copied()
+    }
+
+    /// The names of the targets whose binaries this GPU runs, the best first.
+    pub fn targets(&self) -> &[&'static str] {
+        &self.0.facts.architecture.targets
     }
 
     /// The facts of its vendor.

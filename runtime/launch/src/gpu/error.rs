@@ -53,6 +53,11 @@ const LOOK: &str = "run it with `--device cpu --checked`, which reports the loca
 /// the driver's text.
 const MEANINGS: &[Meaning] = &[
     (1, "the driver rejects a value", "this is a bug in the runtime; please report it"),
+    (
+        3,
+        "it was started by the process that forked this one",
+        "start processes by `spawn` instead of `fork`, or use the GPU only after the fork",
+    ),
     (200, "it is not a GPU binary, or a damaged one", ANEW),
     (209, "its binary is for another GPU architecture", REBUILD),
     (300, "it is not a GPU binary, or a damaged one", ANEW),

@@ -156,8 +156,8 @@ fn described(properties: &str, place: Place) -> Option<u32> {
 fn named(version: u32) -> Architecture {
     let (major, minor, stepping) = (version / 10_000, version / 100 % 100, version % 100);
     let name = format!("gfx{major}{minor:x}{stepping:x}");
-    let target = TARGETS.into_iter().find(|t| *t == name);
-    Architecture { text: format!("architecture {name}"), number: (major, minor), target }
+    let targets = TARGETS.into_iter().filter(|t| *t == name).collect();
+    Architecture { text: format!("architecture {name}"), number: (major, minor), targets }
 }
 
 #[cfg(test)]
@@ -166,7 +166,8 @@ mod tests {
 
     #[test]
     fn numbers_of_architectures_have_names() {
-        let names = [90_010, 90_402, 110_000, 100_300].map(|n| (named(n).text, named(n).target));
+        let names =
+            [90_010, 90_402, 110_000, 100_300].map(|n| (named(n).text, named(n).targets.first().copied()));
         let expected = [
             ("architecture gfx90a", Some("gfx90a")),
             ("architecture gfx942", Some("gfx942")),

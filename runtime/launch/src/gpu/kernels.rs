@@ -104,7 +104,7 @@ impl Kernels {
         let targets: SmallVec<[&str; MOST]> = match inner.device.vendor().code {
             // The tile IR of each binary runs there.
             Code::Tile => k.variants.iter().map(|v| v.target.as_str()).collect(),
-            Code::Machine => inner.device.target().into_iter().collect(),
+            Code::Machine => inner.device.targets().iter().copied().collect(),
         };
         let facts = Facts {
             args: &arguments,

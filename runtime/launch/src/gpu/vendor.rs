@@ -141,6 +141,6 @@ pub(crate) struct Architecture {
     pub text: String,
     /// Its first two numbers.
     pub number: (u32, u32),
-    /// The name of the target whose binaries run here best; `None` if no target's do.
-    pub target: Option<&'static str>,
+    /// The targets whose binaries run here, the best first.
+    pub targets: Vec<&'static str>,
 }

@@ -356,7 +356,13 @@ impl<'a> File<'a> {
         out.push_str("    const tki_driver *tki_there = NULL;\n    const tki_device *tki_here = NULL;\n");
         out.push_str("    tk_status tki_entered;\n    int tki_wrong = 0;\n    uint64_t tki_words[TKI_MOST + 4];\n    int64_t tki_grid[3];\n");
         self.numbers.clear();
-        let targets: BTreeSet<&str> = kernel.variants.iter().map(|v| v.target.as_str()).collect();
+        // In the order of the variants: PTX, which runs on all, comes last.
+        let mut targets: Vec<&str> = vec![];
+        for v in &kernel.variants {
+            if !targets.contains(&v.target.as_str()) {
+                targets.push(&v.target);
+            }
+        }
         let mut body = String::new();
         for target in &targets {
             let _ = writeln!(body, "    if ({}) {{", runs(target));

@@ -1,19 +1,21 @@
 //! Prints the condition in C that a GPU runs the code of a target.
 
-use tk_gpu::target::spec::{self, RunsOn};
+use tk_gpu::target::spec::{self, Later, RunsOn};
 
 /// The condition that a GPU runs the code of a target: `sm_80` runs on its generation from that revision on, `sm_90a`
-/// only on its own, and a code object only on its architecture (of those that share a compute capability, as gfx906 and
+/// only on its own, `compute_80` on every later one, and a code object only on its architecture (of those that share a compute capability, as gfx906 and
 /// gfx90a do).
 pub(super) fn runs(target: &str) -> String {
     if let Some(number) = architecture(target) {
         return format!("tki_here->architecture == {number}");
     }
     match spec::target(target).and_then(|t| t.runs_on) {
-        Some(RunsOn { major, minor, exact }) => {
-            let sign = if exact { "==" } else { ">=" };
-            format!("tki_here->major == {major} && tki_here->minor {sign} {minor}")
-        }
+        Some(RunsOn { major, minor, later }) => match later {
+            Later::None => format!("tki_here->major == {major} && tki_here->minor == {minor}"),
+            Later::SameMajor => format!("tki_here->major == {major} && tki_here->minor >= {minor}"),
+            // All of them are of a generation whose first revision is 0.
+            Later::All => format!("tki_here->major >= {major}"),
+        },
         None => "0".to_string(),
     }
 }

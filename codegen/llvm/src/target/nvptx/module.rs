@@ -31,7 +31,7 @@ impl<'c> GpuModule<'c> for Nvptx<'c> {
 
     fn processor(kernel: &Kernel) -> Processor {
         Target::initialize_nvptx(&InitializationConfig::default());
-        let name = kernel.options.spec.name;
+        let name = kernel.options.spec.processor();
         // The oldest version that supports the target and all that is emitted (`ptxas` rejects the rest): it
         // works with older assemblers and drivers than the version that LLVM would choose.
         let features = match name {

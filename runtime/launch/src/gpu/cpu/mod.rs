@@ -35,7 +35,7 @@ pub(crate) static CPU: Vendor = Vendor {
     shared: Shared::Binary,
     code: Code::Tile,
     architecture: |_: &Driver, _: CUdevice| -> Result<Architecture, CudaError> {
-        Ok(Architecture { text: "interpreted on the CPU".to_string(), number: (0, 0), target: None })
+        Ok(Architecture { text: "interpreted on the CPU".to_string(), number: (0, 0), targets: vec![] })
     },
     supported: "",
     encode_map: None,

@@ -113,13 +113,11 @@ pub unsafe extern "C" fn cuDeviceGetAttribute(out: *mut i32, attribute: i32, _: 
     let value = match attribute {
         1 => 1024,
         16 => 132,
-        75 => {
-            if machine() == "next" {
-                12
-            } else {
-                9
-            }
-        }
+        75 => match machine().as_str() {
+            "next" => 12,
+            "former" => 7,
+            _other => 9,
+        },
         76 => 0,
         97 => 232_448,
         _ => return INVALID_VALUE,

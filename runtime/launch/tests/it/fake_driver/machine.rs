@@ -141,14 +141,28 @@ fn a_driver_that_does_not_start() {
 
 #[test]
 fn a_gpu_without_a_target() {
-    on("next", || {
+    on("former", || {
         let device = Device::open(0).unwrap();
         let error = Backend::new(device, Arc::new(ByName::default())).unwrap_err();
         assert_eq!(
             error.sentence,
-            "kernels cannot be built for the Paper GPU: it has compute capability 12.0"
+            "kernels cannot be built for the Paper GPU: it has compute capability 7.0"
         );
     });
+}
+
+#[test]
+fn a_gpu_that_is_newer_than_the_targets_runs_ptx() {
+    on("next", || {
+        let device = Device::open(0).unwrap();
+        assert_eq!((device.target(), device.targets()), (Some("compute_80"), &["compute_80"][..]));
+        assert!(Backend::new(device, Arc::new(ByName::default())).is_ok());
+    });
+}
+
+#[test]
+fn binaries_for_a_gpu_come_before_ptx() {
+    on("", || assert_eq!(Device::open(0).unwrap().targets(), ["sm_90a", "compute_80"]));
 }
 
 #[test]
