@@ -69,8 +69,7 @@ pub struct Tensor {
     /// In elements.
     pub strides: Axes,
     pub read_only: bool,
-    /// The stream that its library puts work into now, if it said so.
-    pub stream: Option<usize>,
+    queue: Queue,
     /// What keeps the memory of `__dlpack__`.
     _owner: Option<Owner>,
 }
@@ -149,6 +148,22 @@ impl Drop for Owner {
         }
     }
 }
+
+/// How to learn which stream the library of a tensor puts work into now.
+#[derive(Clone, Copy)]
+enum Queue {
+    /// By a function of this structure.
+    Exchange(*const Exchange, Place),
+    /// It is this one.
+    Known(usize),
+    /// Not at all: the default stream.
+    Default,
+}
+
+// SAFETY: the structure is static, and its functions may be called from every thread.
+unsafe impl Send for Queue {}
+// SAFETY: as above.
+unsafe impl Sync for Queue {}
 
 /// How tensors of a type are read.
 #[derive(Clone, Copy)]
@@ -264,17 +279,7 @@ pub fn tensor(object: &Bound<'_, PyAny>, name: &str, written: bool) -> PyResult<
             }
             // SAFETY: the function has filled it, and the object keeps what it points to.
             let mut tensor = unsafe { of_dl(&out, name, None) }?;
-            if tensor.at != At::Host {
-                let mut stream = ptr::null_mut();
-                // SAFETY: as above.
-                let code = unsafe {
-                    (*exchange).stream.map_or(-1, |f| f(out.device.kind, out.device.number, &raw mut stream))
-                };
-                if code != 0 {
-                    return Err(taken_error(object.py(), name));
-                }
-                tensor.stream = Some(stream as usize);
-            }
+            tensor.queue = Queue::Exchange(exchange, out.device);
             Ok(tensor)
         }
         Way::NumPy => numpy(object, name),
@@ -345,13 +350,29 @@ unsafe fn of_dl(t: &DlTensor, name: &str, owner: Option<Owner>) -> PyResult<Tens
     let shape = if rank == 0 { Axes::new() } else { axes(t.shape).unwrap_or_default() };
     let strides = if rank == 0 { Axes::new() } else { axes(t.strides).unwrap_or_else(|| contiguous(&shape)) };
     let address = (t.data as u64).wrapping_add(t.byte_offset);
-    Ok(Tensor { address, at, dtype, shape, strides, read_only: false, stream: None, _owner: owner })
+    Ok(Tensor { address, at, dtype, shape, strides, read_only: false, queue: Queue::Default, _owner: owner })
 }
 
 impl Tensor {
     /// A tensor in memory that its owner keeps.
     pub fn new(address: u64, at: At, dtype: DType, shape: Axes, strides: Axes) -> Tensor {
-        Tensor { address, at, dtype, shape, strides, read_only: false, stream: None, _owner: None }
+        Tensor { address, at, dtype, shape, strides, read_only: false, queue: Queue::Default, _owner: None }
+    }
+
+    /// The stream that its library puts work into now; 0 is the default one.
+    ///
+    /// # Errors
+    /// The library does not tell.
+    pub fn stream(&self, py: Python<'_>) -> PyResult<usize> {
+        let (exchange, place) = match self.queue {
+            Queue::Exchange(exchange, place) => (exchange, place),
+            Queue::Known(stream) => return Ok(stream),
+            Queue::Default => return Ok(0),
+        };
+        let mut stream = ptr::null_mut();
+        // SAFETY: the structure lives as long as the process.
+        let code = unsafe { (*exchange).stream.map_or(-1, |f| f(place.kind, place.number, &raw mut stream)) };
+        if code == 0 { Ok(stream as usize) } else { Err(taken_error(py, "stream")) }
     }
 
     /// Returns true if it has no gaps, and its last axis varies fastest.
@@ -457,7 +478,7 @@ fn capsule(object: &Bound<'_, PyAny>, name: &str, written: bool) -> PyResult<Ten
         )));
     }
     if tensor.at != At::Host {
-        tensor.stream = current_stream(object, &module)?;
+        tensor.queue = current_stream(object, &module)?.map_or(Queue::Default, Queue::Known);
     }
     Ok(tensor)
 }
@@ -509,7 +530,16 @@ fn numpy(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Tensor> {
         }
     };
     let shape = shape.into_iter().collect();
-    Ok(Tensor { address, at: At::Host, dtype, shape, strides, read_only, stream: None, _owner: None })
+    Ok(Tensor {
+        address,
+        at: At::Host,
+        dtype,
+        shape,
+        strides,
+        read_only,
+        queue: Queue::Default,
+        _owner: None,
+    })
 }
 
 /// The element type by its name in NumPy, `ml_dtypes`, PyTorch or the language.

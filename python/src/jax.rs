@@ -295,8 +295,8 @@ unsafe fn execute(frame: &Frame, at: fn(usize) -> At) -> Result<(), String> {
                 Slot::Result(i) => Value::Tensor(tensor(&frame.results, i, at)?),
             });
         }
-        let done = traced.kernel.start(&call);
-        if let Some(text) = traced.kernel.printed(at) {
+        let (done, printed) = traced.kernel.start(&call);
+        if let Some(text) = printed {
             Python::attach(|py| write_printed(py, &text)).map_err(|e| e.to_string())?;
         }
         done.map_err(|e: LaunchError| e.to_string())

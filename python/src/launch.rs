@@ -21,7 +21,7 @@ use crate::program::{self, Form, Inner, Param, Program, Signature, described};
 use crate::{devices, errors, lock};
 
 /// Arguments that need no memory from the heap.
-const MOST: usize = 16;
+const MOST: usize = 8;
 
 /// Call sites that a kernel remembers: one for each device and set of compile-time arguments.
 const SITES: usize = 256;
@@ -61,7 +61,7 @@ pub(crate) struct Site {
 }
 
 enum SiteForm {
-    Source(Box<CallSite>),
+    Source(Box<CallSite>, Launcher),
     /// With the name of the kernel.
     Bundle(Kernels, String),
 }
@@ -101,7 +101,7 @@ impl Kernel {
             let _entered = site.device.enter()?;
             let args: SmallVec<[Arg<'_>; MOST]> = call.values.iter().map(foreign).collect();
             match &mut site.form {
-                SiteForm::Source(site) => site.prepare(&args),
+                SiteForm::Source(site, _) => site.prepare(&args),
                 SiteForm::Bundle(..) => Ok(()),
             }
         });
@@ -274,13 +274,18 @@ impl Kernel {
         } else if !self.sets.is_empty() {
             sets.clone_from(&self.sets);
         }
-        let (at, current) = self.place(args.py(), &values)?;
-        let stream = stream.or(current).unwrap_or(0);
+        let first = self.first(args.py(), &values)?;
+        let at = first.map_or(At::Host, |t| t.at);
+        let stream = match (stream, first) {
+            (Some(stream), _) => stream,
+            (None, Some(t)) if at != At::Host => t.stream(args.py())?,
+            (None, _) => 0,
+        };
         Ok(Call { values, sets, at, stream })
     }
 
-    /// The device of the tensors, and the stream that their library uses.
-    fn place(&self, py: Python<'_>, values: &Values) -> PyResult<(At, Option<usize>)> {
+    /// The first tensor, whose device is that of all others.
+    fn first<'a>(&self, py: Python<'_>, values: &'a Values) -> PyResult<Option<&'a Tensor>> {
         let mut first: Option<(usize, &Tensor)> = None;
         for (i, value) in values.iter().enumerate() {
             let Value::Tensor(t) = value else { continue };
@@ -305,7 +310,7 @@ impl Kernel {
                 return Err(errors::argument(py, &text));
             }
         }
-        Ok(first.map_or((At::Host, None), |(_, t)| (t.at, t.stream)))
+        Ok(first.map(|(_, t)| t))
     }
 
     /// What launches a call of this kind.
@@ -326,7 +331,7 @@ impl Kernel {
                 let hir = &source.session.checked().hir;
                 let id = program::kernel_id(hir, &self.signature.name);
                 let name = id.map(|id| contract::launch_name(hir, id)).unwrap_or_default();
-                SiteForm::Source(Box::new(launcher.site(&name, &sets)?))
+                SiteForm::Source(Box::new(launcher.site(&name, &sets)?), launcher)
             }
             Form::Bundle(bundle) => {
                 SiteForm::Bundle(bundle.kernels(&device, call.at), self.signature.name.clone())
@@ -341,28 +346,24 @@ impl Kernel {
         Ok(site)
     }
 
-    /// Launches the kernel. Needs no interpreter.
-    pub(crate) fn start(&self, call: &Call) -> Result<(), LaunchError> {
-        let site = self.site(call)?;
-        lock(&site).launch(call, &self.writes)
+    /// Launches the kernel; returns what kernels have printed since the last launch. Needs no interpreter.
+    pub(crate) fn start(&self, call: &Call) -> (Result<(), LaunchError>, Option<String>) {
+        let site = match self.site(call) {
+            Ok(site) => site,
+            Err(error) => return (Err(error), None),
+        };
+        let mut site = lock(&site);
+        let done = site.launch(call, &self.writes);
+        (done, site.printed())
     }
 
     /// Launches the kernel and shows what it prints.
     fn launch(&self, py: Python<'_>, call: &Call) -> PyResult<()> {
-        let done = py.detach(|| self.start(call));
-        if let Some(text) = self.printed(call.at) {
+        let (done, printed) = py.detach(|| self.start(call));
+        if let Some(text) = printed {
             write_printed(py, &text)?;
         }
         done.map_err(|e| errors::launch(py, self.sources(), &e))
-    }
-
-    /// What kernels have printed since the last call.
-    pub(crate) fn printed(&self, at: At) -> Option<String> {
-        let text = match &self.program.form {
-            Form::Source(source) => lock(&source.launchers).get(&at).map(Launcher::printed),
-            Form::Bundle(bundle) => lock(&bundle.kernels).get(&at).map(Kernels::printed),
-        };
-        text.filter(|t| !t.is_empty())
     }
 
     /// The same kernel, with call sites of its own.
@@ -405,12 +406,21 @@ impl Site {
         sets: &[(String, String)],
     ) -> Result<(), LaunchError> {
         match &mut self.form {
-            SiteForm::Source(site) => site.launch(stream, args),
+            SiteForm::Source(site, _) => site.launch(stream, args),
             SiteForm::Bundle(kernels, name) => {
                 let named: Vec<(&str, &str)> = sets.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
                 kernels.launch(stream, name, args, &named)
             }
         }
+    }
+
+    /// What kernels have printed since the last call.
+    fn printed(&self) -> Option<String> {
+        let text = match &self.form {
+            SiteForm::Source(_, launcher) => launcher.printed(),
+            SiteForm::Bundle(kernels, _) => kernels.printed(),
+        };
+        Some(text).filter(|t| !t.is_empty())
     }
 
     /// The stream of a handle; on the CPU, one of this site.

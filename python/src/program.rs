@@ -138,6 +138,9 @@ impl Program {
             let form = Form::Bundle(Bundle { file: bundle, kernels: Mutex::default() });
             return Ok(Program { inner: Arc::new(Inner { path: path.to_string(), form }) });
         }
+        let library = tk_sema::std_files().find(|(name, _)| tk_sema::std_path(name) == path);
+        let shown = library.map(|(name, _)| format!("std/{name}.tk"));
+        let (path, text) = (shown.as_deref().unwrap_or(path), text.or(library.map(|(_, text)| text)));
         let checked = py.detach(|| crate::on_large_stack(|| checked(path, text)));
         if checked.diagnostics.iter().any(tk_syntax::Diagnostic::is_error) {
             return Err(errors::compile(py, &checked.sources, &checked.diagnostics));

@@ -189,6 +189,18 @@ def test_modules_say_what_they_have(add, examples):
     assert kinds["BLOCK"][0] == "compile-time"
 
 
+def test_the_standard_library_is_loaded_by_its_names():
+    m = tk.load("std::nn::softmax")
+    x = np.random.default_rng(4).normal(size=(5, 77)).astype(np.float32)
+    y, z = np.zeros_like(x), np.zeros_like(x)
+    m.softmax(x, y)
+    m.log_softmax(x, z)
+    np.testing.assert_allclose(y, softmax(x), atol=1e-6)
+    np.testing.assert_allclose(np.exp(z), softmax(x), atol=1e-6)
+    with pytest.raises(tk.CompileError, match="cannot read std::nn::nothing"):
+        tk.load("std::nn::nothing")
+
+
 def test_stubs_are_python(examples, stdlib):
     for path in [*sorted(examples.glob("*.tk")), *sorted(stdlib.glob("nn/*.tk"))]:
         compile(tk.stubs(path), str(path), "exec")

@@ -42,7 +42,8 @@ __all__ = [
 
 
 def load(path: Union[str, "os.PathLike[str]"]) -> Module:
-    """The kernels of a source file (``.tk``), compiled when they are launched, or of a bundle (``.tkb``).
+    """The kernels of a source file (``.tk``), compiled when they are launched; of a file of the standard library
+    (``std::nn::softmax``); or of a bundle (``.tkb``).
 
     :raises CompileError: the source is wrong.
     :raises Error: the bundle is none, or damaged.
