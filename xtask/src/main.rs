@@ -1,11 +1,13 @@
 //! Tasks of the repository: `cargo xtask tidy` checks what no compiler checks, `cargo xtask ops` writes the op
-//! reference `spec/ops.md` from the op table (`--check` only compares), `cargo xtask schema` the schema of manifests.
+//! reference `spec/ops.md` from the op table (`--check` only compares), `cargo xtask schema` the schema of manifests,
+//! `cargo xtask dist` the files of a release.
 //!
 //! Nothing here ships. Runs inside the repository.
 
 #![forbid(unsafe_code)]
 
 mod arrows;
+mod dist;
 mod edges;
 mod names;
 mod ops;
@@ -18,7 +20,7 @@ mod words;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask tidy | ops [--check] | schema";
+const USAGE: &str = "usage: cargo xtask tidy | ops [--check] | schema | dist";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -28,6 +30,7 @@ fn main() -> ExitCode {
         ["ops"] => ops::write(&root()),
         ["ops", "--check"] => ops::check(&root()).map_or(Ok(()), |problem| Err(vec![problem])),
         ["schema"] => schema::write(&root()),
+        ["dist"] => dist::run(&root()),
         _ => Err(vec![USAGE.to_string()]),
     };
     match result {
