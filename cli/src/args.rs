@@ -82,7 +82,7 @@ pub enum Command {
 }
 
 /// Where source text comes from besides files.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct InputArgs {
     /// Name of the program on standard input (`-`): shown in messages; imports are resolved next to it
     #[arg(long, value_name = "PATH")]
@@ -406,7 +406,7 @@ Those of a whole file have its name: softmax.tkb (bundle), softmax.json (manifes
 softmax.c (header).";
 
 /// `tk build`
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(after_help = BUILD_HELP)]
 #[cfg_attr(not(feature = "llvm"), allow(dead_code, reason = "without LLVM, only the help reads them"))]
 pub struct BuildArgs {

@@ -22,6 +22,8 @@ use std::path::{Path, PathBuf};
 use tk_driver::{
     Asking, Cache, Environment, Refused, Specializations, Tools, add_ptx, ship, specializations,
 };
+use tk_gpu::TargetSpec;
+use tk_gpu::target::spec::CPU;
 use tk_runtime::Session;
 use tk_runtime::files::{Files, write_all};
 use tk_sema::contract::SetValue;
@@ -36,6 +38,7 @@ pub struct Build {
     sets: Vec<(String, SetValue)>,
     members: usize,
     ptx: bool,
+    or_cpu: bool,
     out: Option<PathBuf>,
 }
 
@@ -48,11 +51,13 @@ impl Build {
             sets: vec![],
             members: tk_runtime::choice::SHIPPED,
             ptx: true,
+            or_cpu: false,
             out: None,
         }
     }
 
-    /// Adds a target: `sm_80`, `sm_90a`, `gfx90a`, `gfx942`, `gfx1100`.
+    /// Adds a target: `sm_80`, `sm_90a`, `gfx90a`, `gfx942`, `gfx1100`, `compute_80` (PTX), or `cpu`, which needs neither
+    /// LLVM nor an assembler.
     pub fn target(mut self, name: &str) -> Build {
         self.targets.push(name.to_string());
         self
@@ -67,6 +72,13 @@ impl Build {
     /// Builds a kernel with at most so many members of its `tune` list beside its defaults; a launch chooses by its key.
     pub fn members(mut self, most: usize) -> Build {
         self.members = most;
+        self
+    }
+
+    /// Where a tool that makes binaries is missing, builds for the CPU instead, and says so in a warning: the program works
+    /// on every machine.
+    pub fn or_cpu(mut self) -> Build {
+        self.or_cpu = true;
         self
     }
 
@@ -107,13 +119,13 @@ impl Build {
             return Err(format!("{path}: no target; add `.target(\"sm_90a\")`"));
         }
         let targets = self.targets.iter().map(|name| {
-            let known = tk_driver::TARGETS.into_iter().find(|t| t.name == name);
+            let known = tk_driver::buildable().find(|t| t.name == name);
             known.ok_or_else(|| {
-                let names: Vec<&str> = tk_driver::TARGETS.iter().map(|t| t.name).collect();
+                let names: Vec<&str> = tk_driver::buildable().map(|t| t.name).collect();
                 format!("unknown target `{name}`; the targets are {}", names.join(", "))
             })
         });
-        let targets = targets.collect::<Result<Vec<_>, String>>()?;
+        let mut targets = targets.collect::<Result<Vec<_>, String>>()?;
         if let Err(e) = std::fs::metadata(&self.source) {
             return Err(format!("cannot read {path}: {}", tk_runtime::files::reason(&e)));
         }
@@ -123,6 +135,19 @@ impl Build {
             return Err(shown(&sources, &checked.diagnostics));
         }
         let session = Session::new(checked);
+        let tools = Tools::new(Environment::of_process(Some(&self.source)), Cache::of_process());
+        let missing = |t: &&TargetSpec| match tools.assembler(t) {
+            _any if t.is_interpreted() => None,
+            _any if tk_driver::llvm_version().is_empty() => Some("there is no LLVM".to_string()),
+            Ok(_) => None,
+            Err(error) => Some(error.message),
+        };
+        if self.or_cpu
+            && let Some((target, why)) = targets.iter().find_map(|t| Some((t.name, missing(t)?)))
+        {
+            println!("cargo::warning={path}: built for the CPU alone, and not for {target}: {why}");
+            targets = vec![&CPU];
+        }
         let refused = |refused| match refused {
             Refused::Wrong(wrong) => shown(&sources, &wrong),
             Refused::Sentence(sentence) => format!("{path}: {sentence}"),
@@ -140,7 +165,6 @@ impl Build {
         for sentence in notes {
             println!("cargo::warning={path}: {sentence}");
         }
-        let tools = Tools::new(Environment::of_process(Some(&self.source)), Cache::of_process());
         let shipped = ship(&session, &specials, &tools, false).map_err(|wrong| shown(&sources, &wrong))?;
         for sentence in &shipped.left_out {
             println!("cargo::warning={path}: {sentence}");

@@ -1,8 +1,8 @@
 //! Launch kernels of the tk language from Rust.
 //!
 //! Kernels compiled by `tk build --emit bundle` or a build script ([`tk-build`](../tk_build/index.html)) are in a
-//! [`Bundle`]; [`Kernels`] launches them on a [`Device`]: a GPU, or the CPU ([`Device::cpu`]). With the feature `jit`,
-//! `jit::Program` compiles source files when their kernels are launched.
+//! [`Bundle`]; [`Kernels`] launches them on a [`Device`]: a GPU, or the CPU ([`Device::cpu`]). With the feature `source`,
+//! `source::Program` launches the kernels of source files, on the CPU; with the feature `jit`, on GPUs too.
 //!
 //! ```no_run
 //! use tk::{Bundle, Device, DType, Kernels};
@@ -20,9 +20,15 @@
 //! ```
 
 pub mod cpu;
-#[cfg(feature = "jit")]
-pub mod jit;
+#[cfg(feature = "source")]
+pub mod source;
 mod tensor;
+
+/// [`source`], whose programs are compiled for GPUs with this feature.
+#[cfg(feature = "jit")]
+pub mod jit {
+    pub use crate::source::{Program, ProgramError};
+}
 
 pub use half;
 pub use tensor::{Pointer, PointerMut, Tensor, View, ViewMut};

@@ -71,7 +71,7 @@ fn make(root: &Path) -> Result<(), String> {
 
     // The wheel has the licences and notices beside its metadata.
     fs::write(root.join("python/THIRD-PARTY.md"), notices).map_err(|e| e.to_string())?;
-    let mut maturin = in_root("maturin");
+    let mut maturin = in_root(".venv/bin/maturin");
     maturin.args([
         "build",
         "--locked",

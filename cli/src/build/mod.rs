@@ -32,6 +32,11 @@ use table::Row;
 /// Builds kernels.
 pub fn run(terminal: &Terminal, args: &BuildArgs) -> Outcome {
     let targets = targets(&args.targets)?;
+    let mut args = args.clone();
+    if args.emit == BuildForm::DEFAULT && targets.iter().all(|t| t.is_interpreted()) {
+        args.emit = vec![BuildForm::Bundle];
+    }
+    let args = &args;
     can_be_made(&args.emit, &targets)?;
     can_be_dumped(args)?;
     let (path, name) = front::split_target(&args.source);
@@ -57,7 +62,7 @@ pub fn run(terminal: &Terminal, args: &BuildArgs) -> Outcome {
         let environment = Environment::of_process(Some(Path::new(path)));
         let tools = Tools::new(environment, Cache::of_process());
         // Missing tools are reported before anything is compiled.
-        for target in &targets {
+        for target in targets.iter().filter(|t| !t.is_interpreted()) {
             tools.assembler(target).map_err(|e| builder.refused(&[e.at(first)]))?;
         }
         builder.tools = Some(tools);
@@ -124,6 +129,9 @@ fn can_be_made(forms: &[BuildForm], targets: &[&TargetSpec]) -> Result<(), Strin
         let names: Vec<&str> = targets.iter().map(|t| t.name).collect();
         return Err(format!("there is no {} of {}", extension(*form), names.join(" or ")));
     }
+    if forms.contains(&BuildForm::Header) && targets.iter().any(|t| t.is_interpreted()) {
+        return Err("a C file launches kernels on GPUs; a bundle serves the CPU".into());
+    }
     let gcn = targets.iter().filter(|t| t.has_gcn).count();
     if forms.contains(&BuildForm::Header) && gcn > 0 && gcn < targets.len() {
         return Err("one C file launches kernels of one vendor: build for NVIDIA and AMD separately".into());
@@ -145,10 +153,10 @@ fn can_be_dumped(args: &BuildArgs) -> Result<(), String> {
 
 /// The targets by name, each once.
 fn targets(names: &[String]) -> Result<Vec<&'static TargetSpec>, String> {
-    let known: Vec<&str> = tk_driver::TARGETS.iter().map(|t| t.name).collect();
+    let known: Vec<&str> = tk_driver::buildable().map(|t| t.name).collect();
     let mut found: Vec<&'static TargetSpec> = vec![];
     for name in names {
-        let Some(target) = tk_driver::TARGETS.into_iter().find(|t| t.name == name) else {
+        let Some(target) = tk_driver::buildable().find(|t| t.name == name) else {
             return Err(format!("unknown target `{name}`; the targets are {}", known.join(", ")));
         };
         if !found.contains(&target) {
@@ -312,6 +320,9 @@ fn missing(form: BuildForm) -> Failure {
 
 /// Returns true if there is such a file for a target.
 fn has_form(target: &TargetSpec, form: BuildForm) -> bool {
+    if target.is_interpreted() {
+        return matches!(form, BuildForm::Tile | BuildForm::Bundle | BuildForm::Manifest);
+    }
     match form {
         BuildForm::Ptx | BuildForm::Cubin => target.has_ptx,
         BuildForm::Gcn | BuildForm::Hsaco => target.has_gcn,

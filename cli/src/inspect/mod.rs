@@ -153,6 +153,9 @@ pub fn head(kernel: &Kernel, v: &Variant) -> String {
 /// `128 threads, 32 registers, ..`
 pub fn resources(v: &Variant) -> String {
     let (shared, spills) = (v.shared(), v.spills());
+    if v.target == "cpu" {
+        return "interpreted".to_string();
+    }
     if v.registers == 0 && !v.target.starts_with("gfx") {
         return format!(
             "{} threads, {shared} bytes of shared memory, PTX that the driver assembles, {} bytes",

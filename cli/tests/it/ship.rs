@@ -640,3 +640,34 @@ fn a_kernel_for_one_gpu_has_no_ptx() {
     ran.code(0);
     assert!(ran.err.contains("has no PTX for GPUs that are newer than the targets"), "{}", ran.err);
 }
+
+/// A bundle for the CPU needs no assembler, and does what one for a GPU does there.
+#[test]
+fn the_cpu_is_a_target() {
+    let folder = Folder::new("ship-cpu");
+    let file = format!("{ROOT}/examples/softmax.tk");
+    let nowhere = folder.path("nowhere");
+    let built = command::command(&folder.path(""), &["build", &file, "--target", "cpu", "-o", "."])
+        .env("TK_PTXAS", nowhere)
+        .output()
+        .unwrap();
+    assert!(built.status.success(), "{built:?}");
+    tk(&folder, &["build", &file, "--target", "sm_80", "--no-ptx", "--emit", "bundle", "-o", "gpu"]).code(0);
+    let array = |v: &[f32]| tk_runtime::Value::Array(tk_runtime::npy::Array::of(v, &[2, 3]));
+    let run = |path: &str| {
+        let bundle = Bundle::open(&folder.path(path)).unwrap();
+        let values = vec![array(&[1.0, 2.0, 3.0, -1.0, 0.5, 0.25]), array(&[0.0; 6])];
+        tk_runtime::bundled::run(&bundle, "softmax", values, &[]).unwrap().0
+    };
+    assert_eq!(format!("{:?}", run("softmax.tkb")), format!("{:?}", run("gpu/softmax.tkb")));
+    let bundle = Bundle::open(&folder.path("softmax.tkb")).unwrap();
+    let variants = &bundle.manifest().kernels[0].variants;
+    assert!(variants.iter().all(|v| v.target == "cpu" && v.binary.bytes == 0));
+    assert_eq!(variants.len(), 12);
+    let shown = tk(&folder, &["inspect", "softmax.tkb"]);
+    shown.code(0);
+    assert!(shown.out.contains("T=f16, BLOCK=1024 for cpu\n    interpreted\n"), "{}", shown.out);
+    for form in ["header", "cubin"] {
+        tk(&folder, &["build", &file, "--target", "cpu", "--emit", form, "-o", "."]).code(2);
+    }
+}

@@ -9,13 +9,14 @@ mod ship;
 mod tools;
 
 pub use tk_gpu::ArgFacts;
+#[cfg(feature = "llvm")]
 pub use tk_llvm::gpu::verify_machine_code;
 
-pub use tk_gpu::target::spec::GPUS as TARGETS;
-pub use tk_llvm::gpu::Until;
+pub use tk_gpu::target::spec::{GPUS as TARGETS, buildable};
 
 pub use self::compile::binary::{Built, Work, build_cached, compile_for};
 pub use self::compile::cache::{Cache, Key, Size};
+pub use self::compile::emission::{Until, compile};
 pub use self::compile::instance::{
     Asking, Refused, Specialization, Specializations, add_ptx, specializations,
 };
@@ -23,11 +24,12 @@ pub use self::compile::kernel::{
     Asked, CompiledKernel, Cubin, KernelParam, KernelParamKind, ProgramShape, Request, Resources, StageTexts,
 };
 pub use self::compile::members::ShippedMember;
-pub use self::compile::pipeline::{after_passes, compile};
+pub use self::compile::pipeline::after_passes;
 pub use self::compile::variant::Variant;
 pub use self::device::facts::{facts_about, place_of, usual_place};
 pub use self::device::jit::Jit;
 pub use self::device::outlook::{Outlook, outlook};
+#[cfg(feature = "llvm")]
 pub use self::device::simulator::Simulator;
 pub use self::device::typical::{Expected, LineCost, expected, lines};
 pub use self::ship::artifact::{BundleUnit, Shipped, ship};
@@ -40,8 +42,15 @@ pub use self::tools::nvdisasm::disassemble;
 pub use self::tools::ptxas::Ptxas;
 pub use self::tools::tool::ToolError;
 
-/// The version of the LLVM that generates code.
+/// The version of the LLVM that generates code; empty without one.
+#[cfg(feature = "llvm")]
 pub fn llvm_version() -> String {
     let (major, minor, patch) = tk_llvm::version();
     format!("{major}.{minor}.{patch}")
+}
+
+/// The version of the LLVM that generates code; empty without one.
+#[cfg(not(feature = "llvm"))]
+pub fn llvm_version() -> String {
+    String::new()
 }

@@ -6,14 +6,15 @@
 use std::time::{Duration, Instant};
 
 use tk_gpu::ArgFacts;
-use tk_llvm::gpu::Until;
 use tk_syntax::{Diagnostic, Span};
 use tk_tile::text;
 
 use crate::compile::cache::Key;
+use crate::compile::emission::{Until, compile};
 use crate::compile::encode::{decode, encode};
+use crate::compile::interpreted::interpreted;
 use crate::compile::kernel::{CompiledKernel, Cubin, ProgramShape, Request};
-use crate::compile::pipeline::{compile, name_in_code};
+use crate::compile::pipeline::name_in_code;
 use crate::tools::assembler::{Assembler, Tools};
 
 /// A compiled and assembled kernel.
@@ -77,6 +78,9 @@ pub fn build_cached(
     tools: &Tools,
     place: Span,
 ) -> Result<Built, Vec<Diagnostic>> {
+    if request.target.is_interpreted() {
+        return interpreted(request, place);
+    }
     let assembler = tools.assembler(request.target).map_err(|e| vec![e.at(place)])?;
     let begin = Instant::now();
     let key = key(request, assembler);

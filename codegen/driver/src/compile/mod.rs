@@ -2,10 +2,17 @@
 
 pub(crate) mod binary;
 pub(crate) mod cache;
+#[cfg(feature = "llvm")]
+pub(crate) mod emission;
+#[cfg(not(feature = "llvm"))]
+#[path = "no_emission.rs"]
+pub(crate) mod emission;
 pub(crate) mod encode;
 pub(crate) mod instance;
+mod interpreted;
 pub(crate) mod kernel;
 pub(crate) mod members;
+#[cfg(feature = "llvm")]
 pub(crate) mod memory;
 pub(crate) mod pipeline;
 pub(crate) mod sample;

@@ -8,6 +8,9 @@ use tk_sema::target::Target;
 
 /// The facts about a target.
 pub fn facts_about(spec: &TargetSpec) -> Target {
+    if spec.is_interpreted() {
+        return Target::default();
+    }
     Target {
         has_async_copy: spec.has_async_copy,
         has_tma: spec.has_tma,

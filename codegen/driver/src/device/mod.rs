@@ -4,5 +4,6 @@ pub(crate) mod facts;
 pub(crate) mod jit;
 pub(crate) mod outlook;
 pub(crate) mod predict;
+#[cfg(feature = "llvm")]
 pub(crate) mod simulator;
 pub(crate) mod typical;

@@ -21,9 +21,10 @@ use tk_sema::contract;
 use tk_syntax::{SourceMap, codes};
 use tk_tile::Loc;
 
+use crate::compile::emission::stopped;
 use crate::compile::kernel::{Asked, ProgramShape, Request, facts as facts_of};
 use crate::compile::memory::fits;
-use crate::compile::pipeline::{schedule, stopped};
+use crate::compile::pipeline::schedule;
 use crate::device::facts::facts_about;
 
 /// A specialization for warps and facts about its arguments.

@@ -226,8 +226,13 @@ impl Shipping<'_> {
         let prefer = contract::preferred(hir, special.kernel, bindings).map_err(|d| vec![*d])?;
         // The defaults serve the other arguments.
         let all = Variant::of(module, entry, &prefer);
-        let is_shipped =
-            |variant: Variant| special.member.is_none() || variant != Variant::General || all.len() == 1;
+        let is_shipped = |variant: Variant| {
+            // Nothing is known of arguments that the CPU would make use of.
+            if target.is_interpreted() {
+                return variant == Variant::General;
+            }
+            special.member.is_none() || variant != Variant::General || all.len() == 1
+        };
         for (variant, facts) in all.iter().filter(|(variant, _)| is_shipped(*variant)) {
             let sources = &session.checked().sources;
             let shape = ProgramShape::of(target, special.asked);

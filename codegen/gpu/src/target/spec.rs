@@ -49,6 +49,11 @@ pub struct Multiprocessor {
 }
 
 impl TargetSpec {
+    /// Returns true for the CPU, which has no machine code.
+    pub fn is_interpreted(&self) -> bool {
+        self.name == CPU.name
+    }
+
     /// The processor that code is generated for.
     pub fn processor(&self) -> &'static str {
         self.oldest.unwrap_or(self.name)
@@ -342,8 +347,16 @@ pub const SIM_WMMA: TargetSpec = GFX1100.simulated("sim-wmma");
 /// The GPUs: the targets that binaries are made for.
 pub const GPUS: [&TargetSpec; 6] = [&SM_80, &SM_90A, &GFX90A, &GFX942, &GFX1100, &COMPUTE_80];
 
+/// The CPU, where the interpreter runs tile IR: no machine code is made. Its programs are one lane.
+pub const CPU: TargetSpec = TargetSpec { has_async_copy: false, has_mma: false, ..SM_80.simulated("cpu") };
+
 /// The simulators.
 const SIMULATORS: [&TargetSpec; 3] = [&SIM_32, &SIM_64, &SIM_WMMA];
+
+/// The targets that kernels are built for, by the names of the command line.
+pub fn buildable() -> impl Iterator<Item = &'static TargetSpec> {
+    GPUS.into_iter().chain([&CPU])
+}
 
 /// The targets that code is generated for.
 pub fn targets() -> impl Iterator<Item = &'static TargetSpec> {

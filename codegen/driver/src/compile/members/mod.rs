@@ -61,7 +61,7 @@ pub fn shipped_members(
     let hir = &session.checked().hir;
     let name = &hir.func(kernel).name;
     let mut notes = vec![];
-    if most == 0 || hir.func(kernel).contract.tune.is_none() {
+    if most == 0 || target.is_interpreted() || hir.func(kernel).contract.tune.is_none() {
         return Ok((vec![], notes));
     }
     let bindings = session.bindings(kernel, sets, facts_about(target))?;

@@ -1,12 +1,14 @@
-//! Kernels of source files, compiled at launch: [`Program`]. Needs the feature `jit`.
+//! Kernels of source files: [`Program`]. The interpreter runs them on the CPU as they are; with the feature `jit` they are
+//! compiled for a GPU when they are launched. Needs the feature `source`.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use tk_driver::{Cache, Environment, Jit};
 use tk_runtime::Session;
+use tk_runtime::compile::Compile;
 use tk_runtime::files::Files;
 use tk_runtime::gpu::{Arg, CallSite, Device, LaunchError, Launcher, Stream};
+use tk_sema::Checked;
 use tk_sema::contract::SetValue;
 use tk_syntax::Diagnostic;
 use tk_syntax::render;
@@ -38,8 +40,7 @@ impl Program {
             let texts: Vec<String> = wrong.into_iter().map(|d| render(&checked.sources, d, false)).collect();
             return Err(ProgramError(texts.concat()));
         }
-        let environment = Environment::of_process(Some(path));
-        let compiler = Arc::new(Jit::new(checked.sources.clone(), environment, Cache::of_process()));
+        let compiler = compiler(&checked, path);
         let launcher = Launcher::new(Arc::new(Session::new(checked)), device.clone(), compiler);
         Ok(Program { launcher: launcher.map_err(|e| ProgramError(e.to_string()))? })
     }
@@ -61,4 +62,36 @@ impl Program {
     pub fn printed(&self) -> String {
         self.launcher.printed()
     }
+}
+
+/// What makes binaries for GPUs.
+#[cfg(feature = "jit")]
+fn compiler(checked: &Checked, path: &Path) -> Arc<dyn Compile> {
+    use tk_driver::{Cache, Environment, Jit};
+    Arc::new(Jit::new(checked.sources.clone(), Environment::of_process(Some(path)), Cache::of_process()))
+}
+
+/// Nothing makes binaries for GPUs.
+#[cfg(not(feature = "jit"))]
+fn compiler(_: &Checked, _: &Path) -> Arc<dyn Compile> {
+    use tk_runtime::compile::{Binary, CompileOptions};
+    use tk_sema::target::Target;
+    use tk_syntax::{Span, codes};
+    use tk_tile::{FuncId, TileModule};
+
+    /// The CPU needs no binaries.
+    struct None;
+
+    impl Compile for None {
+        fn target(&self, _: &str) -> Target {
+            Target::default()
+        }
+
+        fn compile(&self, _: &TileModule, _: FuncId, _: &CompileOptions) -> Result<Binary, Vec<Diagnostic>> {
+            let message = "this program has no compiler for GPUs: the crate `tk` needs its feature `jit`";
+            Err(vec![Diagnostic::error(codes::NOT_COMPILED, Span::default(), message, "")])
+        }
+    }
+
+    Arc::new(None)
 }
