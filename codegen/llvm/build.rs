@@ -4,6 +4,8 @@
 //! `llvm-sys` can link statically too, but then also what this compiler never calls: the archives of Debian name z3 and
 //! libxml2, whose users (the static analyzer, manifests of Windows) no symbol of ours reaches.
 
+#![forbid(unsafe_code)]
+
 use std::path::Path;
 use std::process::Command;
 

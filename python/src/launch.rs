@@ -15,6 +15,7 @@ use tk_runtime::gpu::{Arg, CallSite, Device, Kernels, LaunchError, Launcher, Str
 use tk_sema::contract::{self, SetValue};
 use tk_syntax::SourceMap;
 
+use crate::compile_time::set_text;
 use crate::dlpack::{self, At, Tensor};
 use crate::host::Placed;
 use crate::program::{self, Form, Inner, Param, Program, Signature, described};
@@ -154,7 +155,7 @@ impl Kernel {
         for (name, value) in given {
             let name: String = name.extract()?;
             self.known_set(&name)?;
-            let text = dlpack::set_text(&value, &name)?;
+            let text = set_text(&value, &name)?;
             sets.retain(|(n, _)| *n != name);
             sets.push((name, text));
         }
@@ -265,7 +266,7 @@ impl Kernel {
                     _other if name == "stream" => stream = stream_handle(&object)?,
                     _other => {
                         self.known_set(&name)?;
-                        let text = dlpack::set_text(&object, &name)?;
+                        let text = set_text(&object, &name)?;
                         sets.retain(|(n, _)| *n != name);
                         sets.push((name, text));
                     }

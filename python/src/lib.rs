@@ -4,6 +4,7 @@
 //! that no array is copied on the way to a GPU, and that nothing is printed but what kernels print.
 
 mod bench;
+mod compile_time;
 mod devices;
 mod dlpack;
 mod errors;

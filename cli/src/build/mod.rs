@@ -32,11 +32,7 @@ use table::Row;
 /// Builds kernels.
 pub fn run(terminal: &Terminal, args: &BuildArgs) -> Outcome {
     let targets = targets(&args.targets)?;
-    let mut args = args.clone();
-    if args.emit == BuildForm::DEFAULT && targets.iter().all(|t| t.is_interpreted()) {
-        args.emit = vec![BuildForm::Bundle];
-    }
-    let args = &args;
+    let args = &with_default(args, &targets);
     can_be_made(&args.emit, &targets)?;
     can_be_dumped(args)?;
     let (path, name) = front::split_target(&args.source);
@@ -112,6 +108,15 @@ pub fn run(terminal: &Terminal, args: &BuildArgs) -> Outcome {
         .map_err(|e| format!("cannot create {}: {}", args.out.display(), reason(&e)))?;
     write_all(&files)?;
     table::show(terminal, &rows)
+}
+
+/// The options, with the form that the CPU has where none is given.
+fn with_default(args: &BuildArgs, targets: &[&TargetSpec]) -> BuildArgs {
+    let mut args = args.clone();
+    if args.emit == BuildForm::DEFAULT && targets.iter().all(|t| t.is_interpreted()) {
+        args.emit = vec![BuildForm::Bundle];
+    }
+    args
 }
 
 fn said(terminal: &Terminal, session: &Session, refused: Refused) -> Failure {

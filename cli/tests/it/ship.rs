@@ -14,7 +14,7 @@ use tk_runtime::files::Files;
 use tk_sema::contract::{self, Device, HostArg};
 use tk_sema::eval::CVal;
 
-const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+pub const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
 fn cc(folder: &Folder, args: &[&str]) {
     let strict = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic"];
@@ -467,7 +467,7 @@ fn the_same_bytes_come_out_in_other_folders_and_locales() {
     }
 }
 
-fn ptxas() -> std::path::PathBuf {
+pub fn ptxas() -> std::path::PathBuf {
     let environment = tk_driver::Environment::of_process(Some(Path::new(ROOT)));
     environment.ptxas().expect("ptxas is there: `make setup`").path
 }
@@ -588,86 +588,4 @@ fn a_bundle_chooses_as_the_compiler_plans() {
         }
     }
     assert!(launched > 500 && refused > 500, "{launched} launched, {refused} refused");
-}
-
-/// GPUs of NVIDIA that are newer than the targets load PTX, which the assembler takes for them; launches look at it last.
-#[test]
-fn newer_gpus_load_ptx() {
-    let folder = Folder::new("ship-ptx");
-    let file = format!("{ROOT}/examples/softmax.tk");
-    tk(&folder, &["build", &file, "--target", "sm_90a", "--emit", "bundle", "-o", "."]).code(0);
-    let bundle = Bundle::open(&folder.path("softmax.tkb")).unwrap();
-    let kernel = bundle.manifest().kernels[0].clone();
-    let first = kernel.variants.iter().position(|v| v.target == "compute_80").unwrap();
-    assert!(first > 0 && kernel.variants[first..].iter().all(|v| v.target == "compute_80"));
-    let tensor = |address| Argument::Tensor { address, dtype: "f16", shape: &[8, 64], strides: None };
-    let args = [tensor(0x1000), tensor(0x2000)];
-    let given = vec![None; kernel.choices.len()];
-    let target = |targets: &[&str]| {
-        let facts = Facts { args: &args, given: &given, targets, sms: 1, shared_bytes: 99 << 10 };
-        kernel.choose(&facts).map(|c| c.variant.target.clone()).map_err(|e| e.to_string())
-    };
-    assert_eq!(target(&["sm_90a", "compute_80"]).unwrap(), "sm_90a");
-    assert_eq!(target(&["compute_80"]).unwrap(), "compute_80");
-    assert!(target(&["gfx942"]).unwrap_err().contains("compute_80"));
-    for v in [&kernel.variants[first], kernel.variants.last().unwrap()] {
-        let ptx = bundle.blob(&v.binary).unwrap();
-        // The driver reads a text to the zero at its end.
-        let (end, text) = ptx.split_last().unwrap();
-        assert!(*end == 0 && !text.contains(&0) && text.windows(13).any(|w| w == b".target sm_80"));
-        fs::write(folder.path("kernel.ptx"), text).unwrap();
-        for gpu in ["sm_80", "sm_89", "sm_90", "sm_100", "sm_120"] {
-            let assembled = Command::new(ptxas())
-                .current_dir(folder.path(""))
-                .args(["--gpu-name", gpu, "kernel.ptx", "-o", "kernel.cubin"])
-                .output()
-                .unwrap();
-            assert!(assembled.status.success(), "{gpu}: {}", String::from_utf8_lossy(&assembled.stderr));
-        }
-    }
-    tk(&folder, &["build", &file, "--target", "sm_90a", "--no-ptx", "--emit", "bundle", "-o", "without"])
-        .code(0);
-    let bundle = Bundle::open(&folder.path("without/softmax.tkb")).unwrap();
-    assert!(bundle.manifest().kernels[0].variants.iter().all(|v| v.target == "sm_90a"));
-}
-
-/// What cannot be PTX for all GPUs is left out with a sentence, and the targets are built.
-#[test]
-fn a_kernel_for_one_gpu_has_no_ptx() {
-    let folder = Folder::new("ship-no-ptx");
-    folder.write("only.tk", "kernel only(x: mut view[f32, 1]) grid(1) {\n    static_assert(target.has_tma, \"for Hopper\");\n    x.store([0], full([32], 1.0, f32));\n}\n");
-    let ran = tk(&folder, &["build", "only.tk", "--target", "sm_90a", "--emit", "bundle", "-o", "."]);
-    ran.code(0);
-    assert!(ran.err.contains("has no PTX for GPUs that are newer than the targets"), "{}", ran.err);
-}
-
-/// A bundle for the CPU needs no assembler, and does what one for a GPU does there.
-#[test]
-fn the_cpu_is_a_target() {
-    let folder = Folder::new("ship-cpu");
-    let file = format!("{ROOT}/examples/softmax.tk");
-    let nowhere = folder.path("nowhere");
-    let built = command::command(&folder.path(""), &["build", &file, "--target", "cpu", "-o", "."])
-        .env("TK_PTXAS", nowhere)
-        .output()
-        .unwrap();
-    assert!(built.status.success(), "{built:?}");
-    tk(&folder, &["build", &file, "--target", "sm_80", "--no-ptx", "--emit", "bundle", "-o", "gpu"]).code(0);
-    let array = |v: &[f32]| tk_runtime::Value::Array(tk_runtime::npy::Array::of(v, &[2, 3]));
-    let run = |path: &str| {
-        let bundle = Bundle::open(&folder.path(path)).unwrap();
-        let values = vec![array(&[1.0, 2.0, 3.0, -1.0, 0.5, 0.25]), array(&[0.0; 6])];
-        tk_runtime::bundled::run(&bundle, "softmax", values, &[]).unwrap().0
-    };
-    assert_eq!(format!("{:?}", run("softmax.tkb")), format!("{:?}", run("gpu/softmax.tkb")));
-    let bundle = Bundle::open(&folder.path("softmax.tkb")).unwrap();
-    let variants = &bundle.manifest().kernels[0].variants;
-    assert!(variants.iter().all(|v| v.target == "cpu" && v.binary.bytes == 0));
-    assert_eq!(variants.len(), 12);
-    let shown = tk(&folder, &["inspect", "softmax.tkb"]);
-    shown.code(0);
-    assert!(shown.out.contains("T=f16, BLOCK=1024 for cpu\n    interpreted\n"), "{}", shown.out);
-    for form in ["header", "cubin"] {
-        tk(&folder, &["build", &file, "--target", "cpu", "--emit", form, "-o", "."]).code(2);
-    }
 }

@@ -16,6 +16,7 @@ pub use tk_gpu::target::spec::{GPUS as TARGETS, buildable};
 
 pub use self::compile::binary::{Built, Work, build_cached, compile_for};
 pub use self::compile::cache::{Cache, Key, Size};
+#[cfg(feature = "llvm")]
 pub use self::compile::emission::{Until, compile};
 pub use self::compile::instance::{
     Asking, Refused, Specialization, Specializations, add_ptx, specializations,

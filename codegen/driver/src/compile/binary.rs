@@ -79,7 +79,8 @@ pub fn build_cached(
     place: Span,
 ) -> Result<Built, Vec<Diagnostic>> {
     if request.target.is_interpreted() {
-        return interpreted(request, place);
+        let (kernel, cubin) = interpreted(request, place)?;
+        return Ok(Built { kernel, cubin, work: Work::Found(Duration::ZERO) });
     }
     let assembler = tools.assembler(request.target).map_err(|e| vec![e.at(place)])?;
     let begin = Instant::now();

@@ -3,11 +3,13 @@
 use tk_runtime::compile::{ParamKind, params};
 use tk_syntax::{Diagnostic, Span, codes};
 
-use crate::compile::binary::{Built, Work};
 use crate::compile::kernel::{CompiledKernel, Cubin, KernelParam, KernelParamKind, Request, Resources};
 
 /// A kernel for a launcher on the CPU: its parameters, and an empty binary.
-pub fn interpreted(request: &Request<'_>, place: Span) -> Result<Built, Vec<Diagnostic>> {
+pub(crate) fn interpreted(
+    request: &Request<'_>,
+    place: Span,
+) -> Result<(CompiledKernel, Cubin), Vec<Diagnostic>> {
     let (module, entry) = (request.module, request.entry);
     let Some((func, params)) = module.funcs.get(entry).zip(params(module, entry)) else {
         let message = "internal error in shipping: a specialization has no kernel";
@@ -36,6 +38,5 @@ pub fn interpreted(request: &Request<'_>, place: Span) -> Result<Built, Vec<Diag
         object: None,
         stages: None,
     };
-    let cubin = Cubin { bytes: vec![], report: Resources::default() };
-    Ok(Built { kernel, cubin, work: Work::Found(std::time::Duration::ZERO) })
+    Ok((kernel, Cubin { bytes: vec![], report: Resources::default() }))
 }

@@ -6,7 +6,7 @@ use crate::compile::kernel::{CompiledKernel, Request};
 
 /// How far a kernel is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Until {
+pub(crate) enum Until {
     /// The IR of a code generator.
     Ir,
     /// Its text.
@@ -18,7 +18,7 @@ pub enum Until {
 }
 
 /// Refuses.
-pub fn compile(request: &Request<'_>, _: bool, _: Until) -> Result<CompiledKernel, Vec<Diagnostic>> {
+pub(crate) fn compile(request: &Request<'_>, _: bool, _: Until) -> Result<CompiledKernel, Vec<Diagnostic>> {
     let message =
         format!("this compiler makes no machine code for `{}`: it has no LLVM", request.target.name);
     let note = "build it with the feature `gpu` of `tk-build`, or use the target `cpu`";

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use names::{Names, names, stem};
-use runs::runs;
+use runs::{runs, targets};
 use tk_bundle::{Dimension, Kernel, Machine, Param, ParamKind, Table, TensorMap, Variant, Word};
 use tk_gpu::target::spec;
 use tk_ops::DType;
@@ -356,13 +356,7 @@ impl<'a> File<'a> {
         out.push_str("    const tki_driver *tki_there = NULL;\n    const tki_device *tki_here = NULL;\n");
         out.push_str("    tk_status tki_entered;\n    int tki_wrong = 0;\n    uint64_t tki_words[TKI_MOST + 4];\n    int64_t tki_grid[3];\n");
         self.numbers.clear();
-        // In the order of the variants: PTX, which runs on all, comes last.
-        let mut targets: Vec<&str> = vec![];
-        for v in &kernel.variants {
-            if !targets.contains(&v.target.as_str()) {
-                targets.push(&v.target);
-            }
-        }
+        let targets = targets(kernel);
         let mut body = String::new();
         for target in &targets {
             let _ = writeln!(body, "    if ({}) {{", runs(target));
@@ -392,7 +386,7 @@ impl<'a> File<'a> {
             ("has compute capability %d.%d", "tki_here->major, tki_here->minor".to_string())
         };
         let any: Vec<String> = targets.iter().map(|t| format!("!({})", runs(t))).collect();
-        let listed = targets.iter().copied().collect::<Vec<_>>().join(", ");
+        let listed = targets.join(", ");
         let _ = write!(
             out,
             "    if ({}) {{\n        return tki_fail(TK_NO_TARGET, \"kernel `{shown}` was built for {listed}, and this GPU {is}; \

@@ -1,5 +1,6 @@
 //! Prints the condition in C that a GPU runs the code of a target.
 
+use tk_bundle::Kernel;
 use tk_gpu::target::spec::{self, Later, RunsOn};
 
 /// The condition that a GPU runs the code of a target: `sm_80` runs on its generation from that revision on, `sm_90a`
@@ -18,6 +19,17 @@ pub(super) fn runs(target: &str) -> String {
         },
         None => "0".to_string(),
     }
+}
+
+/// The targets of a kernel in the order of its variants: PTX, which runs on all GPUs, comes last.
+pub(super) fn targets(kernel: &Kernel) -> Vec<&str> {
+    let mut out: Vec<&str> = vec![];
+    for v in &kernel.variants {
+        if !out.contains(&v.target.as_str()) {
+            out.push(&v.target);
+        }
+    }
+    out
 }
 
 /// The kernel driver's number of an AMD architecture: gfx90a is 90010, major, minor and stepping with two decimal
