@@ -471,6 +471,8 @@ pub enum BuildForm {
     Manifest,
     /// A C header and a C source file that holds the binaries and launches them
     Header,
+    /// The same, and functions that frameworks load with TVM-FFI
+    TvmFfi,
 }
 
 impl BuildForm {

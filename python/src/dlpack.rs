@@ -289,7 +289,7 @@ pub fn tensor(object: &Bound<'_, PyAny>, name: &str, written: bool) -> PyResult<
         Way::None => {
             let ty = object.get_type().name().map(|n| n.to_string()).unwrap_or_default();
             Err(PyTypeError::new_err(format!(
-                "argument `{name}` is a tensor of the kernel, and `{ty}` has no `__dlpack__`"
+                "argument `{name}` must be a tensor, and `{ty}` has no `__dlpack__`"
             )))
         }
     }

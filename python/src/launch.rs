@@ -516,7 +516,7 @@ pub(crate) fn number(param: &Param, object: &Bound<'_, PyAny>) -> PyResult<Scala
                 let float = object.call_method0(pyo3::intern!(py, "__float__")).map_err(|_| {
                     let ty = object.get_type().name().map(|n| n.to_string()).unwrap_or_default();
                     PyTypeError::new_err(format!(
-                        "argument `{name}` is a number (`{}`), and got `{ty}`",
+                        "argument `{name}` must be a number (`{}`), not `{ty}`",
                         param.ty
                     ))
                 })?;

@@ -14,7 +14,7 @@ use crate::terminal::Failure;
 /// Returns true if a form holds all kernels of a file.
 pub fn is_one(form: BuildForm) -> bool {
     match form {
-        BuildForm::Bundle | BuildForm::Manifest | BuildForm::Header => true,
+        BuildForm::Bundle | BuildForm::Manifest | BuildForm::Header | BuildForm::TvmFfi => true,
         BuildForm::Tile
         | BuildForm::Layout
         | BuildForm::LayoutSvg
@@ -71,8 +71,14 @@ pub fn build(
         let name = format!("{stem}.{}", extension(*form));
         match form {
             BuildForm::Bundle => files.push((name, shipped.bundle())),
-            BuildForm::Header => {
+            BuildForm::Header | BuildForm::TvmFfi => {
                 let c = c_source(&shipped, &stem, &file, place).map_err(|wrong| builder.refused(&wrong))?;
+                if *form == BuildForm::TvmFfi {
+                    let source =
+                        c.tvm_ffi.map_err(|why| format!("{file} cannot be built for TVM-FFI: {why}"))?;
+                    files.push((format!("{stem}_tvm_ffi.c"), source.into_bytes()));
+                }
+                let name = format!("{stem}.h");
                 files.push((name, c.header.into_bytes()));
                 files.push((format!("{stem}.c"), c.source.into_bytes()));
             }

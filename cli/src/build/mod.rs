@@ -134,11 +134,12 @@ fn can_be_made(forms: &[BuildForm], targets: &[&TargetSpec]) -> Result<(), Strin
         let names: Vec<&str> = targets.iter().map(|t| t.name).collect();
         return Err(format!("there is no {} of {}", extension(*form), names.join(" or ")));
     }
-    if forms.contains(&BuildForm::Header) && targets.iter().any(|t| t.is_interpreted()) {
+    let is_c = forms.iter().any(|f| matches!(f, BuildForm::Header | BuildForm::TvmFfi));
+    if is_c && targets.iter().any(|t| t.is_interpreted()) {
         return Err("a C file launches kernels on GPUs; a bundle serves the CPU".into());
     }
     let gcn = targets.iter().filter(|t| t.has_gcn).count();
-    if forms.contains(&BuildForm::Header) && gcn > 0 && gcn < targets.len() {
+    if is_c && gcn > 0 && gcn < targets.len() {
         return Err("one C file launches kernels of one vendor: build for NVIDIA and AMD separately".into());
     }
     Ok(())
@@ -339,7 +340,8 @@ fn has_form(target: &TargetSpec, form: BuildForm) -> bool {
         | BuildForm::Report
         | BuildForm::Bundle
         | BuildForm::Manifest
-        | BuildForm::Header => true,
+        | BuildForm::Header
+        | BuildForm::TvmFfi => true,
     }
 }
 
@@ -358,6 +360,7 @@ fn extension(form: BuildForm) -> &'static str {
         BuildForm::Report | BuildForm::Manifest => "json",
         BuildForm::Bundle => "tkb",
         BuildForm::Header => "h",
+        BuildForm::TvmFfi => "c",
     }
 }
 
@@ -381,6 +384,6 @@ fn contents(
             Some(describe(&special.name, &special.values, facts, built?, request.sources).into_bytes())
         }
         // Those of a whole file are made elsewhere.
-        BuildForm::Bundle | BuildForm::Manifest | BuildForm::Header => None,
+        BuildForm::Bundle | BuildForm::Manifest | BuildForm::Header | BuildForm::TvmFfi => None,
     }
 }

@@ -16,7 +16,7 @@ use tk_sema::eval::CVal;
 
 pub const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-fn cc(folder: &Folder, args: &[&str]) {
+pub fn cc(folder: &Folder, args: &[&str]) {
     let strict = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic"];
     let done = Command::new("cc").current_dir(folder.path("")).args(strict).args(args).output().unwrap();
     assert!(done.status.success(), "cc {args:?}: {}", String::from_utf8_lossy(&done.stderr));

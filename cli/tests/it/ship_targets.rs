@@ -4,7 +4,7 @@
 use std::fs;
 use std::process::Command;
 
-use crate::ship::{ROOT, ptxas, tk};
+use crate::ship::{ROOT, cc, ptxas, tk};
 use crate::support::command::{self, Folder};
 use tk_bundle::{Argument, Bundle, Facts};
 
@@ -88,4 +88,24 @@ fn the_cpu_is_a_target() {
     for form in ["header", "cubin"] {
         tk(&folder, &["build", &file, "--target", "cpu", "--emit", form, "-o", "."]).code(2);
     }
+}
+
+/// A framework that has TVM-FFI calls kernels with values of any type; what does not fit is an error of its kind.
+#[test]
+fn frameworks_call_kernels_by_tvm_ffi() {
+    let folder = Folder::new("ship-tvm-ffi");
+    let ship = format!("{ROOT}/tests/ship");
+    let kernels = format!("{ship}/kernels.tk");
+    tk(&folder, &["build", &kernels, "--target", "sm_90a", "--emit", "tvm-ffi", "-o", "."]).code(0);
+    let main = format!("{ship}/tvm_ffi.c");
+    cc(&folder, &["kernels.c", "kernels_tvm_ffi.c", &main, "-I.", "-o", "main", "-ldl"]);
+    cc(&folder, &["-shared", "-fPIC", &format!("{ship}/driver.c"), "-o", "libcuda.so.1"]);
+    let cxx =
+        ["-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-x", "c++", "kernels_tvm_ffi.c"];
+    if let Ok(done) = Command::new("c++").current_dir(folder.path("")).args(cxx).output() {
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    }
+    let ran = Command::new(folder.path("main")).env("LD_LIBRARY_PATH", folder.path("")).output().unwrap();
+    assert!(ran.status.success(), "{ran:?}");
+    tk_snapshot::check(format!("{ship}/expected_tvm_ffi.txt"), &String::from_utf8_lossy(&ran.stdout));
 }

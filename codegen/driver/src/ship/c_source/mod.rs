@@ -8,6 +8,7 @@ mod expr;
 mod log;
 mod names;
 mod runs;
+mod tvm_ffi;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -31,6 +32,8 @@ pub struct CSource {
     pub header: String,
     /// `NAME.c`
     pub source: String,
+    /// `NAME_tvm_ffi.c`, or why there is none.
+    pub tvm_ffi: Result<String, String>,
 }
 
 /// Prints a shipped artifact as C, for targets of one vendor; `name` is that of the files, and `origin` of the `.tk`
@@ -93,7 +96,8 @@ pub fn c_source(
         source.push_str("\n};\n");
     }
     source.push_str(&bodies);
-    Ok(CSource { header, source })
+    let tvm_ffi = tvm_ffi::source(kernels, &names, name, &error);
+    Ok(CSource { header, source, tvm_ffi })
 }
 
 /// Text inside a comment.
