@@ -9,6 +9,7 @@ mod log;
 mod names;
 mod runs;
 mod tvm_ffi;
+mod types;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -19,6 +20,7 @@ use tk_bundle::{Dimension, Kernel, Machine, Param, ParamKind, Table, TensorMap, 
 use tk_gpu::target::spec;
 use tk_ops::DType;
 use tk_syntax::{Diagnostic, Span, codes};
+use types::{dtypes, enumerator, number_type};
 
 use crate::ship::artifact::Shipped;
 
@@ -120,39 +122,6 @@ fn quoted(text: &str) -> String {
         }
     }
     out
-}
-
-/// The element types that an argument has in some variant.
-fn dtypes(kernel: &Kernel, arg: usize) -> BTreeSet<&str> {
-    kernel.variants.iter().filter_map(|v| v.dtypes.get(arg)?.as_deref()).collect()
-}
-
-/// The C type of a number.
-fn number_type(dtype: &str) -> Option<&'static str> {
-    Some(match DType::parse(dtype)? {
-        DType::Bool => "bool",
-        DType::I8 => "int8_t",
-        DType::I16 => "int16_t",
-        DType::I32 => "int32_t",
-        DType::I64 => "int64_t",
-        DType::U32 => "uint32_t",
-        DType::U64 => "uint64_t",
-        DType::F32 => "float",
-        DType::F64 => "double",
-        // C has no type for these: they are passed by their bits.
-        DType::U16 | DType::F16 | DType::BF16 => "uint16_t",
-        DType::U8
-        | DType::F8E4M3
-        | DType::F8E5M2
-        | DType::F8E4M3FNUZ
-        | DType::F8E5M2FNUZ
-        | DType::E2M1
-        | DType::E8M0 => "uint8_t",
-    })
-}
-
-fn enumerator(dtype: &str) -> String {
-    format!("TK_{}", dtype.to_uppercase())
 }
 
 /// The parameters of a function as C declares them; `name` is that of an argument, then that of a choice.

@@ -11,7 +11,8 @@ use tk_bundle::{Kernel, Param, ParamKind};
 use tk_ops::DType;
 
 use super::names::{Names, plain};
-use super::{dtypes, number_type, of_gcn, quoted};
+use super::types::{dtypes, number_type};
+use super::{of_gcn, quoted};
 
 const INTERFACE: &str = include_str!("../c/tvm_ffi.c");
 
