@@ -31,6 +31,7 @@ mod remarks;
 mod run;
 #[cfg(all(unix, feature = "llvm"))]
 mod ship;
+mod ship_choose;
 mod ship_targets;
 #[cfg(feature = "llvm")]
 mod simulated;

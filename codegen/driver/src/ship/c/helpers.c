@@ -148,6 +148,16 @@ typedef struct tki_memory {
     uint64_t address;
 } tki_memory;
 
+static tki_memory tki_want(int64_t count, int64_t element_bytes, int zeroed)
+{
+    tki_memory out;
+    out.count = count;
+    out.element_bytes = element_bytes;
+    out.zeroed = zeroed;
+    out.address = 0;
+    return out;
+}
+
 static void tki_give(const tki_driver *driver, const tki_memory *held, size_t count, void *stream)
 {
     size_t i;

@@ -14,7 +14,11 @@ static const char *const tki_libraries[] = {"libamdhip64.so.7", "libamdhip64.so.
 #define TKI_OLD "CUDA 12 or newer is needed"
 #define TKI_NAME(cuda, hip) cuda
 #define TKI_ASKED {75, 76, 16, 97}
+#ifdef _WIN32
+static const char *const tki_libraries[] = {"nvcuda.dll"};
+#else
 static const char *const tki_libraries[] = {"libcuda.so.1"};
+#endif
 #endif
 
 typedef int (*tki_call)(void);
@@ -89,7 +93,7 @@ typedef struct tki_map {
 
 /* CUtensorMap of cuda.h. */
 typedef struct tki_encoded {
-    _Alignas(64) uint64_t words[16];
+    TKI_ALIGNED(64) uint64_t words[16];
 } tki_encoded;
 
 /* A tensor: its address, and of each dimension how long it is and the bytes from one to the next. */
@@ -118,13 +122,13 @@ typedef struct tki_variant {
     tki_made *made;
     size_t map_count;
 #endif
-    _Atomic(tki_loaded *) loaded;
+    TKI_ATOMIC(tki_loaded *) loaded;
 } tki_variant;
 
-static _Thread_local char tki_text[1024];
+static TKI_LOCAL char tki_text[1024];
 static atomic_flag tki_busy = ATOMIC_FLAG_INIT;
-static _Atomic(tki_driver *) tki_found;
-static _Atomic(tki_device *) tki_devices;
+static TKI_ATOMIC(tki_driver *) tki_found;
+static TKI_ATOMIC(tki_device *) tki_devices;
 
 static tk_status tki_fail(tk_status status, const char *form, ...)
 {
@@ -149,7 +153,11 @@ static void tki_unlock(void)
 /* ISO C has no conversion from an object pointer to a function pointer; POSIX says that the bits are the same. */
 static int tki_symbol(void *library, const char *name, void *slot)
 {
+#ifdef _WIN32
+    FARPROC symbol = GetProcAddress((HMODULE)library, name);
+#else
     void *symbol = dlsym(library, name);
+#endif
     memcpy(slot, &symbol, sizeof symbol);
     return symbol != NULL;
 }
@@ -169,10 +177,10 @@ static tk_status tki_find_driver(tki_driver **out)
         return TK_OK;
     }
     for (i = 0; i < sizeof tki_libraries / sizeof *tki_libraries && library == NULL; i++) {
-        library = dlopen(tki_libraries[i], RTLD_NOW | RTLD_LOCAL);
+        library = TKI_OPEN(tki_libraries[i]);
     }
     if (library == NULL) {
-        const char *why = dlerror();
+        const char *why = TKI_WHY();
         tki_unlock();
         return tki_fail(TK_NO_DRIVER, "there is no " TKI_VENDOR ": %s; install one, or run on a machine with a GPU",
                        why != NULL ? why : "its library cannot be loaded");
@@ -321,7 +329,7 @@ static tk_status tki_enter(const tki_driver **out, const tki_device **device)
         return tki_fail(TK_FAILED, "the kernel driver `amdgpu` does not say which architecture the GPU has, in /sys/class/kfd/kfd/topology");
     }
 #endif
-    d = malloc(sizeof *d);
+    d = (tki_device *)malloc(sizeof *d);
     if (d == NULL) {
         return tki_fail(TK_FAILED, "there is no memory left");
     }
@@ -373,7 +381,7 @@ static tk_status tki_load(const tki_driver *driver, const tki_device *device, tk
         code = driver->set_attribute(*function, 8, (int)variant->shared_bytes);
     }
 #endif
-    l = code == 0 ? malloc(sizeof *l) : NULL;
+    l = code == 0 ? (tki_loaded *)malloc(sizeof *l) : NULL;
     if (l != NULL) {
         l->id = device->id;
         l->function = *function;

@@ -25,6 +25,7 @@ use types::{dtypes, enumerator, number_type};
 use crate::ship::artifact::Shipped;
 
 const TYPES: &str = include_str!("../c/types.h");
+const PLATFORM: &str = include_str!("../c/platform.h");
 const LAUNCH: &str = include_str!("../c/launch.c");
 
 /// A header and a source file.
@@ -75,9 +76,7 @@ pub fn c_source(
     let mut source =
         format!("/* The kernels of {origin}: binaries and launches. tk {tk} wrote this file. */\n");
     let _ = write!(source, "#include \"{name}.h\"\n\n");
-    for library in ["dlfcn.h", "stdarg.h", "stdatomic.h", "stddef.h", "stdio.h", "stdlib.h", "string.h"] {
-        let _ = writeln!(source, "#include <{library}>");
-    }
+    source.push_str(PLATFORM);
     let words = |v: &Variant| v.passed.len();
     let most = kernels.iter().flat_map(|k| &k.variants).map(words).max().unwrap_or(0);
     let maps = most_maps(shipped);
@@ -90,7 +89,7 @@ pub fn c_source(
     let _ = write!(source, "\nconst char *{error}(void)\n{{\n    return tki_text;\n}}\n");
     file.helpers().iter().for_each(|h| source.push_str(h));
     for (number, bytes) in file.binaries.values() {
-        let _ = write!(source, "\n_Alignas(16) static const unsigned char tki_binary_{number}[] = {{");
+        let _ = write!(source, "\nTKI_ALIGNED(16) static const unsigned char tki_binary_{number}[] = {{");
         for (i, byte) in bytes.iter().enumerate() {
             source.push_str(if i % 24 == 0 { "\n    " } else { "" });
             let _ = write!(source, "{byte},");
@@ -504,13 +503,13 @@ impl<'a> File<'a> {
             let words = self.expr(&s.count, kernel, v);
             let _ = writeln!(
                 out,
-                "                tki_held[{i}] = (tki_memory){{{words}, {}, {}, 0}};",
+                "                tki_held[{i}] = tki_want({words}, {}, {});",
                 s.element_bytes,
                 u8::from(s.zeroed)
             );
         }
         if v.control > 0 {
-            let _ = writeln!(out, "                tki_held[{n}] = (tki_memory){{1, {}, 1, 0}};", v.control);
+            let _ = writeln!(out, "                tki_held[{n}] = tki_want(1, {}, 1);", v.control);
         }
         let _ = writeln!(
             out,
