@@ -2,8 +2,10 @@
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyFloat, PyInt, PyList, PyString, PyTuple};
 use tk_ops::DType;
+
+use crate::launch::is_bool;
 
 /// The element type by its name in NumPy, `ml_dtypes`, PyTorch or the language.
 pub fn dtype_named(name: &str) -> Option<DType> {
@@ -39,8 +41,8 @@ pub fn set_text(value: &Bound<'_, PyAny>, name: &str) -> PyResult<String> {
     if let Ok(text) = value.cast::<PyString>() {
         return Ok(text.to_string());
     }
-    if let Ok(b) = value.cast::<PyBool>() {
-        return Ok(b.is_true().to_string());
+    if is_bool(value) {
+        return Ok(value.is_truthy()?.to_string());
     }
     if value.is_instance_of::<PyInt>() || value.is_instance_of::<PyFloat>() {
         return Ok(value.str()?.to_string());

@@ -281,6 +281,9 @@ pub fn tensor(object: &Bound<'_, PyAny>, name: &str, written: bool) -> PyResult<
             }
             // SAFETY: the function has filled it, and the object keeps what it points to.
             let mut tensor = unsafe { of_dl(&out, name, None) }?;
+            if is_torch {
+                refuse_negated(object, &tensor, name)?;
+            }
             tensor.queue = Queue::Exchange(exchange, out.device);
             Ok(tensor)
         }
@@ -310,6 +313,19 @@ fn refuse_gradient(object: &Bound<'_, PyAny>, name: &str) -> PyResult<()> {
     )))
 }
 
+/// PyTorch's views of imaginary parts of conjugates hold what must be negated, and say so beside the memory. They have
+/// gaps, since real parts are between; asking costs time, so only tensors with gaps are asked.
+fn refuse_negated(object: &Bound<'_, PyAny>, tensor: &Tensor, name: &str) -> PyResult<()> {
+    let has_gaps = !tensor.strides.contains(&1) && !tensor.strides.is_empty();
+    if has_gaps && object.call_method0(pyo3::intern!(object.py(), "is_neg"))?.is_truthy()? {
+        let text = format!(
+            "argument `{name}` is a view that PyTorch negates when it is read; pass `{name}.resolve_neg()`"
+        );
+        return Err(PyValueError::new_err(text));
+    }
+    Ok(())
+}
+
 /// The error that a function of another library has set, with the argument before it.
 fn taken_error(py: Python<'_>, name: &str) -> PyErr {
     match PyErr::take(py) {
@@ -319,7 +335,10 @@ fn taken_error(py: Python<'_>, name: &str) -> PyErr {
 }
 
 fn about(py: Python<'_>, name: &str, error: &PyErr) -> PyErr {
-    let text = format!("argument `{name}`: {}", error.value(py));
+    // Libraries in C++ append the frames of their stack.
+    let said = error.value(py).to_string();
+    let first = said.lines().next().unwrap_or_default();
+    let text = format!("argument `{name}`: {first}");
     let new = PyValueError::new_err(text);
     new.set_cause(py, Some(error.clone_ref(py)));
     new
@@ -351,6 +370,11 @@ unsafe fn of_dl(t: &DlTensor, name: &str, owner: Option<Owner>) -> PyResult<Tens
     };
     let shape = if rank == 0 { Axes::new() } else { axes(t.shape).unwrap_or_default() };
     let strides = if rank == 0 { Axes::new() } else { axes(t.strides).unwrap_or_else(|| contiguous(&shape)) };
+    if t.data.is_null() && !shape.contains(&0) {
+        let text =
+            format!("argument `{name}` has no memory: it is a tensor for tracing, or its storage was freed");
+        return Err(PyValueError::new_err(text));
+    }
     let address = (t.data as u64).wrapping_add(t.byte_offset);
     Ok(Tensor { address, at, dtype, shape, strides, read_only: false, queue: Queue::Default, _owner: owner })
 }
@@ -425,7 +449,13 @@ fn dtype(t: &DlDataType) -> Option<DType> {
 
 fn capsule(object: &Bound<'_, PyAny>, name: &str, written: bool) -> PyResult<Tensor> {
     let py = object.py();
-    let place: (i32, i32) = object.call_method0("__dlpack_device__")?.extract()?;
+    let asked = object.call_method0("__dlpack_device__").map_err(|e| match module_of(object).starts_with("jax") {
+        true => PyTypeError::new_err(format!(
+            "argument `{name}` is traced by JAX; `tk.jax.call` makes a function for traced arrays of a kernel"
+        )),
+        false => about(py, name, &e),
+    });
+    let place: (i32, i32) = asked?.extract()?;
     let options = PyDict::new(py);
     let is_host = matches!(place.0, CPU | CUDA_HOST | ROCM_HOST);
     if !is_host {
@@ -470,8 +500,7 @@ fn capsule(object: &Bound<'_, PyAny>, name: &str, written: bool) -> PyResult<Ten
     } else {
         return Err(PyTypeError::new_err(format!("`__dlpack__` of argument `{name}` gives no tensor")));
     };
-    let module =
-        object.get_type().getattr("__module__").and_then(|m| m.extract::<String>()).unwrap_or_default();
+    let module = module_of(object);
     // Arrays of JAX are values: the compiler shares and reuses their memory.
     tensor.read_only |= module.starts_with("jax");
     if written && tensor.read_only && module.starts_with("jax") {
@@ -483,6 +512,11 @@ fn capsule(object: &Bound<'_, PyAny>, name: &str, written: bool) -> PyResult<Ten
         tensor.queue = current_stream(object, &module)?.map_or(Queue::Default, Queue::Known);
     }
     Ok(tensor)
+}
+
+/// The module of the type of an object.
+fn module_of(object: &Bound<'_, PyAny>) -> String {
+    object.get_type().getattr("__module__").and_then(|m| m.extract::<String>()).unwrap_or_default()
 }
 
 /// The stream into which the library of a tensor puts its work; the default stream if it does not say.

@@ -53,7 +53,12 @@ pub fn launch(py: Python<'_>, sources: Option<&SourceMap>, error: &LaunchError) 
             of_diagnostics(py, "LaunchError", sources, wrong).unwrap_or_else(|e| e)
         }
         (LaunchError::Device(error), _) if error.is_fault() => {
-            raise(py, "LaunchError", &error.to_string(), &fields)
+            // "kernel `k` failed with ..: assertion failed: too few (E0708)"
+            let code = error.sentence.rsplit_once('(').and_then(|(_, code)| code.strip_suffix(')'));
+            match fields.set_item("code", code) {
+                Ok(()) => raise(py, "LaunchError", &error.sentence, &fields),
+                Err(e) => e,
+            }
         }
         (LaunchError::Device(error), _) => device(py, error),
         (LaunchError::Refused(_) | LaunchError::Shipped(_), _) => {

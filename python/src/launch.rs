@@ -21,6 +21,9 @@ use crate::host::Placed;
 use crate::program::{self, Form, Inner, Param, Program, Signature, described};
 use crate::{devices, errors, lock};
 
+/// What a kernel is made of again: path, text, name, compile-time arguments.
+type Reduced = (String, Option<String>, String, Vec<(String, String)>);
+
 /// Arguments that need no memory from the heap.
 const MOST: usize = 8;
 
@@ -38,7 +41,7 @@ pub enum Value {
 pub type Values = SmallVec<[Value; MOST]>;
 
 /// A kernel of a file, with some of its compile-time parameters given.
-#[pyclass(frozen, module = "tk", name = "Kernel")]
+#[pyclass(frozen, weakref, module = "tk", name = "Kernel")]
 pub struct Kernel {
     pub(crate) program: Arc<Inner>,
     pub(crate) signature: Arc<Signature>,
@@ -150,7 +153,10 @@ impl Kernel {
     }
 
     /// The kernel with compile-time parameters given: `softmax[{"BLOCK": 1024}]`.
-    fn __getitem__(&self, given: &Bound<'_, PyDict>) -> PyResult<Kernel> {
+    fn __getitem__(&self, given: &Bound<'_, PyAny>) -> PyResult<Kernel> {
+        let given = given.cast::<PyDict>().map_err(|_| {
+            PyTypeError::new_err("compile-time parameters are given as a dict: `kernel[{\"BLOCK\": 1024}]`")
+        })?;
         let mut sets = self.sets.clone();
         for (name, value) in given {
             let name: String = name.extract()?;
@@ -190,6 +196,28 @@ impl Kernel {
         described(py, &self.signature)
     }
 
+    /// A kernel never changes.
+    fn __copy__(this: Py<Kernel>) -> Py<Kernel> {
+        this
+    }
+
+    fn __deepcopy__(this: Py<Kernel>, _memo: &Bound<'_, PyAny>) -> Py<Kernel> {
+        this
+    }
+
+    /// The source, its name and the kernel: another process compiles it again.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Reduced)> {
+        let restore = py.import("tk._kernel")?.getattr("_restore")?;
+        let (path, text) = (self.program.file.clone(), self.program.text.clone());
+        Ok((restore, (path, text, self.signature.name.clone(), self.sets.clone())))
+    }
+
+    /// The file of the kernel as an absolute path; `None` if its source is a text.
+    #[getter]
+    fn file(&self) -> Option<&str> {
+        self.program.text.is_none().then_some(self.program.file.as_str())
+    }
+
     fn __repr__(&self) -> String {
         let given: Vec<String> = self.sets.iter().map(|(n, v)| format!("{n}={v}")).collect();
         let given = if given.is_empty() { String::new() } else { format!("[{}]", given.join(", ")) };
@@ -218,6 +246,13 @@ impl Kernel {
 
     #[cold]
     fn unknown(&self, name: &str) -> PyErr {
+        if self.signature.params.iter().any(|p| p.name == name) {
+            let kernel = &self.signature.name;
+            let text = format!(
+                "`{name}` of kernel `{kernel}` is an argument of a launch, not a compile-time parameter"
+            );
+            return PyTypeError::new_err(text);
+        }
         let all = self.signature.params.iter().map(|p| &p.name);
         let all: Vec<String> = all
             .chain(self.signature.compile_time.iter().map(|(n, ..)| n))
@@ -493,8 +528,19 @@ fn value(param: &Param, object: &Bound<'_, PyAny>) -> PyResult<Value> {
 pub(crate) fn number(param: &Param, object: &Bound<'_, PyAny>) -> PyResult<Scalar> {
     let py = object.py();
     let name = &param.name;
-    let given = if let Ok(b) = object.cast::<PyBool>() {
-        Scalar::bool(b.is_true())
+    let is_float = param.number.is_some_and(|d| d.is_float());
+    let float = |object: &Bound<'_, PyAny>| -> PyResult<Scalar> {
+        let float = object.call_method0(pyo3::intern!(py, "__float__")).map_err(|e| {
+            if e.is_instance_of::<PyOverflowError>(py) {
+                return e;
+            }
+            let ty = object.get_type().name().map(|n| n.to_string()).unwrap_or_default();
+            PyTypeError::new_err(format!("argument `{name}` must be a number (`{}`), not `{ty}`", param.ty))
+        })?;
+        Ok(Scalar::from_bits(DType::F64, float.extract::<f64>()?.to_bits()))
+    };
+    let given = if is_bool(object) {
+        Scalar::bool(object.is_truthy()?)
     } else if let Ok(f) = object.cast::<PyFloat>() {
         Scalar::from_bits(DType::F64, f.value().to_bits())
     } else {
@@ -507,25 +553,29 @@ pub(crate) fn number(param: &Param, object: &Bound<'_, PyAny>) -> PyResult<Scala
             Some(int) => match (int.extract::<i64>(), int.extract::<u64>()) {
                 (Ok(i), _) => Scalar::from_bits(DType::I64, i as u64),
                 (Err(_), Ok(u)) => Scalar::from_bits(DType::U64, u),
+                (Err(_), Err(_)) if is_float => float(&int)?,
                 (Err(_), Err(_)) => {
-                    let text = format!("argument `{name}` is {int}, which is no number of 64 bits");
+                    let text = format!("argument `{name}` is an integer of more than 64 bits");
                     return Err(PyOverflowError::new_err(text));
                 }
             },
-            None => {
-                let float = object.call_method0(pyo3::intern!(py, "__float__")).map_err(|_| {
-                    let ty = object.get_type().name().map(|n| n.to_string()).unwrap_or_default();
-                    PyTypeError::new_err(format!(
-                        "argument `{name}` must be a number (`{}`), not `{ty}`",
-                        param.ty
-                    ))
-                })?;
-                Scalar::from_bits(DType::F64, float.extract::<f64>()?.to_bits())
-            }
+            None => float(object)?,
         }
     };
     let Some(to) = param.number else { return Ok(given) };
     contract::fit(given, to).ok_or_else(|| {
         errors::argument(py, &format!("argument `{name}` is {given}, which is not a value of the type {to}"))
     })
+}
+
+/// Returns true for bools of Python, NumPy and PyTorch.
+pub(crate) fn is_bool(object: &Bound<'_, PyAny>) -> bool {
+    if object.is_instance_of::<PyBool>() {
+        return true;
+    }
+    if object.is_instance_of::<PyInt>() || object.is_instance_of::<PyFloat>() {
+        return false;
+    }
+    let dtype = object.getattr(pyo3::intern!(object.py(), "dtype")).and_then(|d| Ok(d.str()?.to_string()));
+    dtype.is_ok_and(|d| d == "bool" || d == "torch.bool")
 }

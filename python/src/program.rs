@@ -29,6 +29,10 @@ pub struct Program {
 pub struct Inner {
     /// The file, as it was named.
     pub path: String,
+    /// Its absolute path, or the name of a text.
+    pub file: String,
+    /// The source, where it is in no file of the user.
+    pub text: Option<String>,
     pub form: Form,
 }
 
@@ -118,6 +122,11 @@ impl Loader for Cell<'_> {
     }
 }
 
+/// The path, whatever the current folder becomes.
+fn absolute(path: &str) -> String {
+    std::path::absolute(path).map_or_else(|_| path.to_string(), |p| p.to_string_lossy().into_owned())
+}
+
 /// Checks a file, or a text under the name of a file.
 pub fn checked(path: &str, text: Option<&str>) -> Checked {
     match text {
@@ -136,7 +145,8 @@ impl Program {
             let opened = tk_bundle::Bundle::open(path.as_ref());
             let bundle = Arc::new(opened.map_err(|e| errors::file(py, &e.to_string()))?);
             let form = Form::Bundle(Bundle { file: bundle, kernels: Mutex::default() });
-            return Ok(Program { inner: Arc::new(Inner { path: path.to_string(), form }) });
+            let file = absolute(path);
+            return Ok(Program { inner: Arc::new(Inner { path: path.to_string(), file, text: None, form }) });
         }
         let library = tk_sema::std_files().find(|(name, _)| tk_sema::std_path(name) == path);
         let shown = library.map(|(name, _)| format!("std/{name}.tk"));
@@ -150,7 +160,9 @@ impl Program {
         let jit = Arc::new(Jit::new(checked.sources.clone(), environment, Cache::of_process()));
         let session = Arc::new(Session::new(checked));
         let form = Form::Source(Source { session, jit, launchers: Mutex::default() });
-        Ok(Program { inner: Arc::new(Inner { path: path.to_string(), form }) })
+        let file = if text.is_some() { path.to_string() } else { absolute(path) };
+        let text = text.map(ToString::to_string);
+        Ok(Program { inner: Arc::new(Inner { path: path.to_string(), file, text, form }) })
     }
 
     /// The names of the kernels.

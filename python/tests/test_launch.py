@@ -1,11 +1,14 @@
 """Launches on arrays of NumPy: values against NumPy, and every kind of argument that is refused."""
 
+import copy
 import gc
 import os
+import pickle
 import resource
 import subprocess
 import sys
 import threading
+import weakref
 
 import ml_dtypes
 import numpy as np
@@ -312,3 +315,86 @@ def test_launches_leave_no_memory(add):
         add.axpy(x, x, z)
     gc.collect()
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2048
+
+
+def test_pointers_into_arrays_count_elements():
+    m = tk.loads("kernel put(y: *mut f32, n: i32) grid(1) { store(y + n, 7.0); }")
+    y = np.zeros(20, np.float32)
+    m.put(y[5:], 2)
+    assert y[7] == 7
+    m.put(y[::-1], 0)
+    assert y[19] == 7
+    m.put(y[::-1], -19)
+    assert y[0] == 7 and y.sum() == 21
+    with pytest.raises(tk.LaunchError, match="past"):
+        m.put(y[5:], 15)
+
+
+def test_bools_and_large_numbers():
+    m = tk.loads(
+        """
+        kernel flag(y: mut view[i32, 1], on: bool) grid(1) { y.store([0], if on { 1 } else { 0 }); }
+        kernel number(y: mut view[f64, 1], v: f64) grid(1) { y.store([0], v); }
+        """
+    )
+    y, z = np.zeros(1, np.int32), np.zeros(1)
+    for on in (True, np.True_, np.array(True)):
+        y[0] = 0
+        m.flag(y, on)
+        assert y[0] == 1
+    for wrong in (1, 1.0, np.int32(1)):
+        with pytest.raises(tk.LaunchError, match="bool"):
+            m.flag(y, wrong)
+    m.number(z, 2**64)
+    assert z[0] == 2.0**64
+    m.number(z, float("nan"))
+    assert np.isnan(z[0])
+    for wrong in (10**400, 10**5000):
+        with pytest.raises(OverflowError):
+            m.number(z, wrong)
+
+
+def test_kernels_are_copied_and_pickled(add, examples):
+    k = add.axpy[{"BLOCK": 64}]
+    assert copy.deepcopy(k) is k and copy.copy(k) is k and weakref.ref(k)() is k
+    x = np.ones(100, np.float32)
+    for kernel in (k, tk.load(examples / "softmax.tk").softmax):
+        again = pickle.loads(pickle.dumps(kernel))
+        assert repr(again).split(" of ")[0] == repr(kernel).split(" of ")[0]
+    z = np.zeros_like(x)
+    pickle.loads(pickle.dumps(k))(x, x, z)
+    assert z[99] == 2
+
+
+def test_misuse_is_told_by_name(add, tmp_path, monkeypatch):
+    x = np.zeros(10, np.float32)
+    with pytest.raises(TypeError, match="an argument of a launch"):
+        add.axpy[{"x": x}]
+    with pytest.raises(TypeError, match="given as a dict"):
+        add.axpy[64]
+    with pytest.raises(TypeError, match="a source is a text"):
+        tk.loads(None)
+    for measured in (tk.bench, tk.profile, tk.tune):
+        with pytest.raises(TypeError, match="takes a kernel"):
+            measured(add, x, x, x)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "source.tk").write_text("kernel axpy(x: view[f32, 1]) grid(1) {}")
+    with pytest.raises(tk.Error, match="no source file"):
+        tk.profile(add.axpy, x, x, x)
+    with pytest.raises(ValueError, match="budget"):
+        tk.tune(add.axpy, x, x, x, budget=-1)
+    with pytest.raises(tk.Error, match="UTF-8"):
+        tk.load(os.fsdecode(b"/tmp/\xff.tk"))
+    with pytest.raises(tk.LaunchError) as caught:
+        tk.loads('kernel k(y: mut view[f32, 1]) grid(1) { assert(1 > 2, "boo"); }').k(x)
+    assert caught.value.code == "E0708"
+
+
+def test_stubs_are_python_whatever_the_source_says(tmp_path):
+    source = tmp_path / "odd.tk"
+    source.write_text(
+        '/// says "end"\nkernel a(y: mut view[f32, 1]) grid(1) { y.store([0], 1.0); }\n'
+        '/// \\ and """\nkernel b(y: mut view[f32, 1], stream: f32) grid(1) { y.store([0], stream); }\n'
+        "kernel c(y: mut view[f32, 1], lambda: f32) grid(1) { y.store([0], lambda); }\n"
+    )
+    compile(tk.stubs(source), "odd", "exec")

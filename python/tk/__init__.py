@@ -48,7 +48,7 @@ def load(path: Union[str, "os.PathLike[str]"]) -> Module:
     :raises CompileError: the source is wrong.
     :raises Error: the bundle is none, or damaged.
     """
-    return Module(os.fspath(path))
+    return Module(_path(path))
 
 
 def loads(source: str, name: str = "source.tk") -> Module:
@@ -56,14 +56,27 @@ def loads(source: str, name: str = "source.tk") -> Module:
 
     :raises CompileError: the source is wrong.
     """
+    if not isinstance(source, str):
+        raise TypeError(f"a source is a text, not `{type(source).__name__}`")
     return Module(name, source)
 
 
 def check(path: Union[str, "os.PathLike[str]", None] = None, *, source: Optional[str] = None) -> List[Diagnostic]:
-    """The diagnostics of a file, or of a text, in source order; none if nothing is wrong."""
+    """The diagnostics of a file, or of a text, in source order; none if nothing is wrong. With both, the text is checked
+    under the name of the file.
+    """
     if path is None and source is None:
         raise TypeError("`check` needs a path or a source")
-    return _native.check(os.fspath(path) if path is not None else "source.tk", source)
+    return _native.check(_path(path) if path is not None else "source.tk", source)
+
+
+def _path(path: Union[str, "os.PathLike[str]"]) -> str:
+    text = os.fsdecode(path)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise Error(f"the path {text!r} is not UTF-8") from None
+    return text
 
 
 def load_ipython_extension(shell: Any) -> None:

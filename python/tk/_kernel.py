@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
+import functools
 import sys
 import warnings
-from typing import Any, Dict, Iterator, List, Mapping, Optional
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from tk import _native
 from tk.errors import CompileWarning
@@ -42,7 +42,7 @@ class Module:
         return len(self._kernels)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
+        if name.startswith("__") or "_kernels" not in self.__dict__:
             raise AttributeError(name)
         has = ", ".join(f"`{k}`" for k in self._kernels) or "none"
         raise AttributeError(f"{self.__file__} has no kernel `{name}`; its kernels: {has}")
@@ -52,3 +52,21 @@ class Module:
 
     def __repr__(self) -> str:
         return f"<kernels {', '.join(self._kernels)} of {self.__file__}>"
+
+
+def require_kernel(kernel: Any, what: str) -> Kernel:
+    """The kernel, or an error that says what takes one."""
+    if not isinstance(kernel, Kernel):
+        raise TypeError(f"{what} takes a kernel, such as `m.softmax`, and not `{type(kernel).__name__}`")
+    return kernel
+
+
+@functools.lru_cache(maxsize=64)
+def _loaded(path: str, text: Optional[str]) -> Module:
+    return Module(path, text)
+
+
+def _restore(path: str, text: Optional[str], name: str, given: List[Tuple[str, str]]) -> Kernel:
+    """A kernel that was pickled."""
+    kernel = _loaded(path, text)[name]
+    return kernel[dict(given)] if given else kernel

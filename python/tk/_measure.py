@@ -9,7 +9,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Tuple
 
-from tk._kernel import Kernel
+from tk._kernel import Kernel, require_kernel
 from tk.errors import Error
 
 __all__ = ["Times", "bench", "profile", "tune"]
@@ -75,6 +75,7 @@ def bench(kernel: Kernel, *args: Any, seconds: float = 0.5, cold: bool = True, *
     What the kernel writes is written that often. ``cold``: on a GPU, other memory is written between launches, so that the
     caches hold nothing of the arguments.
     """
+    require_kernel(kernel, "`tk.bench`")
     ms, bytes_, operations = kernel._times(seconds, cold, *args, **kwargs)
     return Times(tuple(ms), bytes_, operations)
 
@@ -95,8 +96,11 @@ def _command(words: List[str]) -> List[Dict[str, Any]]:
 
 def _words(kernel: Kernel, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Tuple[str, List[str]]:
     """The device of a call, and the call as arguments of the command: tensors by type and shape, with random numbers."""
+    require_kernel(kernel, "this function")
+    if kernel.file is None or kernel.file.endswith(".tkb"):
+        raise Error(f"kernel `{kernel.name}` is in no source file, and only those are measured so: write one, and load it")
     described = kernel.describe(*args, **kwargs)
-    words = [f"{kernel.path}::{kernel.name}"]
+    words = [f"{kernel.file}::{kernel.name}"]
     for name, value in described["arguments"]:
         words.append(f"{name}={value}")
     for name, value in described["given"]:
@@ -114,6 +118,8 @@ def tune(kernel: Kernel, *args: Any, budget: float = 60.0, **kwargs: Any) -> Lis
     :return: the lines that ``tk tune --message-format json`` prints.
     :raises Error: there is nothing to tune, or the command failed.
     """
+    if not budget > 0:
+        raise ValueError(f"`budget` is a number of seconds above 0, and not {budget}")
     device, words = _words(kernel, args, kwargs)
     return _command(["tune", *words, "--device", device, "--budget", str(budget)])
 

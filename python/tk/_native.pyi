@@ -35,6 +35,9 @@ class Kernel:
     @property
     def path(self) -> str: ...
     @property
+    def file(self) -> Optional[str]:
+        """The absolute path of the file; ``None`` if the source is a text."""
+    @property
     def given(self) -> List[Tuple[str, str]]: ...
     @property
     def parameters(self) -> List[Dict[str, Any]]:

@@ -36,7 +36,7 @@ def _call(kernel: Kernel) -> str:
     # Names such as `st.m` and words of Python are given by position, or in a dictionary.
     plain = [p for p in all_ if p["name"].isidentifier() and not keyword.iskeyword(p["name"])]
     first = [p for p in all_ if p["kind"] != "compile-time"]
-    if any(p not in plain for p in first):
+    if any(p not in plain for p in first) or any(p["name"] in ("self", "stream") for p in all_):
         return "*args: Any, **kwargs: Any"
     named = [_parameter(p) for p in plain if p["kind"] == "compile-time"]
     seen_optional = False
@@ -67,10 +67,9 @@ def stubs(path: Union[str, "os.PathLike[str]"]) -> str:
         arguments = _call(kernel)
         out.append(f"class {label}(Kernel):")
         doc = kernel.doc.strip()
-        if doc:
-            quoted = doc.replace("\\", "\\\\").replace('"""', "'''").replace("\n", "\n        ")
         head = f"    def __call__(self, {arguments}) -> None:"
-        body = f'  # type: ignore[override]\n        """{quoted}"""\n' if doc else " ...  # type: ignore[override]\n"
+        # A literal that is Python whatever the text has.
+        body = f"  # type: ignore[override]\n        {doc!r}\n" if doc else " ...  # type: ignore[override]\n"
         out.append(head + body)
         if name.isidentifier() and not keyword.iskeyword(name):
             members.append(f"    {name}: {label}")

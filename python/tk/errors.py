@@ -37,15 +37,12 @@ class Error(Exception):
 class _Explained(Error):
     """An exception with diagnostics."""
 
-    def __init__(self, text: str, diagnostics: Sequence[Diagnostic] = ()) -> None:
+    def __init__(self, text: str, diagnostics: Sequence[Diagnostic] = (), code: Optional[str] = None) -> None:
         super().__init__(text)
         #: What is wrong, in source order.
         self.diagnostics: List[Diagnostic] = list(diagnostics)
-
-    @property
-    def code(self) -> Optional[str]:
-        """The code of the first diagnostic."""
-        return self.diagnostics[0].code if self.diagnostics else None
+        #: The code, which ``tk explain`` explains; ``None`` if there is none.
+        self.code: Optional[str] = self.diagnostics[0].code if self.diagnostics else code
 
     def _render_traceback_(self) -> List[str]:
         # IPython: the place in the kernel is what matters, not the frames of this package.

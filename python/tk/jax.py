@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from tk import _native
-from tk._kernel import Kernel
+from tk._kernel import Kernel, require_kernel
 
 __all__ = ["call"]
 
@@ -50,6 +50,9 @@ def call(kernel: Kernel, out: Mapping[str, Made]) -> Callable[..., Any]:
 
     A compiled program refers to the kernel by an index of this process: it cannot be exported.
     """
+    require_kernel(kernel, "`tk.jax.call`")
+    if not isinstance(out, Mapping):
+        raise TypeError("`out` is a dict: {'y': 'x'} makes `y` like `x`")
     parameters = [p for p in kernel.parameters if p["kind"] != "compile-time"]
     by_name = {p["name"]: p for p in parameters}
     for result in out:
@@ -83,11 +86,11 @@ def call(kernel: Kernel, out: Mapping[str, Made]) -> Callable[..., Any]:
                     "pass it by `static_argnames` of `jax.jit`"
                 )
             else:
-                slots[p["name"]] = ("number", value)
+                slots[p["name"]] = ("number", value.item() if hasattr(value, "item") else value)
         results: List[jax.ShapeDtypeStruct] = []
         for name, how in out.items():
             slots[name] = ("result", len(results))
-            results.append(_made(name, how, given))
+            results.append(_made(name, how, given, names))
         aliases: Dict[int, int] = {}
         for name in in_place:
             if slots.get(name) is None:
@@ -114,19 +117,22 @@ def _bind(kernel: Kernel, names: Sequence[str], args: Tuple[Any, ...], kwargs: M
     given = dict(zip(names, args))
     for name, value in kwargs.items():
         if name not in names:
-            raise TypeError(f"kernel `{kernel.name}` takes no `{name}` here; it takes {', '.join(names)}")
+            hint = "; compile-time parameters are given before, by `kernel[{..}]`"
+            raise TypeError(f"kernel `{kernel.name}` takes no `{name}` here; it takes {', '.join(names)}{hint}")
         if name in given:
             raise TypeError(f"kernel `{kernel.name}` got its argument `{name}` twice")
         given[name] = value
     return given
 
 
-def _made(result: str, how: Made, given: Mapping[str, Any]) -> "jax.ShapeDtypeStruct":
+def _made(result: str, how: Made, given: Mapping[str, Any], names: Sequence[str]) -> "jax.ShapeDtypeStruct":
     if isinstance(how, jax.ShapeDtypeStruct):
         return how
     if isinstance(how, str):
         if given.get(how) is None:
             raise ValueError(f"`{result}` is made like `{how}`, which is not given")
         return jax.ShapeDtypeStruct(given[how].shape, given[how].dtype)
-    asked = inspect.signature(how).parameters
-    return how(**{name: given.get(name) for name in asked})
+    made = how(**{name: given.get(name) for name in inspect.signature(how).parameters if name in names})
+    if not isinstance(made, jax.ShapeDtypeStruct):
+        raise TypeError(f"the function for `{result}` returns a `jax.ShapeDtypeStruct`, and not `{type(made).__name__}`")
+    return made

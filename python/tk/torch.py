@@ -11,15 +11,15 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
 
 import torch
 
-from tk._kernel import Kernel
+from tk._kernel import Kernel, require_kernel
 
 __all__ = ["op"]
 
 #: How a result is made: like the argument of this name, or by a function of all arguments, by name.
 Made = Union[str, Callable[..., "torch.Tensor"]]
 
-#: The library objects of the operators, which end with them.
-_libraries: List[torch.library.Library] = []
+#: The library objects of the operators, which end with them, by name.
+_libraries: Dict[str, torch.library.Library] = {}
 
 
 def op(
@@ -44,6 +44,11 @@ def op(
     The arguments of the operator are the remaining parameters of the kernel, in their order. Compile-time parameters are
     given before: ``op("my::softmax", m.softmax[{"BLOCK": 1024}], out={"y": "x"})``.
     """
+    require_kernel(kernel, "`tk.torch.op`")
+    if out is not None and not isinstance(out, Mapping):
+        raise TypeError("`out` is a dict: {'y': 'x'} makes `y` like `x`")
+    if backward is not None and not callable(backward):
+        raise TypeError("`backward` is a function")
     out = dict(out or {})
     library, _, short = name.partition("::")
     if not short or not short.isidentifier() or not library.isidentifier():
@@ -64,8 +69,8 @@ def op(
     order = [p["name"] for p in parameters]
     positions = {p["name"]: i for i, p in enumerate(inputs)}
     mutated = [p["name"] for p in inputs if p["mutable"]]
-    if mutated and not out and backward is not None:
-        raise ValueError("an operator that only changes its arguments in place has no gradient")
+    if mutated and backward is not None:
+        raise ValueError(f"an operator that changes `{mutated[0]}` in place has no gradient; name it in `out`")
 
     def results(arguments: Tuple[Any, ...]) -> Dict[str, torch.Tensor]:
         return {result: make(arguments) for result, make in made.items()}
@@ -80,11 +85,23 @@ def op(
         arguments = _all(given, more, names, inputs)
         values = results(arguments)
         kernel(*(values[n] if n in values else arguments[positions[n]] for n in order))
+        # Autograd learns that what it may have saved is another.
+        for n in mutated:
+            if arguments[positions[n]] is not None:
+                torch.autograd.graph.increment_version(arguments[positions[n]])
         return returned(values)
 
     def fake(*given: Any, **more: Any) -> Any:
         return returned(results(_all(given, more, names, inputs)))
 
+    if library in ("aten", "prim", "prims"):
+        raise ValueError(f"the library `{library}` is PyTorch's own")
+    before = _libraries.pop(name, None)
+    if before is not None:
+        # The same operator again, as a cell of a notebook that runs twice makes it.
+        before._destroy()
+    elif hasattr(getattr(torch.ops, library), short):
+        raise ValueError(f"there is an operator `{name}` already")
     fragment = torch.library.Library(library, "FRAGMENT")
     fragment.define(short + _schema(inputs, names, len(out)))
     for key in ("CPU", "CUDA"):
@@ -93,7 +110,7 @@ def op(
     torch.library.register_fake(name, fake, lib=fragment)
     if backward is not None:
         torch.library.register_autograd(name, backward, setup_context=setup_context, lib=fragment)
-    _libraries.append(fragment)
+    _libraries[name] = fragment
     return getattr(getattr(torch.ops, library), short)
 
 
@@ -138,8 +155,9 @@ def _maker(result: str, how: Made, names: List[str]) -> Callable[[Tuple[Any, ...
         return lambda arguments: torch.empty_like(arguments[at], memory_format=torch.contiguous_format)
     import inspect
 
-    asked = list(inspect.signature(how).parameters)
-    unknown = [a for a in asked if a not in names]
+    parameters = inspect.signature(how).parameters
+    unknown = [a for a, p in parameters.items() if a not in names and p.default is inspect.Parameter.empty]
+    asked = [a for a in parameters if a in names]
     if unknown:
         raise ValueError(f"the function for `{result}` names `{unknown[0]}`, which is no argument of the operator")
     places = [names.index(a) for a in asked]

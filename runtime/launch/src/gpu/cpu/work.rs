@@ -64,8 +64,8 @@ pub(super) struct Function {
 enum Param {
     /// A number: its bits.
     Number(DType),
-    /// An address.
-    Pointer,
+    /// An address. The size of what is there.
+    Pointer { size: u64 },
     /// An address, the extents, the strides. The size of an element.
     View { rank: usize, size: u64 },
 }
@@ -74,7 +74,7 @@ impl Param {
     /// The values that it takes.
     fn values(&self) -> usize {
         match self {
-            Param::Number(_) | Param::Pointer => 1,
+            Param::Number(_) | Param::Pointer { .. } => 1,
             Param::View { rank, .. } => 1 + 2 * rank,
         }
     }
@@ -102,10 +102,10 @@ impl Function {
         let one = |param: &Param| {
             Ok(match param {
                 Param::Number(dtype) => Arg::Scalar(Scalar::from_bits(*dtype, next()?)),
-                Param::Pointer => match next()? {
+                Param::Pointer { size } => match next()? {
                     0 => Arg::Null,
                     address => {
-                        let (buffer, offset) = find(&buffers, address, 1)?;
+                        let (buffer, offset) = find(&buffers, address, *size)?;
                         Arg::Ptr { buffer, offset }
                     }
                 },
@@ -140,7 +140,7 @@ fn param(ty: &Type) -> Param {
     };
     match ty {
         Type::Tile { elem: ElemType::Scalar(dtype), .. } => Param::Number(*dtype),
-        Type::Tile { elem: ElemType::Ptr { .. }, .. } => Param::Pointer,
+        Type::Tile { elem: ElemType::Ptr { pointee, .. }, .. } => Param::Pointer { size: bytes(pointee) },
         Type::View { elem, rank, .. } => Param::View { rank: *rank as usize, size: bytes(elem) },
     }
 }
