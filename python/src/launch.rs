@@ -38,7 +38,7 @@ pub enum Value {
 }
 
 /// The arguments of a launch, in the order of the parameters.
-pub type Values = SmallVec<[Value; MOST]>;
+pub type Values = Vec<Value>;
 
 /// A kernel of a file, with some of its compile-time parameters given.
 #[pyclass(frozen, weakref, module = "tk", name = "Kernel")]
@@ -277,7 +277,7 @@ impl Kernel {
             let text = format!("kernel `{kernel}` takes {takes} arguments, and {given} were given");
             return Err(PyTypeError::new_err(text));
         }
-        let mut values = Values::new();
+        let mut values = Values::with_capacity(params.len());
         for (param, object) in params.iter().zip(args.iter_borrowed()) {
             values.push(value(param, &object)?);
         }

@@ -221,6 +221,16 @@ def test_a_bundle_is_launched_like_source(examples, tmp_path):
     np.testing.assert_allclose(y, softmax(x), atol=1e-6)
     with pytest.raises(tk.LaunchError):
         m.softmax(x, y[:, :10])
+    # What is remembered of a launch is of that launch alone.
+    for n in (1000, 3000, 1000, 8192, 3000, 9000, 9000, 1000):
+        x = np.random.default_rng(n).normal(size=(2, n)).astype(np.float32)
+        y = np.zeros_like(x)
+        if n > 8192:
+            with pytest.raises(tk.LaunchError, match="shipped"):
+                m.softmax(x, y)
+        else:
+            m.softmax(x, y)
+            np.testing.assert_allclose(y, softmax(x), atol=1e-6)
 
 
 def tk_command(*words):

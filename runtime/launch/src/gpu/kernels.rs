@@ -12,8 +12,8 @@ use tk_ops::DType;
 
 use super::device::Device;
 use super::kernel::{Kernel, KernelInfo, Module};
-use super::key::Arg;
-use super::launcher::{LaunchError, outside};
+use super::key::{self, Arg};
+use super::launcher::{ByKey, LaunchError, REMEMBERED, outside};
 use super::log;
 use super::messages::Messages;
 use super::stream::Stream;
@@ -21,6 +21,7 @@ use super::vendor::Code;
 use super::with_memory::{Failed, Scratch, WithMemory};
 use crate::bundled;
 use crate::compile::ParamKind;
+use crate::session::lock;
 
 /// Arguments that need no memory from the heap.
 const MOST: usize = 16;
@@ -34,6 +35,8 @@ struct Inner {
     bundle: Arc<Bundle>,
     /// By kernel and variant.
     loaded: Vec<Vec<OnceLock<Loaded>>>,
+    /// The variant and the grid of launches, by all that decides them: guards are interpreted, one variant after the other.
+    chosen: Mutex<ByKey<(usize, [u32; 3])>>,
     printed: Printed,
     spare: Mutex<Option<Messages>>,
 }
@@ -62,6 +65,7 @@ impl Kernels {
             device,
             bundle,
             loaded,
+            chosen: Mutex::default(),
             printed: Printed::default(),
             spare: Mutex::default(),
         }))
@@ -106,17 +110,31 @@ impl Kernels {
             Code::Tile => k.variants.iter().map(|v| v.target.as_str()).collect(),
             Code::Machine => inner.device.targets().iter().copied().collect(),
         };
+        let given = bundled::given(k, named)?;
         let facts = Facts {
             args: &arguments,
-            given: &bundled::given(k, named)?,
+            given: &given,
             targets: &targets,
             sms: inner.device.sms().into(),
             shared_bytes: inner.device.shared_bytes().into(),
         };
-        let chosen = k.choose(&facts)?;
-        let variant = chosen.variant;
-        log::once(|| k.passed_over(variant, &facts));
-        let index = k.variants.iter().position(|v| std::ptr::eq(v, variant)).unwrap_or(0);
+        let key = key_of(number, &given, &fitted);
+        let known = lock(&inner.chosen).get(key.as_slice()).copied();
+        let (index, grid) = match known {
+            Some(known) => known,
+            None => {
+                let chosen = k.choose(&facts)?;
+                log::once(|| k.passed_over(chosen.variant, &facts));
+                let index = k.variants.iter().position(|v| std::ptr::eq(v, chosen.variant)).unwrap_or(0);
+                let mut all = lock(&inner.chosen);
+                if all.len() >= REMEMBERED {
+                    all.clear();
+                }
+                all.insert(key.into(), (index, chosen.grid));
+                (index, chosen.grid)
+            }
+        };
+        let variant = k.variants.get(index).ok_or_else(damaged)?;
         let slot = inner.loaded.get(number).and_then(|variants| variants.get(index));
         let loaded = match slot.and_then(OnceLock::get) {
             Some(loaded) => loaded,
@@ -125,7 +143,7 @@ impl Kernels {
         let Loaded { kernel: loaded, passed } = loaded;
         let mut values = words(passed, &fitted).ok_or_else(damaged)?;
         if variant.scratch.is_empty() && !loaded.info().has_control() {
-            return Ok(loaded.start(stream, chosen.grid, &values, variant.cooperative, None)?);
+            return Ok(loaded.start(stream, grid, &values, variant.cooperative, None)?);
         }
         let scratch = workspaces(variant, passed, &facts)?;
         let names: Vec<String> = k.params.iter().map(|p| p.name.clone()).collect();
@@ -134,7 +152,7 @@ impl Kernels {
             spare: &inner.spare,
             printed: &inner.printed,
             kernel: loaded,
-            grid: chosen.grid,
+            grid,
             cooperative: variant.cooperative,
             scratch: &scratch,
             names: &names,
@@ -222,6 +240,15 @@ fn in_full(kernel: &tk_bundle::Kernel, variant: &Variant) -> Vec<Machine> {
     }
     out.extend((0u32..).zip(&variant.scratch).map(|(i, _)| Machine::Scratch(i)));
     out
+}
+
+/// All that a choice depends on: the kernel, what is given by name, the arguments with their addresses.
+fn key_of(kernel: usize, given: &[Option<u32>], args: &[Arg<'_>]) -> Vec<u64> {
+    let mut key = vec![];
+    key::write(kernel as u64, &[], args, &mut key);
+    key.extend(given.iter().map(|g| g.map_or(0, |n| u64::from(n) + 1)));
+    key.extend(args.iter().filter(|a| matches!(a, Arg::Tensor { .. })).map(Arg::bits));
+    key
 }
 
 fn damaged() -> Error {

@@ -32,7 +32,7 @@ use crate::device::{LaunchOptions, with_notes};
 use crate::session::{Compiled, Session, Wrong, diagnostic, element_size, lock, meeting};
 
 /// Entries that a site remembers before it forgets all: a program whose shapes never repeat must not fill memory.
-const REMEMBERED: usize = 1024;
+pub(crate) const REMEMBERED: usize = 1024;
 
 /// Why a launch failed, or the failure of earlier work.
 #[derive(Clone, Debug)]
@@ -80,7 +80,7 @@ struct Class {
 }
 
 /// A map from keys.
-type ByKey<T> = HashMap<Box<[u64]>, T, BuildHasherDefault<KeyHasher>>;
+pub(crate) type ByKey<T> = HashMap<Box<[u64]>, T, BuildHasherDefault<KeyHasher>>;
 
 /// Launches the kernels of a program on a GPU. Clones share compiled kernels.
 #[derive(Clone, Debug)]
