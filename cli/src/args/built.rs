@@ -40,6 +40,9 @@ pub struct BuildArgs {
     /// The most members of a `tune` list that a kernel is built with beside its defaults; a launch chooses by its key
     #[arg(long, value_name = "N", default_value_t = tk_runtime::choice::SHIPPED)]
     pub members: usize,
+    /// The names of functions in C begin with NAME and `_`: `NAME_softmax`
+    #[arg(long, value_name = "NAME", default_value = "tk")]
+    pub prefix: String,
     /// Leave out the PTX that NVIDIA GPUs load which are newer than the targets
     #[arg(long)]
     pub no_ptx: bool,

@@ -72,7 +72,8 @@ pub fn build(
         match form {
             BuildForm::Bundle => files.push((name, shipped.bundle())),
             BuildForm::Header | BuildForm::TvmFfi => {
-                let c = c_source(&shipped, &stem, &file, place).map_err(|wrong| builder.refused(&wrong))?;
+                let c = c_source(&shipped, &stem, &file, &args.prefix, place)
+                    .map_err(|wrong| builder.refused(&wrong))?;
                 if *form == BuildForm::TvmFfi {
                     let source =
                         c.tvm_ffi.map_err(|why| format!("{file} cannot be built for TVM-FFI: {why}"))?;

@@ -33,7 +33,7 @@ use table::Row;
 pub fn run(terminal: &Terminal, args: &BuildArgs) -> Outcome {
     let targets = targets(&args.targets)?;
     let args = &with_default(args, &targets);
-    can_be_made(&args.emit, &targets)?;
+    can_be_made(&args.emit, &args.prefix, &targets)?;
     can_be_dumped(args)?;
     let (path, name) = front::split_target(&args.source);
     let checked = front::check_with(&Inputs::new(&args.input, [path])?, path, name, &args.sets)?;
@@ -127,12 +127,15 @@ fn said(terminal: &Terminal, session: &Session, refused: Refused) -> Failure {
 }
 
 /// Fails for a form that none of these targets has.
-fn can_be_made(forms: &[BuildForm], targets: &[&TargetSpec]) -> Result<(), String> {
+fn can_be_made(forms: &[BuildForm], prefix: &str, targets: &[&TargetSpec]) -> Result<(), String> {
     // The default names the binaries of all targets.
     let missing = forms.iter().find(|f| !targets.iter().any(|t| has_form(t, **f)));
     if let Some(form) = missing.filter(|_| *forms != BuildForm::DEFAULT) {
         let names: Vec<&str> = targets.iter().map(|t| t.name).collect();
         return Err(format!("there is no {} of {}", extension(*form), names.join(" or ")));
+    }
+    if !tk_driver::is_prefix(prefix) {
+        return Err(format!("`{prefix}` is no prefix of names in C"));
     }
     let is_c = forms.iter().any(|f| matches!(f, BuildForm::Header | BuildForm::TvmFfi));
     if is_c && targets.iter().any(|t| t.is_interpreted()) {

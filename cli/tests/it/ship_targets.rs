@@ -109,3 +109,29 @@ fn frameworks_call_kernels_by_tvm_ffi() {
     assert!(ran.status.success(), "{ran:?}");
     tk_snapshot::check(format!("{ship}/expected_tvm_ffi.txt"), &String::from_utf8_lossy(&ran.stdout));
 }
+
+/// Two files of one program have a kernel of the same name.
+#[test]
+fn functions_of_two_files_have_prefixes() {
+    let folder = Folder::new("ship-prefix");
+    folder.write("a.tk", "kernel one(x: mut view[f32, 1]) grid(1) { x.store([0], full([32], 1.0, f32)); }\n");
+    folder.write("b.tk", "kernel one(x: mut view[f32, 1]) grid(1) { x.store([0], full([32], 2.0, f32)); }\n");
+    for (file, prefix) in [("a.tk", "first"), ("b.tk", "second")] {
+        tk(&folder, &["build", file, "--target", "sm_80", "--emit", "header", "--prefix", prefix, "-o", "."])
+            .code(0);
+    }
+    folder.write(
+        "main.c",
+        "#include \"a.h\"\n#include \"b.h\"\nint main(void) { return first_one(NULL, NULL) == second_one(NULL, NULL) \
+         && first_a_error() != NULL && second_b_error() != NULL ? 0 : 1; }\n",
+    );
+    cc(&folder, &["-include", "stddef.h", "main.c", "a.c", "b.c", "-I.", "-o", "main", "-ldl"]);
+    assert!(Command::new(folder.path("main")).status().unwrap().success());
+    for wrong in ["", "1st", "a-b", "tki"] {
+        let refused = tk(
+            &folder,
+            &["build", "a.tk", "--target", "sm_80", "--emit", "header", "--prefix", wrong, "-o", "."],
+        );
+        refused.code(2).err_has("is no prefix of names in C");
+    }
+}

@@ -39,19 +39,32 @@ pub struct CSource {
     pub tvm_ffi: Result<String, String>,
 }
 
-/// Prints a shipped artifact as C, for targets of one vendor; `name` is that of the files, and `origin` of the `.tk`
-/// file. `place` is the position, by the name of a kernel, at which it is reported if C cannot launch it.
+/// The prefix of functions where none is given.
+pub const PREFIX: &str = "tk";
+
+/// Returns true if the names of functions may begin with a text and `_`: an identifier of C that neither C nor the
+/// source reserves.
+pub fn is_prefix(text: &str) -> bool {
+    let first = text.starts_with(|c: char| c.is_ascii_alphabetic());
+    first
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        && !text.to_lowercase().starts_with("tki")
+}
+
+/// Prints a shipped artifact as C, for targets of one vendor; `name` is that of the files, `origin` of the `.tk` file,
+/// and `prefix` begins the names of functions. `place` is the position, by the name of a kernel, at which it is reported if C cannot launch it.
 pub fn c_source(
     shipped: &Shipped,
     name: &str,
     origin: &str,
+    prefix: &str,
     place: impl Fn(&str) -> Span,
 ) -> Result<CSource, Vec<Diagnostic>> {
     let stem = stem(name);
     let mut file =
         File { shipped, helpers: BTreeSet::new(), binaries: BTreeMap::new(), numbers: BTreeSet::new() };
     let kernels = &shipped.manifest.kernels;
-    let (names, error) = names(kernels, &stem);
+    let (names, error) = names(kernels, &stem, prefix);
     for kernel in kernels {
         file.fits(kernel).map_err(|what| {
             let message = format!("kernel `{}` cannot be launched from C: {what}", kernel.name);

@@ -85,12 +85,12 @@ fn unique(name: String, taken: &mut BTreeSet<String>) -> String {
     own
 }
 
-/// The names of all kernels of a file, and that of the function for messages.
-pub fn names(kernels: &[Kernel], stem: &str) -> (Vec<Names>, String) {
+/// The names of all kernels of a file, and that of the function for messages. Functions begin with `prefix`.
+pub fn names(kernels: &[Kernel], stem: &str, prefix: &str) -> (Vec<Names>, String) {
     let mut taken: BTreeSet<String> = OWN.split(' ').map(str::to_string).collect();
-    let error = unique(format!("tk_{stem}_error"), &mut taken);
+    let error = unique(format!("{prefix}_{stem}_error"), &mut taken);
     let functions: Vec<String> =
-        kernels.iter().map(|k| unique(format!("tk_{}", plain(&k.name)), &mut taken)).collect();
+        kernels.iter().map(|k| unique(format!("{prefix}_{}", plain(&k.name)), &mut taken)).collect();
     let of = |(k, function): (&Kernel, String)| {
         let mut own = BTreeSet::new();
         let params = k.params.iter().map(|p| argument(&p.name, &mut own)).collect();
