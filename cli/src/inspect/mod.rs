@@ -174,8 +174,11 @@ pub fn remark(r: &tk_bundle::Remark) -> String {
     format!("{}{}", place.unwrap_or_default(), r.text)
 }
 
-/// The tools that made the binaries: a version alone is that of `ptxas`.
+/// The tools that made the binaries: a version alone is that of `ptxas`. There are none for PTX and for the CPU.
 fn assembled(versions: &str) -> String {
+    if versions.is_empty() {
+        return "no assembler".to_string();
+    }
     let named = |v: &str| if v.starts_with("lld ") { v.to_string() } else { format!("ptxas {v}") };
     versions.split(", ").map(named).collect::<Vec<_>>().join(", ")
 }

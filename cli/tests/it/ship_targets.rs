@@ -85,6 +85,7 @@ fn the_cpu_is_a_target() {
     let shown = tk(&folder, &["inspect", "softmax.tkb"]);
     shown.code(0);
     assert!(shown.out.contains("T=f16, BLOCK=1024 for cpu\n    interpreted\n"), "{}", shown.out);
+    shown.out_has(", no assembler\n");
     for form in ["header", "cubin"] {
         tk(&folder, &["build", &file, "--target", "cpu", "--emit", form, "-o", "."]).code(2);
     }
