@@ -54,7 +54,7 @@ use without_llvm::{build, cache, explain_launch, layout, profile};
 
 /// Bytes of the stack on which the compiler runs. Its walks are recursive; the deepest tree that the parser lets
 /// through needs less than 1 MiB in a debug build, the rest is for chains of calls in the program.
-const STACK: usize = 64 << 20;
+pub const STACK: usize = 64 << 20;
 
 /// Arguments before those of the command, when another program runs it.
 static PREFIX: OnceLock<Vec<String>> = OnceLock::new();

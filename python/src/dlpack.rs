@@ -16,6 +16,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyTuple, PyType};
 use smallvec::SmallVec;
 use tk_ops::DType;
+use tk_runtime::contiguous;
 
 use crate::compile_time::dtype_named;
 
@@ -369,7 +370,8 @@ unsafe fn of_dl(t: &DlTensor, name: &str, owner: Option<Owner>) -> PyResult<Tens
         (!at.is_null()).then(|| unsafe { std::slice::from_raw_parts(at, rank) }.into())
     };
     let shape = if rank == 0 { Axes::new() } else { axes(t.shape).unwrap_or_default() };
-    let strides = if rank == 0 { Axes::new() } else { axes(t.strides).unwrap_or_else(|| contiguous(&shape)) };
+    let strides =
+        if rank == 0 { Axes::new() } else { axes(t.strides).unwrap_or_else(|| contiguous(&shape).into()) };
     if t.data.is_null() && !shape.contains(&0) {
         let text =
             format!("argument `{name}` has no memory: it is a tensor for tracing, or its storage was freed");
@@ -406,17 +408,6 @@ impl Tensor {
         let same = contiguous(&self.shape);
         self.shape.iter().zip(self.strides.iter().zip(&same)).all(|(d, (a, b))| *d <= 1 || a == b)
     }
-}
-
-/// The strides of a row-major tensor without gaps.
-pub fn contiguous(shape: &[i64]) -> Axes {
-    let mut out: Axes = SmallVec::from_elem(1, shape.len());
-    let mut step = 1i64;
-    for (to, extent) in out.iter_mut().zip(shape).rev() {
-        *to = step;
-        step = step.saturating_mul((*extent).max(1));
-    }
-    out
 }
 
 /// The element type of `DLDataType`.
@@ -555,7 +546,7 @@ fn numpy(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Tensor> {
     let shape: Vec<i64> = item("shape")?.extract()?;
     let bytes = dtype.bytes().max(1) as i64;
     let strides = match interface.get_item("strides")?.filter(|s| !s.is_none()) {
-        None => contiguous(&shape),
+        None => contiguous(&shape).into(),
         Some(strides) => {
             let strides: Vec<i64> = strides.extract()?;
             if strides.iter().zip(&shape).any(|(s, d)| *d > 1 && s % bytes != 0) {

@@ -11,9 +11,10 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList};
 use tk_ops::DType;
+use tk_runtime::contiguous;
 use tk_runtime::gpu::LaunchError;
 
-use crate::dlpack::{At, Axes, Tensor, contiguous};
+use crate::dlpack::{At, Axes, Tensor};
 use crate::launch::{Call, Kernel, Value, number, write_printed};
 use crate::lock;
 
@@ -358,7 +359,7 @@ unsafe fn tensor(values: &Values, i: usize, at: At) -> Result<Tensor, String> {
         let rank = usize::try_from(buffer.rank).unwrap_or(0);
         let shape: Axes =
             if rank == 0 { Axes::new() } else { std::slice::from_raw_parts(buffer.dims, rank).into() };
-        let strides = contiguous(&shape);
+        let strides = contiguous(&shape).into();
         Ok(Tensor::new(buffer.data as u64, at, dtype, shape, strides))
     }
 }

@@ -19,9 +19,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-/// Bytes of the stack on which the compiler's front end runs, as in the command.
-const STACK: usize = 64 << 20;
-
 /// Locks, whatever a thread that panicked has left.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -30,7 +27,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Runs work whose recursion may be deeper than the stack of this thread.
 fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work);
+        let thread = std::thread::Builder::new().stack_size(tk_cli::STACK).spawn_scoped(scope, work);
         match thread.map(std::thread::ScopedJoinHandle::join) {
             Ok(Ok(done)) => done,
             Ok(Err(panic)) => std::panic::resume_unwind(panic),

@@ -10,8 +10,7 @@
 from __future__ import annotations
 
 import os
-import sys
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, List, Optional, Union
 
 from tk import _native
 from tk._kernel import Kernel, Module

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 import warnings
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from tk import _native
 from tk.errors import CompileWarning
@@ -59,6 +59,20 @@ def require_kernel(kernel: Any, what: str) -> Kernel:
     if not isinstance(kernel, Kernel):
         raise TypeError(f"{what} takes a kernel, such as `m.softmax`, and not `{type(kernel).__name__}`")
     return kernel
+
+
+def without_results(kernel: Kernel, out: Mapping[str, Any]) -> Tuple[List[Dict[str, Any]], List[Dict[str, Any]]]:
+    """The arguments of a kernel, and those of them that are no results; ``out`` is checked to name what it writes."""
+    if not isinstance(out, Mapping):
+        raise TypeError("`out` is a dict: {'y': 'x'} makes `y` like `x`")
+    parameters = [p for p in kernel.parameters if p["kind"] != "compile-time"]
+    by_name = {p["name"]: p for p in parameters}
+    for result in out:
+        if result not in by_name:
+            raise ValueError(f"kernel `{kernel.name}` has no parameter `{result}`")
+        if not by_name[result]["mutable"]:
+            raise ValueError(f"kernel `{kernel.name}` does not write `{result}`, so it cannot be a result")
+    return parameters, [p for p in parameters if p["name"] not in out]
 
 
 @functools.lru_cache(maxsize=64)

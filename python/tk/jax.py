@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from tk import _native
-from tk._kernel import Kernel, require_kernel
+from tk._kernel import Kernel, require_kernel, without_results
 
 __all__ = ["call"]
 
@@ -51,16 +51,7 @@ def call(kernel: Kernel, out: Mapping[str, Made]) -> Callable[..., Any]:
     A compiled program refers to the kernel by an index of this process: it cannot be exported.
     """
     require_kernel(kernel, "`tk.jax.call`")
-    if not isinstance(out, Mapping):
-        raise TypeError("`out` is a dict: {'y': 'x'} makes `y` like `x`")
-    parameters = [p for p in kernel.parameters if p["kind"] != "compile-time"]
-    by_name = {p["name"]: p for p in parameters}
-    for result in out:
-        if result not in by_name:
-            raise ValueError(f"kernel `{kernel.name}` has no parameter `{result}`")
-        if not by_name[result]["mutable"]:
-            raise ValueError(f"kernel `{kernel.name}` does not write `{result}`, so it cannot be a result")
-    inputs = [p for p in parameters if p["name"] not in out]
+    parameters, inputs = without_results(kernel, out)
     names = [p["name"] for p in inputs]
     in_place = [p["name"] for p in inputs if p["mutable"]]
     if not out and not in_place:

@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
 
 import torch
 
-from tk._kernel import Kernel, require_kernel
+from tk._kernel import Kernel, require_kernel, without_results
 
 __all__ = ["op"]
 
@@ -45,22 +45,13 @@ def op(
     given before: ``op("my::softmax", m.softmax[{"BLOCK": 1024}], out={"y": "x"})``.
     """
     require_kernel(kernel, "`tk.torch.op`")
-    if out is not None and not isinstance(out, Mapping):
-        raise TypeError("`out` is a dict: {'y': 'x'} makes `y` like `x`")
+    out = {} if out is None else out
+    parameters, inputs = without_results(kernel, out)
     if backward is not None and not callable(backward):
         raise TypeError("`backward` is a function")
-    out = dict(out or {})
     library, _, short = name.partition("::")
     if not short or not short.isidentifier() or not library.isidentifier():
         raise ValueError(f"the name of an operator is `library::operator`, and not {name!r}")
-    parameters = [p for p in kernel.parameters if p["kind"] != "compile-time"]
-    by_name = {p["name"]: p for p in parameters}
-    for result in out:
-        if result not in by_name:
-            raise ValueError(f"kernel `{kernel.name}` has no parameter `{result}`")
-        if not by_name[result]["mutable"]:
-            raise ValueError(f"kernel `{kernel.name}` does not write `{result}`, so it cannot be a result")
-    inputs = [p for p in parameters if p["name"] not in out]
     names = [_spelled(p["name"]) for p in inputs]
     if setup_context is not None and backward is None:
         raise ValueError("`setup_context` without `backward` has no use")

@@ -156,7 +156,7 @@ pub fn resources(v: &Variant) -> String {
     if v.target == "cpu" {
         return "interpreted".to_string();
     }
-    if v.registers == 0 && !v.target.starts_with("gfx") {
+    if v.target.starts_with("compute_") {
         return format!(
             "{} threads, {shared} bytes of shared memory, PTX that the driver assembles, {} bytes",
             v.threads, v.binary.bytes

@@ -27,6 +27,6 @@ pub mod tuning;
 
 pub use emit::wanted;
 pub use host::TestOutcome;
-pub use run::{Results, Value, host as host_arg};
+pub use run::{Results, Value, contiguous, host as host_arg};
 pub use session::{Argument, Compiled, Session, Wrong};
 pub use table::entry_types;

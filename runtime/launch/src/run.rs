@@ -216,8 +216,8 @@ fn allocate(value: Value, entry: String, memory: &Memory, outputs: &mut Vec<Outp
     Some(buffer)
 }
 
-/// The strides of a row-major tensor without gaps.
-fn contiguous(shape: &[i64]) -> Vec<i64> {
+/// The strides, in elements, of a row-major tensor without gaps.
+pub fn contiguous(shape: &[i64]) -> Vec<i64> {
     let mut strides = vec![1i64; shape.len()];
     let mut step = 1i64;
     for (stride, extent) in strides.iter_mut().zip(shape).rev() {
