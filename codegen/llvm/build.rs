@@ -11,7 +11,7 @@ use std::process::Command;
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    println!("cargo:rerun-if-env-changed=LLVM_SYS_191_PREFIX");
+    println!("cargo:rerun-if-env-changed=LLVM_SYS_221_PREFIX");
     if std::env::var_os("CARGO_FEATURE_STATIC_LLVM").is_some()
         && let Err(error) = link()
     {
@@ -21,9 +21,9 @@ fn main() {
 }
 
 fn link() -> Result<(), String> {
-    let config = match std::env::var("LLVM_SYS_191_PREFIX") {
+    let config = match std::env::var("LLVM_SYS_221_PREFIX") {
         Ok(prefix) => format!("{prefix}/bin/llvm-config"),
-        Err(_) => "llvm-config-19".to_string(),
+        Err(_) => "llvm-config-22".to_string(),
     };
     let folder = output(&config, &["--link-static", "--libdir"])?;
     println!("cargo:rustc-link-search=native={folder}");

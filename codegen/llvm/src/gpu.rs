@@ -94,7 +94,7 @@ fn passed<'c>(context: &'c Context, d: DType) -> BasicMetadataTypeEnum<'c> {
 /// library have up to 300 blocks, so their code is unchanged.
 fn set_options() {
     static ONCE: std::sync::Once = std::sync::Once::new();
-    ONCE.call_once(|| parse_options(&[c"-cgpp-huge-func=500"]));
+    ONCE.call_once(|| parse_options(&[c"-cgpp-huge-func=500", c"-opt-disable=slsr"]));
 }
 
 fn parse_options(options: &[&std::ffi::CStr]) {
@@ -179,7 +179,7 @@ fn generate<'c, T: GpuModule<'c>>(
             let asm = copy.as_ref().map(read).transpose()?.unwrap_or_default();
             (asm, Some(made(&module, FileType::Object)?.as_slice().to_vec()))
         }
-        Until::Text | Until::Binary | Until::BinaryAndText => (T::finished(read(&module)?, kernel), None),
+        Until::Text | Until::Binary | Until::BinaryAndText => (read(&module)?, None),
     };
     if let Some(error) = said.error() {
         return Err(Stop::Refused(error));

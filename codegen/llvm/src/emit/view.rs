@@ -39,6 +39,9 @@ struct Corner<'c> {
     natural: bool,
 }
 
+/// Addresses in the order in which they were computed, and the distance of each from register 0 along each axis.
+type Chain<'c> = Vec<(Vec<u32>, IntValue<'c>)>;
+
 impl<'c> Emit<'_, 'c> {
     pub(super) fn view_op(&mut self, inst: &Inst, op: MemoryOp) -> Res<()> {
         let r = self.result(inst)?;
@@ -277,40 +280,68 @@ impl<'c> Emit<'_, 'c> {
         Ok(self.builder.build_int_sub(behind, thread, "")?)
     }
 
-    /// The address of the element of a register.
+    /// The address of a view advanced to an element of a box.
+    fn advanced(&self, view: &View<'c>, mut address: IntValue<'c>, at: &[IntValue<'c>]) -> Res<IntValue<'c>> {
+        for (at, stride) in at.iter().zip(&view.strides) {
+            address = self.moved(address, *at, *stride, view.bytes)?;
+        }
+        Ok(address)
+    }
+
+    /// The address of the element of a register, and an offset in bytes. `chain` has the addresses for earlier
+    /// registers.
     fn box_address(
         &self,
         view: &View<'c>,
         corner: &[Corner<'c>],
         layout: LayoutId,
         n: usize,
+        chain: &mut Chain<'c>,
     ) -> Res<(IntValue<'c>, i64)> {
         let held = self.kernel.layouts.get(layout);
-        let (mut address, mut offset) = (view.base, 0i64);
-        let bytes = i64::from(view.bytes);
-        for (d, (corner, stride)) in corner.iter().zip(&view.strides).enumerate() {
-            let unit = stride.get_sign_extended_constant() == Some(1);
-            let corner64 = self.extend(corner.at, true)?;
-            address = self.moved(address, corner64, *stride, view.bytes)?;
-            if held.is_disjoint() {
-                let thread = self
-                    .thread_coords(layout)?
-                    .get(d)
-                    .copied()
-                    .ok_or_else(|| Stop::Bug("no such axis".into()))?;
-                address = self.moved(address, self.extend(thread, false)?, *stride, view.bytes)?;
-                let at = i64::from(held.register(n).get(d).copied().unwrap_or(0));
-                if unit {
-                    offset += at * bytes;
-                } else if at != 0 {
-                    address = self.moved(address, self.long(at), *stride, view.bytes)?;
-                }
-            } else {
-                let at = self.coord(layout, n, d)?;
-                address = self.moved(address, self.extend(at, false)?, *stride, view.bytes)?;
+        let start = || {
+            let corner = corner.iter().map(|c| self.extend(c.at, true)).collect::<Res<Vec<_>>>()?;
+            self.advanced(view, view.base, &corner)
+        };
+        let extended = |at: Vec<IntValue<'c>>| -> Res<Vec<_>> {
+            at.into_iter().map(|x| self.extend(x, false)).collect()
+        };
+        if !held.is_disjoint() {
+            let at = (0..view.strides.len()).map(|d| self.coord(layout, n, d)).collect::<Res<_>>()?;
+            return Ok((self.advanced(view, start()?, &extended(at)?)?, 0));
+        }
+        if chain.is_empty() {
+            let thread = extended(self.thread_coords(layout)?)?;
+            chain.push((vec![0; thread.len()], self.advanced(view, start()?, &thread)?));
+        }
+        let (mut at, mut offset) = (held.register(n), 0);
+        for (at, stride) in at.iter_mut().zip(&view.strides) {
+            if stride.get_sign_extended_constant() == Some(1) {
+                offset += i64::from(std::mem::take(at)) * i64::from(view.bytes);
             }
         }
-        Ok((address, offset))
+        Ok((self.chained(view, at, chain)?, offset))
+    }
+
+    /// The address of the registers at a distance from register 0, in elements along each axis, computed from the last
+    /// address in `chain` that is not beyond it along any axis. Registers are in order, so that most differ from the one
+    /// before by the same distance along one axis, and its product with the stride is computed once. (Straight-line
+    /// strength reduction, which LLVM 22 does not do where an instruction multiplies and adds.)
+    fn chained(&self, view: &View<'c>, at: Vec<u32>, chain: &mut Chain<'c>) -> Res<IntValue<'c>> {
+        let before = |from: &[u32]| from.iter().zip(&at).all(|(from, at)| from <= at);
+        let last = chain.iter().rev().find(|(from, _)| before(from)).cloned();
+        let (from, mut address) =
+            last.ok_or_else(|| Stop::Bug("a chain of addresses has no start".into()))?;
+        if from == at {
+            return Ok(address);
+        }
+        for ((from, at), stride) in from.iter().zip(&at).zip(&view.strides) {
+            if from != at {
+                address = self.moved(address, self.long((at - from).into()), *stride, view.bytes)?;
+            }
+        }
+        chain.push((at, address));
+        Ok(address)
     }
 
     /// The address of the element of a register relative to a uniform one, if lanes differ only along neighbours in
@@ -321,6 +352,7 @@ impl<'c> Emit<'_, 'c> {
         corner: &[Corner<'c>],
         (layout, shape): (LayoutId, &[u32]),
         n: usize,
+        chain: &mut Chain<'c>,
     ) -> Res<Option<Near<'c>>> {
         let held = self.kernel.layouts.get(layout);
         let unit = |d: usize| view.strides.get(d).is_some_and(|s| s.get_sign_extended_constant() == Some(1));
@@ -334,14 +366,15 @@ impl<'c> Emit<'_, 'c> {
         if !has || !held.is_disjoint() || !along || row > LONGEST_ROW {
             return Ok(None);
         }
-        let mut base = view.base;
-        for (d, (corner, stride)) in corner.iter().zip(&view.strides).enumerate() {
-            base = self.moved(base, self.extend(corner.at, true)?, *stride, view.bytes)?;
-            let at = i64::from(held.register(n).get(d).copied().unwrap_or(0));
-            if d != fast && at != 0 {
-                base = self.moved(base, self.long(at), *stride, view.bytes)?;
-            }
+        if chain.is_empty() {
+            let corner = corner.iter().map(|c| self.extend(c.at, true)).collect::<Res<Vec<_>>>()?;
+            chain.push((vec![0; corner.len()], self.advanced(view, view.base, &corner)?));
         }
+        let mut at = held.register(n);
+        if let Some(at) = at.get_mut(fast) {
+            *at = 0;
+        }
+        let base = self.chained(view, at, chain)?;
         let coords = self.thread_coords(layout)?;
         let thread = coords.get(fast).copied().ok_or_else(|| Stop::Bug("no such axis".into()))?;
         let distance = self.builder.build_int_mul(thread, self.int(view.bytes), "")?;
@@ -370,11 +403,11 @@ impl<'c> Emit<'_, 'c> {
             vec![MemoryPlace { address, offset: 0, predicate: inside, near: None }]
         } else {
             let layout = self.layout_id(tile)?;
-            let mut places = vec![];
+            let (mut places, mut own, mut uniform) = (vec![], vec![], vec![]);
             for n in (0..self.count(tile)?).step_by(vector as usize) {
-                let (address, offset) = self.box_address(&view, &corner, layout, n)?;
+                let (address, offset) = self.box_address(&view, &corner, layout, n, &mut own)?;
                 let predicate = self.is_inside(&view, &corner, layout, shape, n)?;
-                let near = self.box_near(&view, &corner, (layout, shape), n)?;
+                let near = self.box_near(&view, &corner, (layout, shape), n, &mut uniform)?;
                 places.push(MemoryPlace { address, offset, predicate, near });
             }
             places

@@ -354,7 +354,7 @@ impl<'ctx> Math for LlvmMath<'_, 'ctx> {
         match self.approximations {
             Approximations::None => None,
             Approximations::Ptx => match function {
-                Approx::Exp2Flush => self.intrinsic("llvm.nvvm.ex2.approx.ftz.f", &[x]),
+                Approx::Exp2Flush => self.intrinsic("llvm.nvvm.ex2.approx.ftz", &[x]),
                 Approx::Log2Flush => self.intrinsic("llvm.nvvm.lg2.approx.ftz.f", &[x]),
                 Approx::RecipFlush => self.intrinsic("llvm.nvvm.rcp.approx.ftz.f", &[x]),
                 Approx::Rsqrt => self.intrinsic("llvm.nvvm.rsqrt.approx.f", &[x]),

@@ -36,6 +36,8 @@ use tk_gpu::ir::caching::{Caching, Evict, Level};
 
 /// Address spaces of LLVM's AMDGPU target.
 const GLOBAL: u16 = 1;
+/// LLVM's address space of buffer descriptors.
+const BUFFER: u16 = 8;
 const LOCAL: u16 = 3;
 const CONSTANT: u16 = 4;
 

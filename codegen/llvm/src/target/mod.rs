@@ -218,9 +218,6 @@ pub(crate) trait GpuModule<'c>: TargetEmitter<'c> + Default {
         maps: (u32, usize),
     ) -> Res<()>;
 
-    /// The text of the assembly with directives that LLVM cannot emit.
-    fn finished(asm: String, kernel: &Kernel) -> String;
-
     /// The messages of the kernel.
     fn into_messages(self) -> Vec<Message>;
 }

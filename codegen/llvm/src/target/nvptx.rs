@@ -425,7 +425,7 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
     }
 
     fn barrier_all_warps(&self, e: &Emit<'_, 'c>) -> Res<()> {
-        self.intrinsic(e, "barrier0", &[]).map(|_| ())
+        self.block_barrier(e)
     }
 
     fn proxy_fence(&self, e: &Emit<'_, 'c>) -> Res<()> {
@@ -454,7 +454,7 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
                 self.asm(e, &some.text(), "", &[], &[], Kind::Meeting)?;
             }
             Meeting::Block => {
-                self.intrinsic(e, "barrier0", &[])?;
+                self.block_barrier(e)?;
             }
         }
         Ok(())

@@ -10,7 +10,7 @@ use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, IntValue};
 use tk_gpu::TargetSpec;
 
-use super::{Amdgcn, GLOBAL, is_streamed};
+use super::{Amdgcn, BUFFER, GLOBAL, is_streamed};
 use crate::emit::value::{vector_of, word};
 use crate::emit::{Emit, Res};
 use crate::target::{Access, Near, Space};
@@ -51,10 +51,10 @@ impl<'c> Amdgcn<'c> {
     ) -> Res<[BasicValueEnum<'c>; 4]> {
         let base = self.pointer(e, Space::Global, near.base, 0)?;
         let flags = if e.kernel.options.spec.has_rdna { PLAIN_RDNA } else { PLAIN };
-        let args =
-            [base.into(), word(e.context, 16).const_zero().into(), e.int(BOUND).into(), e.int(flags).into()];
-        let global = e.context.ptr_type(AddressSpace::from(GLOBAL)).into();
-        let resource = self.given(e, "llvm.amdgcn.make.buffer.rsrc", &[global], &args)?;
+        let bound = word(e.context, 64).const_int(BOUND.into(), false);
+        let args = [base.into(), word(e.context, 16).const_zero().into(), bound.into(), e.int(flags).into()];
+        let types = [BUFFER, GLOBAL].map(|space| e.context.ptr_type(AddressSpace::from(space)).into());
+        let resource = self.given(e, "llvm.amdgcn.make.buffer.rsrc", &types, &args)?;
         let by = e.i32().const_int(access.offset.cast_unsigned(), false);
         let inside = e.builder.build_int_add(near.distance, by, "")?;
         let offset = e.builder.build_select(predicate, inside, e.int(OUTSIDE), "")?;

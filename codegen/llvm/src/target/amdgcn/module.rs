@@ -79,10 +79,6 @@ impl<'c> GpuModule<'c> for Amdgcn<'c> {
         Ok(())
     }
 
-    fn finished(asm: String, _kernel: &Kernel) -> String {
-        asm
-    }
-
     fn into_messages(self) -> Vec<Message> {
         self.message_buffer.into_messages()
     }

@@ -60,6 +60,11 @@ impl<'c> Nvptx<'c> {
         e.i32().const_int(ALL, false).into()
     }
 
+    /// `bar.sync` of all threads of a block.
+    pub(super) fn block_barrier(&self, e: &Emit<'_, 'c>) -> Res<()> {
+        self.intrinsic(e, "barrier.cta.sync.aligned.all", &[e.int(0).into()]).map(|_| ())
+    }
+
     /// `shfl.sync`.
     pub(super) fn shfl(&self, e: &Emit<'_, 'c>, value: IntValue<'c>, lane: Lane<'c>) -> Res<IntValue<'c>> {
         let (mode, by, clamp) = match lane {

@@ -1,6 +1,5 @@
 //! Accesses control memory, votes, and synchronizes with other programs on NVIDIA GPUs.
 
-use inkwell::IntPredicate;
 use inkwell::values::IntValue;
 use tk_tile::message::control;
 
@@ -52,9 +51,9 @@ impl<'c> Speaks<'c> for Nvptx<'c> {
             let args = [self.all_lanes(e), holds.into()];
             return Ok(self.given(e, "vote.any.sync", &args)?.into_int_value());
         }
-        let holds = e.builder.build_int_z_extend(holds, e.i32(), "")?;
-        let any = self.given(e, "barrier0.or", &[holds.into()])?.into_int_value();
-        Ok(e.builder.build_int_compare(IntPredicate::NE, any, e.int(0), "")?)
+        Ok(self
+            .given(e, "barrier.cta.red.or.aligned.all", &[e.int(0).into(), holds.into()])?
+            .into_int_value())
     }
 
     fn grid_barrier_wait(

@@ -14,7 +14,7 @@ use tk_tile::message::Message;
 use tk_tile::{Inst, walk};
 
 use super::Nvptx;
-use crate::emit::{Res, Stop};
+use crate::emit::Res;
 use crate::gpu::MAP_BYTES;
 use crate::processor::Processor;
 use crate::target::GpuModule;
@@ -53,56 +53,39 @@ impl<'c> GpuModule<'c> for Nvptx<'c> {
 
     fn mark_kernel(
         context: &'c Context,
-        module: &Module<'c>,
+        _: &Module<'c>,
         function: FunctionValue<'c>,
         kernel: &Kernel,
         (first_map, maps): (u32, usize),
     ) -> Res<()> {
         function.set_call_conventions(PTX_KERNEL);
-        let note = |name: &str, value: u32| {
-            let node = context.metadata_node(&[
-                function.as_global_value().as_pointer_value().into(),
-                context.metadata_string(name).into(),
-                context.i32_type().const_int(value.into(), false).into(),
-            ]);
-            module.add_global_metadata("nvvm.annotations", &node).map_err(|e| Stop::Bug(e.to_string()))
+        let note = |name: &str, value: &str| {
+            let attribute = context.create_string_attribute(name, value);
+            function.add_attribute(AttributeLoc::Function, attribute);
         };
-        note("kernel", 1)?;
-        note("reqntidx", kernel.block_threads())?;
+        note("nvvm.reqntid", &kernel.block_threads().to_string());
+        if kernel.options.blocks * kernel.options.cluster > 1 {
+            // A launch need not specify clusters then.
+            note("nvvm.cluster_dim", &format!("{},1,{}", kernel.options.blocks, kernel.options.cluster));
+        }
         if kernel.options.registers.is_some() || tk_gpu::ir::warps::moves(kernel) {
             // Otherwise the assembler does not know the initial number of registers of lanes.
-            note("maxnreg", kernel.registers_of_launch())?;
+            note("nvvm.maxnreg", &kernel.registers_of_launch().to_string());
         }
-        if maps > 0 {
-            // They are passed by value and stay in parameter memory.
-            let bytes = context.i8_type().array_type(MAP_BYTES);
-            for n in (first_map..).take(maps) {
-                let byval = Attribute::get_named_enum_kind_id("byval");
-                let align = Attribute::get_named_enum_kind_id("align");
-                function.add_attribute(
-                    AttributeLoc::Param(n),
-                    context.create_type_attribute(byval, bytes.as_any_type_enum()),
-                );
-                function.add_attribute(
-                    AttributeLoc::Param(n),
-                    context.create_enum_attribute(align, MAP_ALIGN.into()),
-                );
+        // Tensor maps are passed by value and stay in parameter memory.
+        let bytes = context.i8_type().array_type(MAP_BYTES);
+        let byval = Attribute::get_named_enum_kind_id("byval");
+        let align = Attribute::get_named_enum_kind_id("align");
+        for n in (first_map..).take(maps) {
+            for attribute in [
+                context.create_type_attribute(byval, bytes.as_any_type_enum()),
+                context.create_enum_attribute(align, MAP_ALIGN.into()),
+                context.create_string_attribute("nvvm.grid_constant", ""),
+            ] {
+                function.add_attribute(AttributeLoc::Param(n), attribute);
             }
-            let numbers = (first_map + 1..).take(maps);
-            let numbers: Vec<_> =
-                numbers.map(|n| context.i32_type().const_int(n.into(), false).into()).collect();
-            let node = context.metadata_node(&[
-                function.as_global_value().as_pointer_value().into(),
-                context.metadata_string("grid_constant").into(),
-                context.metadata_node(&numbers).into(),
-            ]);
-            module.add_global_metadata("nvvm.annotations", &node).map_err(|e| Stop::Bug(e.to_string()))?;
         }
         Ok(())
-    }
-
-    fn finished(asm: String, kernel: &Kernel) -> String {
-        clustered(asm, [kernel.options.blocks, 1, kernel.options.cluster])
     }
 
     fn into_messages(self) -> Vec<Message> {
@@ -128,11 +111,4 @@ fn evicts(kernel: &Kernel) -> bool {
         _ => Caching::of(&i.attrs),
     };
     walk::insts(func).into_iter().any(|i| caching(&func.insts[i]).evict != Evict::Normal)
-}
-
-/// Marks a kernel in PTX as launched in clusters: a launch need not specify it then. LLVM 19 has no form for it.
-fn clustered(asm: String, [x, y, z]: [u32; 3]) -> String {
-    const BEHIND: &str = "\n.reqntid ";
-    let clusters = format!("\n.explicitcluster\n.reqnctapercluster {x}, {y}, {z}{BEHIND}");
-    if x * y * z > 1 { asm.replacen(BEHIND, &clusters, 1) } else { asm }
 }
