@@ -27,7 +27,9 @@ const MAP_ALIGN: u32 = 64;
 
 impl<'c> GpuModule<'c> for Nvptx<'c> {
     const ASSEMBLES: bool = false;
-    const LAST_PASSES: &'static str = "";
+    /// What reads accumulators moves out of the block that waits for them, where it is used after a branch: in persistent
+    /// kernels `ptxas` waits for each `wgmma` otherwise (C7514). LLVM 19 did this in machine code.
+    const LAST_PASSES: &'static str = ",function(sink)";
 
     fn processor(kernel: &Kernel) -> Processor {
         Target::initialize_nvptx(&InitializationConfig::default());

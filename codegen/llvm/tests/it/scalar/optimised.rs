@@ -235,11 +235,16 @@ fn optimised_for_amd_they_are_those_of_the_interpreter() {
 /// rewrites to its own operation takes over that operation's undefined cases.
 #[test]
 fn intrinsics_of_the_targets_are_left_alone() {
-    let nvptx =
-        ["ex2.approx.ftz.f", "lg2.approx.ftz.f", "rcp.approx.ftz.f", "rsqrt.approx.f", "rsqrt.approx.ftz.f"]
-            .into_iter()
-            .chain(["sqrt.approx.ftz.f", "sin.approx.ftz.f", "cos.approx.ftz.f"])
-            .map(|n| ("nvptx64-nvidia-cuda", "sm_90a", format!("llvm.nvvm.{n}")));
+    let nvptx = [
+        "ex2.approx.ftz.f32",
+        "lg2.approx.ftz.f",
+        "rcp.approx.ftz.f",
+        "rsqrt.approx.f",
+        "rsqrt.approx.ftz.f",
+    ]
+    .into_iter()
+    .chain(["sqrt.approx.ftz.f", "sin.approx.ftz.f", "cos.approx.ftz.f"])
+    .map(|n| ("nvptx64-nvidia-cuda", "sm_90a", format!("llvm.nvvm.{n}")));
     let amd = ["exp2", "log", "rcp", "rsq", "sqrt"]
         .map(|n| ("amdgcn-amd-amdhsa", "gfx942", format!("llvm.amdgcn.{n}.f32")));
     Target::initialize_nvptx(&InitializationConfig::default());
