@@ -140,6 +140,12 @@ pub enum DeviceName {
     Sim64,
     /// The same with warps of 32 lanes and the matrix instructions of RDNA
     SimWmma,
+    /// The same as sim, with the instructions of RTX 50: no products of four warps
+    SimBlackwell,
+    /// The same as sim64, with the matrix instructions of CDNA4
+    SimCdna4,
+    /// The same as sim-wmma, with the matrix instructions of RDNA4
+    SimRdna4,
     /// NVIDIA GPUs
     Cuda,
     /// AMD GPUs
@@ -154,6 +160,9 @@ impl DeviceName {
             DeviceName::Sim => "sim",
             DeviceName::Sim64 => "sim64",
             DeviceName::SimWmma => "sim-wmma",
+            DeviceName::SimBlackwell => "sim-blackwell",
+            DeviceName::SimCdna4 => "sim-cdna4",
+            DeviceName::SimRdna4 => "sim-rdna4",
             DeviceName::Cuda => "cuda",
             DeviceName::Hip => "hip",
         }

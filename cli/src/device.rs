@@ -17,9 +17,9 @@ use crate::terminal::{Failure, Outcome, Terminal};
 pub fn open(name: DeviceName, sources: &SourceMap, path: &str) -> Result<Option<Arc<dyn Device>>, String> {
     match name {
         DeviceName::Cpu => Ok(None),
-        DeviceName::Sim | DeviceName::Sim64 | DeviceName::SimWmma => simulator(name).map(Some),
         DeviceName::Cuda => gpu(Api::Cuda, sources, Path::new(path)).map(Some),
         DeviceName::Hip => gpu(Api::Hip, sources, Path::new(path)).map(Some),
+        _ => simulator(name).map(Some),
     }
 }
 
@@ -29,9 +29,7 @@ pub fn api(name: DeviceName) -> Result<Api, String> {
         DeviceName::Cpu => Ok(Api::Cpu),
         DeviceName::Cuda => Ok(Api::Cuda),
         DeviceName::Hip => Ok(Api::Hip),
-        DeviceName::Sim | DeviceName::Sim64 | DeviceName::SimWmma => {
-            Err(format!("the simulator `{}` has no clock; use cpu, cuda or hip", name.name()))
-        }
+        _ => Err(format!("the simulator `{}` has no clock; use cpu, cuda or hip", name.name())),
     }
 }
 
@@ -53,8 +51,8 @@ pub fn refused(terminal: &Terminal, session: &Session, error: LaunchError) -> Ou
 /// Checks the settings of a device.
 pub fn settings(name: DeviceName) -> Result<(), String> {
     match name {
-        DeviceName::Sim | DeviceName::Sim64 | DeviceName::SimWmma => seed().map(|_| ()),
         DeviceName::Cpu | DeviceName::Cuda | DeviceName::Hip => Ok(()),
+        _ => seed().map(|_| ()),
     }
 }
 

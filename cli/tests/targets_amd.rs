@@ -10,7 +10,7 @@
 mod support;
 
 use support::building::{has_everything, has_operations};
-use tk_gpu::target::spec::{GFX90A, GFX942, GFX1100};
+use tk_gpu::target::spec::{GFX90A, GFX942, GFX950, GFX1100, GFX1201};
 
 #[test]
 fn gfx90a_has_every_operation() {
@@ -28,4 +28,16 @@ fn gfx942_has_everything() {
 fn gfx1100_has_every_operation() {
     tk_driver::verify_machine_code();
     has_operations(&GFX1100);
+}
+
+#[test]
+fn gfx950_has_every_operation() {
+    tk_driver::verify_machine_code();
+    has_operations(&GFX950);
+}
+
+#[test]
+fn gfx1201_has_every_operation() {
+    tk_driver::verify_machine_code();
+    has_operations(&GFX1201);
 }

@@ -56,7 +56,7 @@ impl Build {
         }
     }
 
-    /// Adds a target: `sm_80`, `sm_90a`, `gfx90a`, `gfx942`, `gfx1100`, `compute_80` (PTX), or `cpu`, which needs neither
+    /// Adds a target: that of a GPU, such as `sm_90a` or `gfx942`, `compute_80` (PTX), or `cpu`, which needs neither
     /// LLVM nor an assembler.
     pub fn target(mut self, name: &str) -> Build {
         self.targets.push(name.to_string());

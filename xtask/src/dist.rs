@@ -11,7 +11,7 @@ use std::process::Command;
 
 /// Packages of the system whose code is linked into the program; their notices are where Debian has them.
 const LINKED: [(&str, &str); 4] = [
-    ("LLVM 19", "libllvm19"),
+    ("LLVM 22", "libllvm22"),
     ("The C++ library of GCC, under its runtime library exception", "libstdc++6"),
     ("Zstandard", "libzstd1"),
     ("zlib", "zlib1g"),

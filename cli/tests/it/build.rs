@@ -184,7 +184,7 @@ fn doctor_shows_what_was_found() {
     tk(&folder, &["doctor"], &[("TK_LLD", nowhere.as_str())])
         .code(0)
         .out_has("ld.lld  the linker ")
-        .out_has("lld-19");
+        .out_has("lld-22");
     let ran = tk(&folder, &["doctor", "--message-format", "json"], &[("TK_PTXAS", &fake)]);
     ran.code(0).out_has("{\"kind\":\"tool\",\"name\":\"ptxas\",\"version\":\"12.9.86\",\"path\":");
     ran.out_has("ptxas\",\"from\":\"TK_PTXAS\",\"works\":true,");

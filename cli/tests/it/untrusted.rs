@@ -23,7 +23,7 @@ fn programs_beside_the_source_or_above_it_are_not_executed() {
         fs::create_dir_all(folder.path(&format!("{place}/.venv/{inside}"))).unwrap();
         folder.script(&format!("{place}/.venv/{inside}/ptxas"), &stranger);
     }
-    for name in ["ptxas", "ld.lld-19", "ld.lld", "lld", "nvdisasm"] {
+    for name in ["ptxas", "ld.lld-22", "ld.lld", "lld", "nvdisasm"] {
         folder.script(&format!("checkout/deep/{name}"), &stranger);
     }
     let source = folder.path("checkout/deep/k.tk");

@@ -24,10 +24,10 @@ const PACKAGES: [&str; 3] = ["nvidia/cuda_nvcc/bin", "nvidia/cu13/bin", "triton/
 /// The same for the disassembler.
 const DISASSEMBLER: [&str; 2] = ["nvidia/cuda_nvdisasm/bin", "nvidia/cu13/bin"];
 
-/// The names of the linker in `PATH`: that of LLVM 19 first, whose objects it links.
-const LLD: [&str; 3] = ["ld.lld-19", "ld.lld", "lld"];
-/// Folders outside of `PATH` in which it is installed: Debian's package of LLVM 19, and ROCm.
-const LLD_FOLDERS: [&str; 2] = ["/usr/lib/llvm-19/bin", "/opt/rocm/llvm/bin"];
+/// The names of the linker in `PATH`: that of LLVM 22 first, whose objects it links.
+const LLD: [&str; 3] = ["ld.lld-22", "ld.lld", "lld"];
+/// Folders outside of `PATH` in which it is installed: Debian's package of LLVM 22, and ROCm.
+const LLD_FOLDERS: [&str; 2] = ["/usr/lib/llvm-22/bin", "/opt/rocm/llvm/bin"];
 
 /// The variables of the environment that the search reads; an empty value counts as unset.
 #[derive(Clone, Debug, Default)]

@@ -19,7 +19,7 @@ use crate::tools::find::{Environment, Found};
 use crate::tools::tool::{Files, ToolError, ending, reason, said, version};
 
 /// The instruction to install it.
-const INSTALL: &str = "install it with `apt install lld-19`, or set TK_LLD to its path";
+const INSTALL: &str = "install it with `apt install lld-22`, or set TK_LLD to its path";
 
 /// The type of the note with the metadata of kernels, and its owner: LLVM's guide to the AMDGPU target, "Code Object V3
 /// and above Note Records".

@@ -42,7 +42,7 @@ fn the_first_name_in_path_wins() {
     let environment = Environment { path, ..Environment::default() };
     let old = folder.script("a/ld.lld", "");
     assert_eq!(environment.lld(), Some(Found { path: old, from: "PATH" }));
-    let fitting = folder.script("b/ld.lld-19", "");
+    let fitting = folder.script("b/ld.lld-22", "");
     let fitting = Found { path: fitting, from: "PATH" };
     assert_eq!(environment.lld(), Some(fitting), "that of the same LLVM comes first, wherever it lies");
     let own = folder.0.join("own");

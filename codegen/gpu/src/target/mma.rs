@@ -11,11 +11,12 @@
 //! | `B` | `p` neighbours along K, then K from `4 p` on | K from `p` on (4 words), then columns 0 to 7 |
 //! | accumulator | 2 neighbouring columns, then row 8 | columns from 2 on (4 pairs), then rows 0 to 7 |
 //!
-//! That is [`Form::Quads`]. Warps of AMD have rows and columns along lanes ([`Form::Mfma`], [`Form::Wmma`]; drawn in
-//! the chapters on matrix arithmetic of the manuals of CDNA3 and RDNA3). Instructions of 64 lanes are called with the
-//! operands exchanged, which transposes the accumulator: neighbours in a row are in one lane, and where K of the next
-//! product is along that row, they are its operand without a conversion. Those of 32 lanes are not exchanged: a lane
-//! would own every second column, as it owns every second row now, but adjacent lanes store neighbours.
+//! That is [`FragmentForm::Quads`]. Warps of AMD have rows and columns along lanes ([`FragmentForm::Mfma`],
+//! [`FragmentForm::Wmma`] and [`FragmentForm::SplitWmma`]; drawn in the chapters on matrix arithmetic of the manuals of
+//! CDNA3, RDNA3 and RDNA4). Instructions of 64 lanes, and those of RDNA4, are called with the operands exchanged, which
+//! transposes the accumulator: neighbours in a row are in one lane, and where K of the next product is along that row,
+//! they are its operand without a conversion. Those of RDNA3 are not exchanged: a lane would own every second column, as
+//! it owns every second row now, but adjacent lanes store neighbours.
 //!
 //! | `Mfma`, 64 lanes | registers | lanes |
 //! |---|---|---|
@@ -27,6 +28,11 @@
 //! |---|---|---|
 //! | an operand | all of K | rows or columns; the upper half repeats the lower one |
 //! | accumulator | rows 2, 4 and 8 | columns, then row 1 |
+//!
+//! | `SplitWmma`, 32 lanes | registers | lanes |
+//! |---|---|---|
+//! | an operand | 8 neighbours along K | rows or columns, then K |
+//! | accumulator | columns 1, 2 and 4 | rows, then column 8 |
 //!
 //! A *warpgroup* of four warps multiplies together ([`Matrix::warps`]): each has 16 of 64 rows, distributed as above;
 //! the columns of an instruction are consecutive in registers, up to 256 of them. `B` is in shared memory and `A` too,
@@ -54,6 +60,8 @@ pub enum FragmentForm {
     Mfma,
     /// Each of 32 lanes has a row or a column, and all of K.
     Wmma,
+    /// Each of 32 lanes has a row or a column, and half of K.
+    SplitWmma,
 }
 
 impl FragmentForm {
@@ -61,7 +69,7 @@ impl FragmentForm {
     pub fn exchanges(self) -> bool {
         match self {
             FragmentForm::Quads | FragmentForm::Wmma => false,
-            FragmentForm::Mfma => true,
+            FragmentForm::Mfma | FragmentForm::SplitWmma => true,
         }
     }
 }
@@ -128,17 +136,22 @@ const GROUP_F8: MmaInstruction = MmaInstruction { operands: F8.operands, acc: F8
 const MFMA_HALF: MmaInstruction =
     MmaInstruction { name: "32x32x8", form: FragmentForm::Mfma, m: 5, n: 5, k: 3, ..HALF };
 const MFMA_HALF_SMALL: MmaInstruction = MmaInstruction { name: "16x16x16", m: 4, n: 4, k: 4, ..MFMA_HALF };
+/// The same with twice the elements along K, of the fourth generation.
+const MFMA_HALF_LONG: MmaInstruction = MmaInstruction { name: "32x32x16", k: 4, ..MFMA_HALF };
+const MFMA_HALF_LONG_SMALL: MmaInstruction = MmaInstruction { name: "16x16x32", k: 5, ..MFMA_HALF_SMALL };
 /// f32, all bits of which count.
 const MFMA_F32: MmaInstruction =
     MmaInstruction { name: "32x32x2", operands: &[DType::F32], k: 1, ..MFMA_HALF };
 const MFMA_F32_SMALL: MmaInstruction =
     MmaInstruction { name: "16x16x4", operands: &[DType::F32], k: 2, ..MFMA_HALF_SMALL };
-/// Signed 8-bit integers, of the second and of the third generation.
+/// Signed 8-bit integers, of the second, of the third and of the fourth generation.
 const MFMA_INT8: MmaInstruction =
     MmaInstruction { name: "32x32x8", operands: &[DType::I8], acc: DType::I32, k: 3, ..MFMA_HALF };
 const MFMA_INT8_SMALL: MmaInstruction = MmaInstruction { name: "16x16x16", k: 4, m: 4, n: 4, ..MFMA_INT8 };
 const MFMA_INT8_LONG: MmaInstruction = MmaInstruction { name: "32x32x16", k: 4, ..MFMA_INT8 };
 const MFMA_INT8_LONG_SMALL: MmaInstruction = MmaInstruction { name: "16x16x32", k: 5, ..MFMA_INT8_SMALL };
+const MFMA_INT8_LONGER: MmaInstruction = MmaInstruction { name: "32x32x32", k: 5, ..MFMA_INT8 };
+const MFMA_INT8_LONGER_SMALL: MmaInstruction = MmaInstruction { name: "16x16x64", k: 6, ..MFMA_INT8_SMALL };
 /// 8-bit floats without infinities; others are not supported, since the codes of their infinities are other numbers.
 const MFMA_F8: MmaInstruction =
     MmaInstruction { name: "32x32x16", operands: &[DType::F8E4M3], k: 4, halves: true, ..MFMA_HALF };
@@ -148,6 +161,10 @@ const MFMA_FNUZ: MmaInstruction =
     MmaInstruction { operands: &[DType::F8E4M3FNUZ, DType::F8E5M2FNUZ], halves: false, ..MFMA_F8 };
 const MFMA_FNUZ_SMALL: MmaInstruction =
     MmaInstruction { name: MFMA_F8_SMALL.name, m: 4, n: 4, k: 5, ..MFMA_FNUZ };
+/// 8-bit floats with a negative zero, of the fourth generation.
+const MFMA_F8_PLAIN: MmaInstruction = MmaInstruction { operands: F8.operands, halves: false, ..MFMA_F8 };
+const MFMA_F8_PLAIN_SMALL: MmaInstruction =
+    MmaInstruction { operands: F8.operands, halves: false, ..MFMA_F8_SMALL };
 /// f64.
 const MFMA_F64: MmaInstruction =
     MmaInstruction { operands: &[DType::F64], acc: DType::F64, name: "16x16x4f64", k: 2, ..MFMA_HALF_SMALL };
@@ -158,9 +175,16 @@ const WMMA_HALF: MmaInstruction =
 const WMMA_INT8: MmaInstruction =
     MmaInstruction { operands: &[DType::I8, DType::U8], acc: DType::I32, ..WMMA_HALF };
 
+/// For warps of 32 lanes that have half of a row each.
+const SPLIT_HALF: MmaInstruction = MmaInstruction { form: FragmentForm::SplitWmma, ..WMMA_HALF };
+const SPLIT_INT8: MmaInstruction = MmaInstruction { form: FragmentForm::SplitWmma, ..WMMA_INT8 };
+const SPLIT_F8: MmaInstruction = MmaInstruction { operands: F8.operands, ..SPLIT_HALF };
+
 /// The instructions of Ampere; of those for the same types, the one with more work first.
 pub const AMPERE: &[MmaInstruction] = &[HALF, TF32, INT8, F64];
-/// The same, with 8-bit floats and wgmma.
+/// The same, with 8-bit floats: of Ada, and of Blackwell without those on tensor memory.
+pub const ADA: &[MmaInstruction] = &[HALF, TF32, INT8, F8, F64];
+/// The same, with wgmma.
 pub const HOPPER: &[MmaInstruction] = &[GROUP_HALF, GROUP_INT8, GROUP_F8, HALF, TF32, INT8, F8, F64];
 /// The instructions of CDNA2.
 pub const CDNA2: &[MmaInstruction] =
@@ -179,19 +203,37 @@ pub const CDNA3: &[MmaInstruction] = &[
     MFMA_FNUZ_SMALL,
     MFMA_F64,
 ];
+/// The instructions of CDNA4.
+pub const CDNA4: &[MmaInstruction] = &[
+    MFMA_HALF_LONG,
+    MFMA_HALF_LONG_SMALL,
+    MFMA_HALF,
+    MFMA_HALF_SMALL,
+    MFMA_F32,
+    MFMA_F32_SMALL,
+    MFMA_INT8_LONGER,
+    MFMA_INT8_LONGER_SMALL,
+    MFMA_INT8_LONG,
+    MFMA_INT8_LONG_SMALL,
+    MFMA_F8_PLAIN,
+    MFMA_F8_PLAIN_SMALL,
+    MFMA_F64,
+];
 /// The instructions of RDNA3.
 pub const RDNA3: &[MmaInstruction] = &[WMMA_HALF, WMMA_INT8];
+/// The instructions of RDNA4.
+pub const RDNA4: &[MmaInstruction] = &[SPLIT_HALF, SPLIT_INT8, SPLIT_F8];
 
 /// Every instruction of some target: calls of the simulator identify them by their index here.
 pub fn all() -> impl Iterator<Item = MmaInstruction> {
-    [HOPPER, CDNA2, CDNA3, RDNA3].into_iter().flatten().copied()
+    [HOPPER, CDNA2, CDNA3, CDNA4, RDNA3, RDNA4].into_iter().flatten().copied()
 }
 
 impl MmaInstruction {
     /// Log2 of the lanes of a warp that executes it.
     pub fn lane_bits(&self) -> u32 {
         match self.form {
-            FragmentForm::Quads | FragmentForm::Wmma => 5,
+            FragmentForm::Quads | FragmentForm::Wmma | FragmentForm::SplitWmma => 5,
             FragmentForm::Mfma => 6,
         }
     }
@@ -201,7 +243,9 @@ impl MmaInstruction {
     fn neighbours(&self, across: u32) -> u32 {
         match self.form {
             FragmentForm::Quads => self.packed(),
-            FragmentForm::Mfma => (self.k + across).saturating_sub(self.lane_bits()),
+            FragmentForm::Mfma | FragmentForm::SplitWmma => {
+                (self.k + across).saturating_sub(self.lane_bits())
+            }
             FragmentForm::Wmma => self.k,
         }
     }
@@ -509,6 +553,9 @@ impl Tiles {
                 [register.collect(), rows(0..m).chain(columns(2..end)).collect()]
             }
             FragmentForm::Wmma => [rows(1..m).collect(), columns(0..n).chain(rows(0..1)).collect()],
+            FragmentForm::SplitWmma => {
+                [columns(0..n - 1).collect(), rows(0..m).chain(columns(n - 1..n)).collect()]
+            }
         }
     }
 
@@ -530,7 +577,7 @@ impl Tiles {
                 register.extend((p + 2..self.matrix.k).map(|i| at(1, i)));
                 (p..p + 2).map(|i| at(1, i)).chain((0..3).map(|i| at(0, i))).collect()
             }
-            FragmentForm::Mfma | FragmentForm::Wmma => {
+            FragmentForm::Mfma | FragmentForm::Wmma | FragmentForm::SplitWmma => {
                 let mut lane: Vec<Basis> = (0..across_own).map(|i| at(0, i)).collect();
                 lane.extend((p..self.matrix.k).map(|i| at(1, i)));
                 lane.resize(self.matrix.lane_bits() as usize, [0, 0]);

@@ -3,7 +3,7 @@
 //! Guarantees that such a number is nowhere else: passes and emission ask here.
 
 use crate::layout::linear::shared::SharedBanks;
-use crate::target::mma::{AMPERE, CDNA2, CDNA3, HOPPER, MmaInstruction, RDNA3};
+use crate::target::mma::{ADA, AMPERE, CDNA2, CDNA3, CDNA4, HOPPER, MmaInstruction, RDNA3, RDNA4};
 
 /// The compute capability of the GPUs that run some code, as reported by the driver. AMD GPUs may have the same, but do
 /// not load the code.
@@ -111,6 +111,8 @@ pub struct TargetSpec {
     pub runs_on: Option<RunsOn>,
     /// For a target whose binary is PTX, which the driver assembles for the GPU at hand: the oldest GPU that it is for.
     pub oldest: Option<&'static str>,
+    /// The oldest version of PTX that has the target, without its point; 0 if its assembly is none.
+    pub ptx: u32,
     /// Lanes that execute one instruction.
     pub warp_size: u32,
     /// The most lanes of one program.
@@ -182,6 +184,7 @@ pub const SM_80: TargetSpec = TargetSpec {
     name: "sm_80",
     runs_on: Some(RunsOn { major: 8, minor: 0, later: Later::SameMajor }),
     oldest: None,
+    ptx: 70,
     warp_size: 32,
     max_threads: 1024,
     shared_bytes: 163 << 10,
@@ -223,10 +226,24 @@ pub const SM_80: TargetSpec = TargetSpec {
     processor_fields: &[],
 };
 
+/// NVIDIA Ada, RTX 40 and L40S. Its conversions of fp8 are of PTX 8.1.
+pub const SM_89: TargetSpec = TargetSpec {
+    name: "sm_89",
+    runs_on: Some(RunsOn { major: 8, minor: 9, later: Later::None }),
+    ptx: 81,
+    shared_bytes: 99 << 10,
+    sm: Multiprocessor { warps: 48, blocks: 24, shared_bytes: 100 << 10, ..SM_80.sm },
+    matrices: ADA,
+    has_f8: true,
+    has_f8_conversion: true,
+    ..SM_80
+};
+
 /// NVIDIA Hopper, H100 and H200.
 pub const SM_90A: TargetSpec = TargetSpec {
     name: "sm_90a",
     runs_on: Some(RunsOn { major: 9, minor: 0, later: Later::None }),
+    ptx: 80,
     shared_bytes: 227 << 10,
     sm: Multiprocessor { shared_bytes: 228 << 10, ..SM_80.sm },
     has_tma: true,
@@ -239,6 +256,36 @@ pub const SM_90A: TargetSpec = TargetSpec {
     has_bf16_arithmetic: true,
     has_f8_conversion: true,
     ..SM_80
+};
+
+/// NVIDIA Blackwell, B200. Its matrix products are those of a warp; the ones on operands in tensor memory (`tcgen05`) are
+/// not used.
+pub const SM_100A: TargetSpec = TargetSpec {
+    name: "sm_100a",
+    runs_on: Some(RunsOn { major: 10, minor: 0, later: Later::None }),
+    ptx: 86,
+    matrices: ADA,
+    has_async_mma: false,
+    ..SM_90A
+};
+
+/// NVIDIA Blackwell Ultra, B300.
+pub const SM_103A: TargetSpec = TargetSpec {
+    name: "sm_103a",
+    runs_on: Some(RunsOn { major: 10, minor: 3, later: Later::None }),
+    ptx: 88,
+    ..SM_100A
+};
+
+/// NVIDIA Blackwell of workstations, RTX 50. Its clusters are single blocks.
+pub const SM_120A: TargetSpec = TargetSpec {
+    name: "sm_120a",
+    runs_on: Some(RunsOn { major: 12, minor: 0, later: Later::None }),
+    ptx: 87,
+    shared_bytes: SM_89.shared_bytes,
+    sm: SM_89.sm,
+    has_clusters: false,
+    ..SM_100A
 };
 
 /// Any GPU of NVIDIA from Ampere on: its driver assembles the PTX. Blocks have the shared memory of the smallest of them
@@ -257,6 +304,7 @@ pub const GFX90A: TargetSpec = TargetSpec {
     name: "gfx90a",
     runs_on: Some(RunsOn { major: 9, minor: 0, later: Later::None }),
     oldest: None,
+    ptx: 0,
     warp_size: 64,
     max_threads: 1024,
     shared_bytes: 64 << 10,
@@ -311,6 +359,17 @@ pub const GFX942: TargetSpec = TargetSpec {
     ..GFX90A
 };
 
+/// AMD CDNA4, MI350X and MI355X. Its fp8 is that of other vendors, with a negative zero.
+pub const GFX950: TargetSpec = TargetSpec {
+    name: "gfx950",
+    runs_on: Some(RunsOn { major: 9, minor: 5, later: Later::None }),
+    shared_bytes: 160 << 10,
+    default_shared_bytes: 160 << 10,
+    sm: Multiprocessor { shared_bytes: 160 << 10, ..GFX942.sm },
+    matrices: CDNA4,
+    ..GFX942
+};
+
 /// AMD RDNA3, Radeon RX 7900. A block runs on one compute unit of a pair: its barriers then wait for shared memory
 /// alone.
 pub const GFX1100: TargetSpec = TargetSpec {
@@ -335,6 +394,15 @@ pub const GFX1100: TargetSpec = TargetSpec {
     ..GFX90A
 };
 
+/// AMD RDNA4, Radeon RX 9070.
+pub const GFX1201: TargetSpec = TargetSpec {
+    name: "gfx1201",
+    runs_on: Some(RunsOn { major: 12, minor: 0, later: Later::None }),
+    matrices: RDNA4,
+    has_f8: true,
+    ..GFX1100
+};
+
 /// The simulator with warps of 32 lanes and the capabilities of Hopper.
 pub const SIM_32: TargetSpec = TargetSpec { has_clusters: false, ..SM_90A.simulated("sim") };
 
@@ -344,14 +412,36 @@ pub const SIM_64: TargetSpec = GFX942.simulated("sim64");
 /// The simulator with warps of 32 lanes and the capabilities of RDNA3.
 pub const SIM_WMMA: TargetSpec = GFX1100.simulated("sim-wmma");
 
+/// The simulator with warps of 32 lanes and the capabilities of RTX 50.
+pub const SIM_BLACKWELL: TargetSpec = SM_120A.simulated("sim-blackwell");
+
+/// The simulator with warps of 64 lanes and the capabilities of CDNA4.
+pub const SIM_CDNA4: TargetSpec = GFX950.simulated("sim-cdna4");
+
+/// The simulator with warps of 32 lanes and the capabilities of RDNA4.
+pub const SIM_RDNA4: TargetSpec = GFX1201.simulated("sim-rdna4");
+
 /// The GPUs: the targets that binaries are made for.
-pub const GPUS: [&TargetSpec; 6] = [&SM_80, &SM_90A, &GFX90A, &GFX942, &GFX1100, &COMPUTE_80];
+pub const GPUS: [&TargetSpec; 12] = [
+    &SM_80,
+    &SM_89,
+    &SM_90A,
+    &SM_100A,
+    &SM_103A,
+    &SM_120A,
+    &GFX90A,
+    &GFX942,
+    &GFX950,
+    &GFX1100,
+    &GFX1201,
+    &COMPUTE_80,
+];
 
 /// The CPU, where the interpreter runs tile IR: no machine code is made. Its programs are one lane.
 pub const CPU: TargetSpec = TargetSpec { has_async_copy: false, has_mma: false, ..SM_80.simulated("cpu") };
 
 /// The simulators.
-const SIMULATORS: [&TargetSpec; 3] = [&SIM_32, &SIM_64, &SIM_WMMA];
+const SIMULATORS: [&TargetSpec; 6] = [&SIM_32, &SIM_64, &SIM_WMMA, &SIM_BLACKWELL, &SIM_CDNA4, &SIM_RDNA4];
 
 /// The targets that kernels are built for, by the names of the command line.
 pub fn buildable() -> impl Iterator<Item = &'static TargetSpec> {

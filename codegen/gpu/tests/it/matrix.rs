@@ -10,10 +10,12 @@ use tk_gpu::ir::shared_access::image;
 use tk_gpu::layout::linear::{Conversion, InDim, bank_conflict_ways};
 use tk_gpu::layout::{Layout, Threads};
 use tk_gpu::target::mma::{
-    CDNA2, CDNA3, Fragment, FragmentForm, HOPPER, MmaInstruction, MmaKind, RDNA3, Tiles, find,
+    CDNA2, CDNA3, CDNA4, Fragment, FragmentForm, HOPPER, MmaInstruction, MmaKind, RDNA3, RDNA4, Tiles, find,
 };
 use tk_gpu::target::precision::Precision;
-use tk_gpu::target::spec::{GFX90A, GFX942, GFX1100, SIM_32, SIM_64, SM_80, SM_90A};
+use tk_gpu::target::spec::{
+    GFX90A, GFX942, GFX950, GFX1100, GFX1201, SIM_32, SIM_64, SM_80, SM_90A, SM_120A,
+};
 use tk_ops::DType;
 
 fn matrix(d: DType) -> MmaInstruction {
@@ -220,6 +222,10 @@ fn instructions_by_types_and_targets() {
         (&SIM_64, DType::F64, "16x16x4f64"),
         (&GFX1100, DType::BF16, "16x16x16"),
         (&GFX1100, DType::U8, "16x16x16"),
+        (&GFX950, DType::BF16, "32x32x16"),
+        (&GFX950, DType::I8, "32x32x32"),
+        (&GFX1201, DType::F16, "16x16x16"),
+        (&SM_120A, DType::F16, "m16n8k16"),
     ] {
         let sum = if d.is_int() { DType::I32 } else { d };
         assert_eq!(name(spec, kind(d, d, sum, 32)), Some(expected), "{} {d}", spec.name);
@@ -239,7 +245,7 @@ fn instructions_by_types_and_targets() {
 /// exchanged, so what is the column of the manual's result is our row.
 #[test]
 fn fragments_of_amd_are_those_of_the_manuals() {
-    for m in [CDNA2, CDNA3, RDNA3].concat() {
+    for m in [CDNA2, CDNA3, CDNA4, RDNA3, RDNA4].concat() {
         let (across, k, lanes) = (1u32 << m.m, 1u32 << m.k, 1u32 << m.lane_bits());
         let threads = Threads { lane_bits: m.lane_bits(), warp_bits: 0 };
         let tiles = Tiles::choose(m, [across, across], threads, false).unwrap();
@@ -262,6 +268,7 @@ fn fragments_of_amd_are_those_of_the_manuals() {
             let (high, low) = (lane / across, lane % across);
             let expected = match (m.form, m.acc) {
                 (FragmentForm::Wmma, _) => vec![2 * i + lane / 16, lane % 16],
+                (FragmentForm::SplitWmma, _) => vec![low, 8 * high + i],
                 (_, DType::F64) => vec![low, 4 * i + high],
                 (_, _) if across == 16 => vec![low, 4 * high + i],
                 (_, _) => vec![low, 8 * (i / 4) + 4 * high + i % 4],
@@ -275,8 +282,8 @@ fn fragments_of_amd_are_those_of_the_manuals() {
 /// What one product gives is the left factor of the next without a move, of the halves of CDNA.
 #[test]
 fn the_result_of_a_product_of_amd_is_a_factor_of_the_next() {
-    for m in CDNA3.iter().filter(|m| m.operands.contains(&DType::F16)) {
-        let threads = Threads { lane_bits: 6, warp_bits: 2 };
+    for m in [CDNA3, RDNA4].into_iter().flatten().filter(|m| m.operands.contains(&DType::F16)) {
+        let threads = Threads { lane_bits: m.lane_bits(), warp_bits: 2 };
         let tiles = |columns: u32| Tiles::choose(*m, [128, columns], threads, true).unwrap();
         let (scores, next) =
             (tiles(64).accumulator().layout().unwrap(), tiles(128).operand(0, 64).layout().unwrap());

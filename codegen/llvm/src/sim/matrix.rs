@@ -1,7 +1,7 @@
 //! The matrix instructions of a warp: matrices from shared memory, and products.
 //!
 //! Which lane owns each element is written here as in the PTX manual ("Matrix Fragments for mma", "ldmatrix") and the
-//! manuals of CDNA3 and RDNA3 ("Matrix Arithmetic Instructions", "Wave Matrix Multiply Accumulate"), not taken from
+//! manuals of CDNA3, RDNA3 and RDNA4 ("Matrix Arithmetic Instructions", "Wave Matrix Multiply Accumulate"), not taken from
 //! [`tk_gpu::target::mma`], so that a bug there is found.
 //!
 //! Guarantees sums of f32 as exact as f64, rounded once for each instruction: the order and precision of additions on
@@ -143,7 +143,7 @@ impl Held {
     fn of_factor(&self, across: usize) -> usize {
         let (k, lanes) = (1usize << self.matrix.k, 1usize << self.matrix.lane_bits());
         match self.matrix.form {
-            FragmentForm::Quads | FragmentForm::Mfma => across * k / lanes,
+            FragmentForm::Quads | FragmentForm::Mfma | FragmentForm::SplitWmma => across * k / lanes,
             FragmentForm::Wmma => k,
         }
     }
@@ -157,6 +157,7 @@ impl Held {
             }
             FragmentForm::Mfma => (lane % across, self.of_factor(across) * (lane / across) + element),
             FragmentForm::Wmma => (lane % 16, element),
+            FragmentForm::SplitWmma => (lane % 16, lane / 16 * 8 + element),
         }
     }
 
@@ -171,6 +172,7 @@ impl Held {
                 ((64 / columns) * 4 * (i / 4) + 4 * (lane / columns) + i % 4, lane % columns)
             }
             FragmentForm::Wmma => (2 * i + lane / 16, lane % 16),
+            FragmentForm::SplitWmma => (lane / 16 * 8 + i, lane % 16),
         }
     }
 }

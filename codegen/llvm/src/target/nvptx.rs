@@ -1,6 +1,6 @@
 //! Emits code for NVIDIA GPUs, as PTX.
 //!
-//! Operations of LLVM 19 are instructions or intrinsics (`intrinsics.rs` lists those that are not used); the rest is
+//! Operations of LLVM 22 are instructions or intrinsics (`intrinsics.rs` lists those that are not used); the rest is
 //! inline assembly. Assembly that accesses memory or involves other threads is `sideeffect` with a `memory` clobber
 //! and, for synchronization, `convergent`; LLVM would merge or move it otherwise.
 

@@ -81,13 +81,21 @@ fn library() -> Option<&'static Library> {
 
 /// The targets for NVIDIA's GPUs, the best first, each with the compute capabilities that run its binaries: the major number,
 /// and the minor one if it has to be the same.
-const EXACT: [(&str, u32, Option<u32>); 2] = [("sm_90a", 9, Some(0)), ("sm_80", 8, None)];
+const EXACT: [(&str, u32, Option<u32>); 6] = [
+    ("sm_120a", 12, Some(0)),
+    ("sm_103a", 10, Some(3)),
+    ("sm_100a", 10, Some(0)),
+    ("sm_90a", 9, Some(0)),
+    ("sm_89", 8, Some(9)),
+    ("sm_80", 8, None),
+];
 
 /// The target whose binaries are PTX, and the oldest major number whose driver assembles it.
 const PTX: (&str, u32) = ("compute_80", 8);
 
 /// The targets for NVIDIA's GPUs.
-pub(super) const TARGETS: [&str; 3] = [EXACT[0].0, EXACT[1].0, PTX.0];
+pub(super) const TARGETS: [&str; 7] =
+    [EXACT[0].0, EXACT[1].0, EXACT[2].0, EXACT[3].0, EXACT[4].0, EXACT[5].0, PTX.0];
 
 fn architecture(driver: &Driver, device: CUdevice) -> Result<Architecture, CudaError> {
     let major = driver.attribute(device, Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR as c_int)?;

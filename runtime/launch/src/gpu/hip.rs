@@ -41,12 +41,12 @@ pub(crate) static AMD: Vendor = Vendor {
     shared: Shared::Binary,
     code: Code::Machine,
     architecture,
-    supported: "use one of gfx90a, gfx942 or gfx1100",
+    supported: "use one of gfx90a, gfx942, gfx950, gfx1100 or gfx1201",
     encode_map: None,
 };
 
 /// The targets for AMD's GPUs; a binary runs on its own architecture alone.
-pub(super) const TARGETS: [&str; 3] = ["gfx90a", "gfx942", "gfx1100"];
+pub(super) const TARGETS: [&str; 5] = ["gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"];
 
 const PCI_BUS: c_int = 67;
 const PCI_SLOT: c_int = 68;

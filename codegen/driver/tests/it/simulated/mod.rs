@@ -35,7 +35,7 @@ use std::time::Duration;
 use run::{Kind, Problem, interpreted, prepared, wrong};
 use stmts::Param;
 use tk_driver::Simulator;
-use tk_gpu::target::spec::{SIM_32, SIM_64};
+use tk_gpu::target::spec::{SIM_32, SIM_64, SIM_BLACKWELL, SIM_CDNA4, SIM_RDNA4};
 use tk_interp::{Arg, Memory};
 use tk_runtime::Compiled;
 use tk_runtime::device::{Device, LaunchOptions};
@@ -53,15 +53,18 @@ fn seeds() -> Range<u64> {
     from.parse().unwrap()..to.parse().unwrap()
 }
 
-/// What is wrong with a program on the simulated target, with warps of both widths. How many of them follows from the
-/// seed.
+/// What is wrong with a program on the simulated targets: those with warps of both widths, and for every third seed one of
+/// the others. How many warps follows from the seed.
 fn examine(source: &str, params: &[Param], seed: u64) -> Result<(), Problem> {
     let program = prepared(source, params, seed)?;
     let module = program.optimised()?;
     let expected = program
         .results(&module, &interpreted)
         .or_else(|e| wrong(Kind::Fault, format!("on the interpreter: {e}")))?;
-    for (spec, more) in [(&SIM_32, 0), (&SIM_64, 1)] {
+    let others = [&SIM_BLACKWELL, &SIM_CDNA4, &SIM_RDNA4];
+    let other = others[(seed / 3) as usize % others.len()];
+    for (spec, more) in [(&SIM_32, 0), (&SIM_64, 1)].into_iter().chain((seed % 3 == 0).then_some((other, 2)))
+    {
         let warps = WARPS[(seed as usize + more) % WARPS.len()];
         let device = Simulator::new(spec, seed);
         let simulated =

@@ -32,6 +32,8 @@ fn streamed(spec: &TargetSpec, stores: bool) -> u32 {
     let (first, second, third) = (1, 2, 4);
     match spec.name {
         "gfx90a" => first | second,
+        // Its policies are numbers, of which this is `TH_NT`.
+        "gfx1201" => first,
         _ if spec.has_rdna && stores => first | second | third,
         _ if spec.has_rdna => second | third,
         _ => second,

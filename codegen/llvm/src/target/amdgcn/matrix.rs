@@ -10,35 +10,37 @@ use crate::emit::value::vector_of;
 use crate::emit::{Emit, Res, bug};
 use crate::target::request::MmaRequest;
 
-/// Log2 of the rows and elements along K of the instructions for 8-bit integers of CDNA2.
+/// Log2 of the rows and elements along K of the oldest instructions, whose names have no dot before the type.
 const SHORT: u32 = 8;
 
-/// The intrinsic of an instruction, without `llvm.amdgcn.`: names of instructions that CDNA3 added have a dot before
-/// the type.
-fn name(matrix: &MmaInstruction, [factor, other]: [DType; 2]) -> String {
+/// The intrinsic of an instruction, without `llvm.amdgcn.`.
+fn name(matrix: &MmaInstruction, [left, right]: [DType; 2]) -> String {
     let sum = match matrix.acc {
         DType::F64 => "f64",
         DType::I32 => "i32",
         _ => "f32",
     };
-    let (family, factor) = match (matrix.form, factor) {
-        (FragmentForm::Wmma, DType::F16) => ("wmma", ".f16"),
-        (FragmentForm::Wmma, DType::BF16) => ("wmma", ".bf16"),
-        (FragmentForm::Wmma, _) => ("wmma", ".iu8"),
-        (_, DType::F16) => ("mfma", "f16"),
-        (_, DType::BF16) => ("mfma", "bf16.1k"),
-        (_, DType::F32) => ("mfma", "f32"),
-        (_, DType::F64) => ("mfma", "f64"),
-        (_, DType::F8E4M3) => ("mfma", ".fp8.fp8"),
-        (_, DType::F8E4M3FNUZ) if other == DType::F8E5M2FNUZ => ("mfma", ".fp8.bf8"),
-        (_, DType::F8E4M3FNUZ) => ("mfma", ".fp8.fp8"),
-        (_, DType::F8E5M2FNUZ) if other == DType::F8E4M3FNUZ => ("mfma", ".bf8.fp8"),
-        (_, DType::F8E5M2FNUZ) => ("mfma", ".bf8.bf8"),
-        (_, _) if matrix.m + matrix.k > SHORT => ("mfma", ".i8"),
-        (_, _) => ("mfma", "i8"),
+    let wmma = matrix.form != FragmentForm::Mfma;
+    let old = !wmma && matrix.m + matrix.k <= SHORT;
+    let narrow = |d: DType| match d {
+        DType::F8E4M3 | DType::F8E4M3FNUZ => Some("fp8"),
+        DType::F8E5M2 | DType::F8E5M2FNUZ => Some("bf8"),
+        _ => None,
+    };
+    let types = match (left, narrow(left).zip(narrow(right))) {
+        (_, Some((left, right))) => format!(".{left}.{right}"),
+        (DType::F16, _) if old => "f16".to_string(),
+        (DType::BF16, _) if old => "bf16.1k".to_string(),
+        (DType::F32, _) => "f32".to_string(),
+        (DType::F64, _) => "f64".to_string(),
+        (DType::F16, _) => ".f16".to_string(),
+        (DType::BF16, _) => ".bf16".to_string(),
+        (_, _) if wmma => ".iu8".to_string(),
+        (_, _) if old => "i8".to_string(),
+        (_, _) => ".i8".to_string(),
     };
     let [m, n, k] = [matrix.m, matrix.n, matrix.k].map(|bits| 1 << bits);
-    format!("{family}.{sum}.{m}x{n}x{k}{factor}")
+    format!("{}.{sum}.{m}x{n}x{k}{types}", if wmma { "wmma" } else { "mfma" })
 }
 
 impl<'c> Amdgcn<'c> {
@@ -51,7 +53,7 @@ impl<'c> Amdgcn<'c> {
         x: BasicValueEnum<'c>,
     ) -> Res<BasicValueEnum<'c>> {
         let spec = e.kernel.options.spec;
-        let mfma = spec.matrices.iter().any(|m| m.form != FragmentForm::Wmma);
+        let mfma = spec.matrices.iter().any(|m| m.form == FragmentForm::Mfma);
         // Of an instruction, or of a loop.
         let element = x.as_instruction_value().is_some_and(|i| {
             matches!(i.get_opcode(), InstructionOpcode::ExtractElement | InstructionOpcode::Phi)
@@ -89,12 +91,15 @@ impl<'c> Amdgcn<'c> {
         let elements = (words.len() as u32) << matrix.packed();
         let ty: BasicTypeEnum<'c> = match dtype {
             DType::F16 => vector_of(e.context.f16_type().into(), elements)?.into(),
+            DType::BF16 if matrix.form == FragmentForm::Mfma && matrix.m + matrix.k > SHORT => {
+                vector_of(e.context.bf16_type().into(), elements)?.into()
+            }
             DType::BF16 => vector_of(e.context.i16_type().into(), elements)?.into(),
             DType::F32 => e.context.f32_type().into(),
             DType::F64 => e.context.f64_type().into(),
             _ => match words.len() {
                 1 => e.i32().into(),
-                2 => e.i64().into(),
+                2 if matrix.form == FragmentForm::Mfma => e.i64().into(),
                 n => vector_of(e.i32().into(), n as u32)?.into(),
             },
         };
@@ -130,10 +135,10 @@ impl<'c> Amdgcn<'c> {
         let c: BasicValueEnum<'c> = c.into();
         let bit = |on: bool| BasicValueEnum::from(e.context.bool_type().const_int(on.into(), false));
         let args = match (product.matrix.form, x.is_int()) {
-            (FragmentForm::Wmma, true) => {
+            (FragmentForm::Wmma | FragmentForm::SplitWmma, true) => {
                 vec![bit(x.is_signed()), a, bit(y.is_signed()), b, c, bit(false)]
             }
-            (FragmentForm::Wmma, false) => vec![a, b, c],
+            (FragmentForm::Wmma | FragmentForm::SplitWmma, false) => vec![a, b, c],
             // No broadcast or permutation of the operands.
             (FragmentForm::Mfma | FragmentForm::Quads, _) => {
                 let none = e.int(0).into();
@@ -149,13 +154,13 @@ impl<'c> Amdgcn<'c> {
 
 #[cfg(test)]
 mod tests {
-    use tk_gpu::target::mma::{CDNA2, CDNA3, RDNA3};
+    use tk_gpu::target::mma::{CDNA2, CDNA3, CDNA4, RDNA3, RDNA4};
 
     use super::*;
 
     #[test]
     fn every_instruction_has_an_intrinsic() {
-        for m in [CDNA2, CDNA3, RDNA3].into_iter().flatten() {
+        for m in [CDNA2, CDNA3, CDNA4, RDNA3, RDNA4].into_iter().flatten() {
             for (a, b) in m.operands.iter().flat_map(|a| m.operands.iter().map(move |b| (*a, *b))) {
                 let name = format!("llvm.amdgcn.{}", name(m, [a, b]));
                 assert!(inkwell::intrinsics::Intrinsic::find(&name).is_some(), "{name}");

@@ -1,4 +1,4 @@
-//! Emits PTX instructions that are intrinsics of LLVM 19.
+//! Emits PTX instructions that are intrinsics of LLVM 22.
 //!
 //! Not used although LLVM has them, measured with `ptxas` 12.9 on the kernels of `tests/machine` (docs/performance.md,
 //! "Intrinsics of NVPTX"):

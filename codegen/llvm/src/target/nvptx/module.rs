@@ -36,19 +36,18 @@ impl<'c> GpuModule<'c> for Nvptx<'c> {
         let name = kernel.options.spec.processor();
         // The oldest version that supports the target and all that is emitted (`ptxas` rejects the rest): it
         // works with older assemblers and drivers than the version that LLVM would choose.
-        let features = match name {
-            "sm_90a" if multiplies_f8(kernel) => "+ptx84",
+        let needed = [
+            (multiplies_f8(kernel), 84),
             // Stores that arrive at an mbarrier.
-            "sm_90a" if kernel.options.blocks > 1 => "+ptx81",
-            "sm_90a" => "+ptx80",
-            // Policies of caches.
-            _ if evicts(kernel) => "+ptx74",
-            _ => "+ptx70",
-        };
+            (kernel.options.blocks > 1, 81),
+            (evicts(kernel), 74),
+        ];
+        let needed = needed.into_iter().filter(|(needs, _)| *needs).map(|(_, version)| version);
+        let version = needed.fold(kernel.options.spec.ptx, u32::max);
         Processor {
             triple: "nvptx64-nvidia-cuda".to_string(),
             cpu: name.to_string(),
-            features: features.to_string(),
+            features: format!("+ptx{version}"),
             reloc: RelocMode::Default,
         }
     }
