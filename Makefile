@@ -24,7 +24,7 @@ KERNELS := examples/*.tk stdlib/*.tk stdlib/*/*.tk
 # Runs a command as a stage, named after its target, which says how long it took.
 STAGE = @scripts/stage $@
 
-.PHONY: demo test setup build format lint unit programs kernels together simulated sim sim64 sim-wmma numpy evidence transformer editors python tidy bless
+.PHONY: demo test setup build format lint unit programs kernels together simulated sim sim64 sim-wmma sim-others numpy evidence transformer editors python tidy bless
 
 demo: build
 	@scripts/demo $(TK) $(TRANSFORMER)
@@ -62,10 +62,10 @@ kernels: unit
 
 # What runs the commands that `unit` and `programs` have built, two at a time, the longest first: most of it takes one core.
 together: unit programs
-	@$(MAKE) --no-print-directory --old-file=unit --old-file=programs --jobs=2 --output-sync=target sim-wmma sim sim64 editors python numpy evidence transformer
+	@$(MAKE) --no-print-directory --old-file=unit --old-file=programs --jobs=2 --output-sync=target sim-wmma sim sim64 sim-others editors python numpy evidence transformer
 
 # The same on the simulated targets: what Hopper, CDNA and RDNA have.
-simulated: sim sim64 sim-wmma
+simulated: sim sim64 sim-wmma sim-others
 
 # The files of `tests/device` run on `sim` and `sim64` in `cli/tests/it/simulated.rs`, which compares more.
 sim sim64: unit
@@ -73,6 +73,11 @@ sim sim64: unit
 
 sim-wmma: unit
 	$(STAGE) $(TK) test --device $@ $(KERNELS) tests/device/*.tk
+
+# What the other simulated targets have of their own: matrix instructions.
+sim-others: unit
+	$(STAGE) bash -exc 'for device in sim-blackwell sim-cdna4 sim-rdna4; do \
+		$(TK) test --device $$device tests/device/{dot,f8,operands,stages}.tk; done'
 
 numpy: unit
 	$(STAGE) $(PYTHON) tests/numpy/compare.py --tk $(TK)

@@ -77,6 +77,8 @@ pub enum Command {
     Explain(ExplainArgs),
     /// Show what is installed: compiler, assembler, GPU driver, cache
     Doctor,
+    /// Install what compiling for NVIDIA needs: its assembler, for this user
+    Setup(SetupArgs),
     /// Show or empty the cache of compiled kernels
     Cache(CacheArgs),
     /// Serve an editor over standard input and output (the language server protocol)
@@ -458,6 +460,22 @@ pub struct LayoutArgs {
     /// Write the picture to this file
     #[arg(short = 'o', long = "out", value_name = "FILE.svg")]
     pub out: Option<PathBuf>,
+}
+
+/// `tk setup`
+#[derive(Debug, Args)]
+#[cfg_attr(not(feature = "llvm"), allow(dead_code, reason = "without LLVM there is no use for it"))]
+pub struct SetupArgs {
+    /// What to install.
+    #[command(subcommand)]
+    pub tool: SetupTool,
+}
+
+/// What `tk setup` can install.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Subcommand)]
+pub enum SetupTool {
+    /// NVIDIA's assembler, with `pip`, from the package index that it uses
+    Ptxas,
 }
 
 /// `tk cache`

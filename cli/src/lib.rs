@@ -31,6 +31,8 @@ mod lsp;
 mod profile;
 mod report;
 mod run;
+#[cfg(feature = "llvm")]
+mod setup;
 mod suggest;
 mod terminal;
 mod test;
@@ -46,11 +48,11 @@ use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use clap::Parser;
 
-use args::{Cli, Command};
+use args::{Cli, Command, SetupTool};
 use terminal::{Failure, Outcome, Terminal};
 use tk_runtime::pass;
 #[cfg(not(feature = "llvm"))]
-use without_llvm::{build, cache, explain_launch, layout, profile};
+use without_llvm::{build, cache, explain_launch, layout, profile, setup};
 
 /// Bytes of the stack on which the compiler runs. Its walks are recursive; the deepest tree that the parser lets
 /// through needs less than 1 MiB in a debug build, the rest is for chains of calls in the program.
@@ -99,6 +101,9 @@ fn dispatch(terminal: &Terminal, command: &Command) -> Outcome {
         Command::ExplainLaunch(args) => explain_launch::run(terminal, args),
         Command::Profile(args) => profile::run(terminal, args),
         Command::Doctor => doctor::run(terminal),
+        Command::Setup(args) => match args.tool {
+            SetupTool::Ptxas => setup::ptxas(terminal),
+        },
         Command::Cache(args) => cache::run(terminal, args),
         Command::Inspect(args) => inspect::run(terminal, args),
         Command::Layout(args) => layout::run(terminal, args),

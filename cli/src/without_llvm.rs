@@ -36,6 +36,16 @@ pub mod build {
     }
 }
 
+/// `tk setup`
+pub mod setup {
+    use crate::terminal::{Outcome, Terminal};
+
+    /// Says why not.
+    pub fn ptxas(_: &Terminal) -> Outcome {
+        super::refuse("it does not use an assembler")
+    }
+}
+
 /// `tk cache`
 pub mod cache {
     use crate::args::CacheArgs;

@@ -102,7 +102,7 @@ fn what_cannot_be_built_is_one_sentence_and_leaves_nothing() {
     let cases: &[(&[&str], &[&str])] = &[
         (&["k.tk::rows", "--target", "sm_90a"], &["kernel `rows`", "`BLOCK` has no value", "--set BLOCK=.."]),
         (&["add.tk", "--target", "sm_90a"], &["kernel `add`", "`T` has no value", "--set T=.."]),
-        (&["k.tk", "--target", "sm_75"], &["unknown target `sm_75`", "sm_80, sm_90a"]),
+        (&["k.tk", "--target", "sm_75"], &["unknown target `sm_75`", "sm_80, sm_89, sm_90a"]),
         (&["k.tk::scal", "--target", "sm_80"], &["no kernel `scal`", "did you mean `scale`"]),
         (&["k.tk", "--target", "sm_80", "--set", "BLOK=1"], &["`BLOK`", "did you mean `BLOCK`"]),
         (&["k.tk::fill", "--target", "sm_80", "--set", "warps=0"], &["`warps`", "must be at least 1"]),

@@ -94,6 +94,7 @@ fn completions_and_manual_pages_are_made() {
             "tk-man.1",
             "tk-profile.1",
             "tk-run.1",
+            "tk-setup.1",
             "tk-test.1",
             "tk-tune.1",
             "tk.1"

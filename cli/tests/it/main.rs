@@ -30,6 +30,8 @@ mod profile;
 mod remarks;
 mod run;
 #[cfg(all(unix, feature = "llvm"))]
+mod setup;
+#[cfg(all(unix, feature = "llvm"))]
 mod ship;
 mod ship_choose;
 mod ship_targets;

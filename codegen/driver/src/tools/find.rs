@@ -50,6 +50,8 @@ pub struct Environment {
     pub path: Vec<PathBuf>,
     /// The folder of the user.
     pub home: Option<PathBuf>,
+    /// The folder for the data of the user's programs.
+    pub data: Option<PathBuf>,
     /// Folders that may contain a `.venv`, or be below one, which is never used but reported to the user.
     pub beside: Vec<PathBuf>,
 }
@@ -98,6 +100,7 @@ impl Environment {
             virtual_env: path("VIRTUAL_ENV"),
             path: set("PATH").map(|p| std::env::split_paths(&p).collect()).unwrap_or_default(),
             home: dirs::home_dir(),
+            data: dirs::data_local_dir(),
             beside: folder.into_iter().chain(current).collect(),
         }
     }
@@ -145,16 +148,27 @@ impl Environment {
         })
     }
 
-    /// A program by its name: in the named environment, in CUDA's folder, in the active environment, in `PATH`, then in
-    /// packages of the Pythons of `PATH` and of the user.
+    /// A program by its name: in the named environment, in CUDA's folder, in the active environment, in `PATH`, among what
+    /// `tk setup` has installed, then in packages of the Pythons of `PATH` and of the user.
     fn tool(&self, name: &str, packages: &[&str]) -> Option<Found> {
         let of = |venv: &Option<PathBuf>, from| packaged(venv.as_ref()?, name, packages, from);
         of(&self.tk_venv, "TK_VENV")
             .or_else(|| there(&self.cuda_home.as_ref()?.join("bin"), name, "CUDA_HOME"))
             .or_else(|| of(&self.virtual_env, "VIRTUAL_ENV"))
             .or_else(|| self.folders().find_map(|folder| there(folder, name, "PATH")))
+            .or_else(|| self.own_tools().and_then(|own| of_packages(&own, name, packages, "tk setup")))
             .or_else(|| self.pythons().iter().find_map(|p| packaged(p, name, packages, "a Python of PATH")))
             .or_else(|| packaged(&self.home.as_ref()?.join(".local"), name, packages, "~/.local"))
+    }
+
+    /// The folder of the packages that `tk setup` installs.
+    pub fn own_tools(&self) -> Option<PathBuf> {
+        self.data.as_ref().filter(|folder| folder.is_absolute()).map(|folder| folder.join("tk/tools"))
+    }
+
+    /// The first `python3` of `PATH`.
+    pub fn python(&self) -> Option<PathBuf> {
+        self.folders().map(|folder| folder.join("python3")).find(|python| python.is_file())
     }
 
     /// The folders of `PATH`, without relative ones: the current folder may be another user's.
@@ -193,7 +207,12 @@ fn there(folder: &Path, name: &str, from: &'static str) -> Option<Found> {
 
 /// The program of this name in packages of the Python with this prefix.
 fn packaged(prefix: &Path, name: &str, packages: &[&str], from: &'static str) -> Option<Found> {
-    sites(prefix).iter().find_map(|site| packages.iter().find_map(|p| there(&site.join(p), name, from)))
+    sites(prefix).iter().find_map(|site| of_packages(site, name, packages, from))
+}
+
+/// The program of this name in packages of one folder.
+fn of_packages(site: &Path, name: &str, packages: &[&str], from: &'static str) -> Option<Found> {
+    packages.iter().find_map(|p| there(&site.join(p), name, from))
 }
 
 /// The package folders of the Python with this prefix.

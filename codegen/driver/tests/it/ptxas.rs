@@ -70,6 +70,7 @@ fn the_first_place_that_has_one_wins() {
         virtual_env: Some(at("venv")),
         path: vec![at("shims"), at("usr/bin"), at("bin")],
         home: Some(at("home")),
+        data: Some(at("data")),
         beside: vec![at("project")],
     };
     let named = Found { path: at("own"), from: "TK_PTXAS" };
@@ -84,6 +85,7 @@ fn the_first_place_that_has_one_wins() {
         ("usr/lib/python3/dist-packages/nvidia/cuda_nvcc/bin/ptxas", "a Python of PATH"),
         ("versions/3.9.1/lib/python3.9/site-packages/nvidia/cuda_nvcc/bin/ptxas", "a Python of PATH"),
         ("versions/3.11.7/lib/python3.11/site-packages/nvidia/cuda_nvcc/bin/ptxas", "a Python of PATH"),
+        ("data/tk/tools/nvidia/cuda_nvcc/bin/ptxas", "tk setup"),
         ("bin/ptxas", "PATH"),
         ("venv/lib/python3.8/site-packages/triton/backends/nvidia/bin/ptxas", "VIRTUAL_ENV"),
         ("venv/lib/python3.8/site-packages/nvidia/cu13/bin/ptxas", "VIRTUAL_ENV"),

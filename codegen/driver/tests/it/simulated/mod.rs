@@ -63,7 +63,8 @@ fn examine(source: &str, params: &[Param], seed: u64) -> Result<(), Problem> {
         .or_else(|e| wrong(Kind::Fault, format!("on the interpreter: {e}")))?;
     let others = [&SIM_BLACKWELL, &SIM_CDNA4, &SIM_RDNA4];
     let other = others[(seed / 3) as usize % others.len()];
-    for (spec, more) in [(&SIM_32, 0), (&SIM_64, 1)].into_iter().chain((seed % 3 == 0).then_some((other, 2)))
+    for (spec, more) in
+        [(&SIM_32, 0), (&SIM_64, 1)].into_iter().chain(seed.is_multiple_of(3).then_some((other, 2)))
     {
         let warps = WARPS[(seed as usize + more) % WARPS.len()];
         let device = Simulator::new(spec, seed);

@@ -1,0 +1,110 @@
+//! `tk setup ptxas`: NVIDIA's assembler for this user, from the package index that `pip` uses.
+//!
+//! Guarantees that what is installed has a pinned checksum, and that a failure changes nothing.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use tk_driver::{Cache, Environment, Ptxas};
+
+use crate::report::Line;
+use crate::terminal::{Failure, Outcome, Terminal};
+
+/// The package as `pip` reads it: the version that the tests of `tk` use, and the checksums of its files for Linux on
+/// x86-64 and on 64-bit Arm.
+const PTXAS: &str = "nvidia-cuda-nvcc-cu12==12.9.86 \
+    --hash=sha256:5d6a0d32fdc7ea39917c20065614ae93add6f577d840233237ff08e9a38f58f0 \
+    --hash=sha256:44e1eca4d08926193a558d2434b1bf83d57b4d5743e0c431c0c83d51da1df62b\n";
+
+/// What to do if it cannot be fetched.
+const OTHERWISE: &str = "install the CUDA toolkit, or name an environment of Python that has the package \
+    nvidia-cuda-nvcc-cu12 in TK_VENV, or an assembler in TK_PTXAS";
+
+/// Installs the assembler, unless there is one that works.
+pub fn ptxas(terminal: &Terminal) -> Outcome {
+    let (environment, cache) = (Environment::of_process(None), Cache::of_process());
+    if let Ok(found) = Ptxas::find(&environment, &cache) {
+        return show(terminal, &found, "there already");
+    }
+    let fail = |why: String| Failure::Sentence(format!("cannot fetch ptxas: {why}; {OTHERWISE}"));
+    let folder = environment.own_tools().ok_or_else(|| fail("this user has no folder for data".into()))?;
+    let python = environment.python().ok_or_else(|| fail("there is no `python3` in PATH".into()))?;
+    if !terminal.is_json() {
+        terminal.note("fetching nvidia-cuda-nvcc-cu12 12.9.86 with pip, about 40 MB")?;
+    }
+    install(&python, &folder).map_err(fail)?;
+    match Ptxas::find(&environment, &cache) {
+        Ok(found) => show(terminal, &found, "installed"),
+        Err(e) => Err(fail(e.message)),
+    }
+}
+
+fn show(terminal: &Terminal, found: &Ptxas, what: &str) -> Outcome {
+    let Ptxas { path, version, from } = found;
+    let message = format!("{version}, {what}: {} (from {from})", path.display());
+    if terminal.is_json() {
+        let (version, path, from) = (Some(version.as_str()), path.to_str(), Some(*from));
+        return terminal.object(&Line::Tool {
+            name: "ptxas",
+            version,
+            path,
+            from,
+            works: true,
+            message: &message,
+        });
+    }
+    terminal.data(&format!("ptxas {message}\n"))
+}
+
+/// Lets `pip` check and unpack the package beside the folder, then puts it in its place.
+fn install(python: &Path, folder: &Path) -> Result<(), String> {
+    let at = |what: &str, path: &Path, e: std::io::Error| format!("cannot {what} {}: {e}", path.display());
+    let parent = folder.parent().unwrap_or(folder);
+    fs::create_dir_all(parent).map_err(|e| at("make", parent, e))?;
+    let stage = tempfile::tempdir_in(parent).map_err(|e| at("write to", parent, e))?;
+    let (wanted, new) = (stage.path().join("wanted.txt"), stage.path().join("tools"));
+    fs::write(&wanted, PTXAS).map_err(|e| at("write", &wanted, e))?;
+    let mut pip = Command::new(python);
+    // Without `-I` a file `pip.py` in the current folder would run.
+    pip.args(["-I", "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]);
+    pip.args(["--no-deps", "--only-binary=:all:", "--require-hashes", "--target"]).arg(&new);
+    pip.arg("--requirement").arg(&wanted);
+    let Output { status, stderr, .. } = pip.output().map_err(|e| at("run", python, e))?;
+    if !status.success() {
+        let text = String::from_utf8_lossy(&stderr).into_owned();
+        let last = text.lines().rev().map(str::trim).find(|l| !l.is_empty());
+        return Err(format!("`{} -m pip` says: {}", python.display(), last.unwrap_or("nothing")));
+    }
+    let old = stage.path().join("old");
+    if folder.exists() {
+        fs::rename(folder, &old).map_err(|e| at("replace", folder, e))?;
+    }
+    fs::rename(&new, folder).map_err(|e| at("make", folder, e))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    #[test]
+    fn every_file_of_the_package_has_a_checksum() {
+        let sums: Vec<&str> = PTXAS.split("--hash=sha256:").skip(1).map(str::trim).collect();
+        assert_eq!(sums.len(), 2);
+        assert!(sums.iter().all(|s| s.len() == 64 && s.chars().all(|c| c.is_ascii_hexdigit())));
+        assert_eq!(PTXAS.lines().count(), 1);
+    }
+
+    #[test]
+    fn a_failure_changes_nothing() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("tk/tools");
+        let wrong = install(&PathBuf::from("/nowhere/python3"), &folder).unwrap_err();
+        assert!(wrong.contains("/nowhere/python3"), "{wrong}");
+        assert!(!folder.exists());
+        assert_eq!(fs::read_dir(home.path().join("tk")).unwrap().count(), 0);
+    }
+}
