@@ -24,7 +24,7 @@ KERNELS := examples/*.tk stdlib/*.tk stdlib/*/*.tk
 # Runs a command as a stage, named after its target, which says how long it took.
 STAGE = @scripts/stage $@
 
-.PHONY: demo test setup build format lint unit programs kernels together simulated sim sim64 sim-wmma sim-others numpy evidence transformer editors python tidy bless
+.PHONY: demo test setup build format lint unit programs kernels together simulated sim sim64 sim-wmma sim-others numpy evidence transformer editors python cmake tidy bless
 
 demo: build
 	@scripts/demo $(TK) $(TRANSFORMER)
@@ -62,7 +62,7 @@ kernels: unit
 
 # What runs the commands that `unit` and `programs` have built, two at a time, the longest first: most of it takes one core.
 together: unit programs
-	@$(MAKE) --no-print-directory --old-file=unit --old-file=programs --jobs=2 --output-sync=target sim-wmma sim sim64 sim-others editors python numpy evidence transformer
+	@$(MAKE) --no-print-directory --old-file=unit --old-file=programs --jobs=2 --output-sync=target sim-wmma sim sim64 sim-others editors python cmake numpy evidence transformer
 
 # The same on the simulated targets: what Hopper, CDNA and RDNA have.
 simulated: sim sim64 sim-wmma sim-others
@@ -99,6 +99,11 @@ editors: unit
 python: unit
 	@scripts/setup python
 	$(STAGE) scripts/python
+
+# The packages for CMake and pkg-config.
+cmake: unit
+	@scripts/setup cmake
+	$(STAGE) scripts/cmake $(TK)
 
 tidy: unit
 	$(STAGE) $(XTASK) tidy

@@ -24,6 +24,10 @@ const COMPLETIONS: [(&str, &str); 3] = [
     ("fish", "share/fish/vendor_completions.d/tk.fish"),
 ];
 
+/// What other build systems find, in `scripts/dist` and in an installation. `@VERSION@` is the version.
+const PACKAGES: [&str; 3] =
+    ["lib/cmake/tk/tkConfig.cmake", "lib/cmake/tk/tkConfigVersion.cmake", "lib/pkgconfig/tk.pc"];
+
 /// The options by which paths of this machine do not reach the programs.
 fn flags(root: &Path) -> Result<String, String> {
     let home =
@@ -116,7 +120,7 @@ fn make(root: &Path) -> Result<(), String> {
     checksums(&out)
 }
 
-/// The files of an installation: the program, manual pages, completions, files for editors, licences.
+/// The files of an installation: the program, manual pages, completions, files for editors and build systems, licences.
 fn installation(root: &Path, program: &Path, to: &Path) -> Result<(), String> {
     let put = |path: &str, bytes: &[u8]| -> Result<PathBuf, String> {
         let path = to.join(path);
@@ -135,6 +139,10 @@ fn installation(root: &Path, program: &Path, to: &Path) -> Result<(), String> {
     let man = to.join("share/man/man1");
     fs::create_dir_all(&man).map_err(|e| e.to_string())?;
     run_all(Command::new(&tk).arg("man"), [&man])?;
+    for path in PACKAGES {
+        let text = fs::read_to_string(root.join("scripts/dist").join(path)).map_err(|e| format!("{path}: {e}"))?;
+        put(path, text.replace("@VERSION@", env!("CARGO_PKG_VERSION")).as_bytes())?;
+    }
     for name in ["LICENSE-MIT", "LICENSE-APACHE", "CHANGELOG.md", "README.md"] {
         put(name, &fs::read(root.join(name)).map_err(|e| format!("{name}: {e}"))?)?;
     }

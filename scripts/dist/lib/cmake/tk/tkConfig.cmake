@@ -1,0 +1,58 @@
+# find_package(tk): the compiler as `tk::tk`, and `tk_add_kernels`, which puts the kernels of a file into a program.
+#
+#     find_package(tk REQUIRED)
+#     add_executable(app main.c)
+#     tk_add_kernels(app kernels/softmax.tk TARGETS sm_90a sm_80)
+#
+# builds the kernels when the file, or the compiler, has changed. `softmax.h` declares their functions. Options:
+#
+#     TARGETS ..   the GPUs (`tk build --target`), all of one vendor
+#     PREFIX name  what the names of functions begin with, instead of `tk`
+#     SET ..       values of compile-time parameters, NAME=VALUE
+#     DEPENDS ..   files that it imports
+#     OPTIONS ..   other options of `tk build`
+get_filename_component(_tk_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
+find_program(TK_EXECUTABLE tk HINTS "${_tk_prefix}/bin" NO_DEFAULT_PATH)
+find_program(TK_EXECUTABLE tk)
+unset(_tk_prefix)
+if(NOT TK_EXECUTABLE)
+    set(tk_FOUND FALSE)
+    set(tk_NOT_FOUND_MESSAGE "the compiler tk is neither in this installation nor in PATH; set TK_EXECUTABLE to it")
+    return()
+endif()
+if(NOT TARGET tk::tk)
+    add_executable(tk::tk IMPORTED GLOBAL)
+    set_target_properties(tk::tk PROPERTIES IMPORTED_LOCATION "${TK_EXECUTABLE}")
+endif()
+
+function(tk_add_kernels target file)
+    cmake_parse_arguments(PARSE_ARGV 2 arg "" "PREFIX" "TARGETS;SET;DEPENDS;OPTIONS")
+    if(arg_UNPARSED_ARGUMENTS OR arg_KEYWORDS_MISSING_VALUES)
+        message(FATAL_ERROR "tk_add_kernels: what is ${arg_UNPARSED_ARGUMENTS}${arg_KEYWORDS_MISSING_VALUES}?")
+    endif()
+    if(NOT arg_TARGETS)
+        message(FATAL_ERROR "tk_add_kernels: no TARGETS, such as sm_90a")
+    endif()
+    get_filename_component(source "${file}" ABSOLUTE)
+    get_filename_component(name "${file}" NAME_WE)
+    set(folder "${CMAKE_CURRENT_BINARY_DIR}/tk/${target}")
+    set(arguments "")
+    foreach(gpu IN LISTS arg_TARGETS)
+        list(APPEND arguments --target "${gpu}")
+    endforeach()
+    foreach(value IN LISTS arg_SET)
+        list(APPEND arguments --set "${value}")
+    endforeach()
+    if(arg_PREFIX)
+        list(APPEND arguments --prefix "${arg_PREFIX}")
+    endif()
+    add_custom_command(
+        OUTPUT "${folder}/${name}.c" "${folder}/${name}.h"
+        COMMAND tk::tk build "${source}" --emit header -o "${folder}" ${arguments} ${arg_OPTIONS}
+        DEPENDS "${source}" ${arg_DEPENDS} tk::tk
+        COMMENT "Compiling kernels of ${file}"
+        VERBATIM)
+    target_sources("${target}" PRIVATE "${folder}/${name}.c")
+    target_include_directories("${target}" PUBLIC "${folder}")
+    target_link_libraries("${target}" PRIVATE ${CMAKE_DL_LIBS})
+endfunction()
