@@ -17,6 +17,19 @@ const PTXAS: &str = "nvidia-cuda-nvcc-cu12==12.9.86 \
     --hash=sha256:5d6a0d32fdc7ea39917c20065614ae93add6f577d840233237ff08e9a38f58f0 \
     --hash=sha256:44e1eca4d08926193a558d2434b1bf83d57b4d5743e0c431c0c83d51da1df62b\n";
 
+/// The version of which one that is there is not replaced.
+const OLDEST: [u32; 2] = [12, 9];
+
+/// Settings of `pip` that would install elsewhere, or nothing.
+const SETTINGS: [&str; 6] =
+    ["PIP_USER", "PIP_REQUIRE_VIRTUALENV", "PIP_PREFIX", "PIP_ROOT", "PIP_TARGET", "PIP_DRY_RUN"];
+
+/// The start of the names of folders in which packages are unpacked.
+const STAGE: &str = ".fetch-";
+
+/// Seconds after which such a folder belongs to a call that was interrupted.
+const ABANDONED: u64 = 3600;
+
 /// What to do if it cannot be fetched.
 const OTHERWISE: &str = "install the CUDA toolkit, or name an environment of Python that has the package \
     nvidia-cuda-nvcc-cu12 in TK_VENV, or an assembler in TK_PTXAS";
@@ -24,8 +37,17 @@ const OTHERWISE: &str = "install the CUDA toolkit, or name an environment of Pyt
 /// Installs the assembler, unless there is one that works.
 pub fn ptxas(terminal: &Terminal) -> Outcome {
     let (environment, cache) = (Environment::of_process(None), Cache::of_process());
-    if let Ok(found) = Ptxas::find(&environment, &cache) {
-        return show(terminal, &found, "there already");
+    let what = match Ptxas::find(&environment, &cache) {
+        Ok(found) if numbers(&found.version) >= OLDEST => return show(terminal, &found, "there already"),
+        Ok(found) => format!("is the older {}", found.version),
+        Err(_) => "does not work".to_string(),
+    };
+    if let Some(found) = environment.ptxas().filter(Environment::is_named) {
+        let (path, from) = (found.path.display(), found.from);
+        let message = format!(
+            "{path}, which {from} names, {what}, and counts before what would be installed; unset {from}"
+        );
+        return Err(Failure::Sentence(message));
     }
     let fail = |why: String| Failure::Sentence(format!("cannot fetch ptxas: {why}; {OTHERWISE}"));
     let folder = environment.own_tools().ok_or_else(|| fail("this user has no folder for data".into()))?;
@@ -57,12 +79,31 @@ fn show(terminal: &Terminal, found: &Ptxas, what: &str) -> Outcome {
     terminal.data(&format!("ptxas {message}\n"))
 }
 
+/// The first two numbers of a version.
+fn numbers(version: &str) -> [u32; 2] {
+    let mut numbers = version.split('.').map(|n| n.parse().unwrap_or(0));
+    [numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)]
+}
+
+/// Removes what calls that were interrupted have left.
+fn tidy(parent: &Path) {
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let age = entry.metadata().ok().and_then(|m| m.modified().ok()?.elapsed().ok());
+        let old = age.is_some_and(|age| age.as_secs() > ABANDONED);
+        if old && entry.file_name().to_string_lossy().starts_with(STAGE) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
 /// Lets `pip` check and unpack the package beside the folder, then puts it in its place.
 fn install(python: &Path, folder: &Path) -> Result<(), String> {
     let at = |what: &str, path: &Path, e: std::io::Error| format!("cannot {what} {}: {e}", path.display());
     let parent = folder.parent().unwrap_or(folder);
     fs::create_dir_all(parent).map_err(|e| at("make", parent, e))?;
-    let stage = tempfile::tempdir_in(parent).map_err(|e| at("write to", parent, e))?;
+    tidy(parent);
+    let stage = tempfile::Builder::new().prefix(STAGE).tempdir_in(parent);
+    let stage = stage.map_err(|e| at("write to", parent, e))?;
     let (wanted, new) = (stage.path().join("wanted.txt"), stage.path().join("tools"));
     fs::write(&wanted, PTXAS).map_err(|e| at("write", &wanted, e))?;
     let mut pip = Command::new(python);
@@ -70,11 +111,16 @@ fn install(python: &Path, folder: &Path) -> Result<(), String> {
     pip.args(["-I", "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]);
     pip.args(["--no-deps", "--only-binary=:all:", "--require-hashes", "--target"]).arg(&new);
     pip.arg("--requirement").arg(&wanted);
+    SETTINGS.iter().for_each(|name| {
+        pip.env_remove(name);
+    });
     let Output { status, stderr, .. } = pip.output().map_err(|e| at("run", python, e))?;
     if !status.success() {
         let text = String::from_utf8_lossy(&stderr).into_owned();
-        let last = text.lines().rev().map(str::trim).find(|l| !l.is_empty());
-        return Err(format!("`{} -m pip` says: {}", python.display(), last.unwrap_or("nothing")));
+        let lines: Vec<&str> = text.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
+        let last = lines.get(lines.len().saturating_sub(6)..).unwrap_or(&[]).join("; ");
+        let said = if last.is_empty() { "nothing" } else { &last };
+        return Err(format!("`{} -m pip` says: {said}", python.display()));
     }
     let old = stage.path().join("old");
     if folder.exists() {

@@ -26,7 +26,7 @@ const COMPLETIONS: [(&str, &str); 3] = [
 
 /// What other build systems find, in `scripts/dist` and in an installation. `@VERSION@` is the version.
 const PACKAGES: [&str; 3] =
-    ["lib/cmake/tk/tkConfig.cmake", "lib/cmake/tk/tkConfigVersion.cmake", "lib/pkgconfig/tk.pc"];
+    ["lib/cmake/tk/tkConfig.cmake", "lib/cmake/tk/tkConfigVersion.cmake", "lib/pkgconfig/tk-lang.pc"];
 
 /// The options by which paths of this machine do not reach the programs.
 fn flags(root: &Path) -> Result<String, String> {
@@ -140,7 +140,8 @@ fn installation(root: &Path, program: &Path, to: &Path) -> Result<(), String> {
     fs::create_dir_all(&man).map_err(|e| e.to_string())?;
     run_all(Command::new(&tk).arg("man"), [&man])?;
     for path in PACKAGES {
-        let text = fs::read_to_string(root.join("scripts/dist").join(path)).map_err(|e| format!("{path}: {e}"))?;
+        let text =
+            fs::read_to_string(root.join("scripts/dist").join(path)).map_err(|e| format!("{path}: {e}"))?;
         put(path, text.replace("@VERSION@", env!("CARGO_PKG_VERSION")).as_bytes())?;
     }
     for name in ["LICENSE-MIT", "LICENSE-APACHE", "CHANGELOG.md", "README.md"] {

@@ -226,7 +226,12 @@ fn a_machine_of_amd_that_runs_no_kernels_is_one_sentence_with_what_to_do() {
     let cases = [
         ("none", 90_010, "the runtime finds no AMD GPU", "look at `rocminfo`"),
         ("old", 90_010, "it is for HIP 5.2, and kernels need 5.5", "update ROCm"),
-        ("", 100_300, "the Paper GPU: it has architecture gfx1030", "use one of gfx90a, gfx942 or gfx1100"),
+        (
+            "",
+            100_300,
+            "the Paper GPU: it has architecture gfx1030",
+            "use one of gfx90a, gfx942, gfx950, gfx1100 or gfx1201",
+        ),
         (
             "",
             0,

@@ -73,3 +73,26 @@ fn a_failure_says_what_to_do_instead() {
     setup(&folder, &["setup"]).code(2);
     setup(&folder, &["setup", "cuda"]).code(2).err_has("cuda");
 }
+
+/// One that is older, or broken, is replaced if it is only in `PATH`; what a variable names is not.
+#[test]
+fn what_is_there_already_is_judged_first() {
+    let folder = Folder::new("setup-old");
+    pip(&folder, "");
+    folder.script("bin/ptxas", "echo release, V11.8.89");
+    setup(&folder, &["setup", "ptxas"]).code(0).out_has("12.9.86, installed");
+    setup(&folder, &["doctor"]).code(0).out_has("(from tk setup)");
+    fs::remove_dir_all(folder.path("home")).unwrap();
+    folder.script("bin/ptxas", "exit 1");
+    setup(&folder, &["setup", "ptxas"]).code(0).out_has("12.9.86, installed");
+    fs::remove_dir_all(folder.path("home")).unwrap();
+    fs::remove_file(folder.path("asked")).unwrap();
+    let old = folder.script("old-ptxas", "echo release, V11.8.89");
+    for (path, what) in [(old.as_str(), "is the older 11.8.89"), ("/nowhere/ptxas", "does not work")] {
+        let mut tk = command(&folder.path(""), &["setup", "ptxas"]);
+        tk.env("TK_PTXAS", path).env("PATH", folder.path("bin")).env("TK_CACHE", "off");
+        tk.env("XDG_DATA_HOME", folder.path("home/data"));
+        Ran::new(tk.output().unwrap()).code(2).err_has(what).err_has("unset TK_PTXAS");
+    }
+    assert!(!folder.path("asked").exists());
+}

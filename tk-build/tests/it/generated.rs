@@ -123,7 +123,7 @@ fn what_cannot_be_built_is_a_message() {
     assert!(says(new("kernel k() {}")).contains("no target"));
     assert!(
         says(new("kernel k() {}").target("sm_8"))
-            .contains("unknown target `sm_8`; the targets are sm_80, sm_90a")
+            .contains("unknown target `sm_8`; the targets are sm_80, sm_89, sm_90a")
     );
     let said = says(new("kernel k(x: f32) { let y: i32 = x; }").target("sm_80"));
     assert!(said.contains("error[E0302]") && said.contains("wrong.tk:1"), "{said}");

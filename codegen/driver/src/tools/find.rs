@@ -24,6 +24,9 @@ const PACKAGES: [&str; 3] = ["nvidia/cuda_nvcc/bin", "nvidia/cu13/bin", "triton/
 /// The same for the disassembler.
 const DISASSEMBLER: [&str; 2] = ["nvidia/cuda_nvdisasm/bin", "nvidia/cu13/bin"];
 
+/// How what `tk setup` has installed was found.
+const OWN: &str = "tk setup";
+
 /// The names of the linker in `PATH`: that of LLVM 22 first, whose objects it links.
 const LLD: [&str; 3] = ["ld.lld-22", "ld.lld", "lld"];
 /// Folders outside of `PATH` in which it is installed: Debian's package of LLVM 22, and ROCm.
@@ -148,15 +151,15 @@ impl Environment {
         })
     }
 
-    /// A program by its name: in the named environment, in CUDA's folder, in the active environment, in `PATH`, among what
-    /// `tk setup` has installed, then in packages of the Pythons of `PATH` and of the user.
+    /// A program by its name: in the named environment, in CUDA's folder, in the active environment, among what `tk setup`
+    /// has installed, in `PATH`, then in packages of the Pythons of `PATH` and of the user.
     fn tool(&self, name: &str, packages: &[&str]) -> Option<Found> {
         let of = |venv: &Option<PathBuf>, from| packaged(venv.as_ref()?, name, packages, from);
         of(&self.tk_venv, "TK_VENV")
             .or_else(|| there(&self.cuda_home.as_ref()?.join("bin"), name, "CUDA_HOME"))
             .or_else(|| of(&self.virtual_env, "VIRTUAL_ENV"))
+            .or_else(|| self.own_tools().and_then(|own| of_packages(&own, name, packages, OWN)))
             .or_else(|| self.folders().find_map(|folder| there(folder, name, "PATH")))
-            .or_else(|| self.own_tools().and_then(|own| of_packages(&own, name, packages, "tk setup")))
             .or_else(|| self.pythons().iter().find_map(|p| packaged(p, name, packages, "a Python of PATH")))
             .or_else(|| packaged(&self.home.as_ref()?.join(".local"), name, packages, "~/.local"))
     }
@@ -164,6 +167,11 @@ impl Environment {
     /// The folder of the packages that `tk setup` installs.
     pub fn own_tools(&self) -> Option<PathBuf> {
         self.data.as_ref().filter(|folder| folder.is_absolute()).map(|folder| folder.join("tk/tools"))
+    }
+
+    /// Returns true if a program counts before what `tk setup` installs.
+    pub fn is_named(found: &Found) -> bool {
+        ["TK_PTXAS", "TK_VENV", "CUDA_HOME", "VIRTUAL_ENV"].contains(&found.from)
     }
 
     /// The first `python3` of `PATH`.

@@ -259,12 +259,13 @@ pub const SM_90A: TargetSpec = TargetSpec {
 };
 
 /// NVIDIA Blackwell, B200. Its matrix products are those of a warp; the ones on operands in tensor memory (`tcgen05`) are
-/// not used.
+/// not used, nor is TMA, which serves them.
 pub const SM_100A: TargetSpec = TargetSpec {
     name: "sm_100a",
     runs_on: Some(RunsOn { major: 10, minor: 0, later: Later::None }),
     ptx: 86,
     matrices: ADA,
+    has_tma: false,
     has_async_mma: false,
     ..SM_90A
 };

@@ -450,8 +450,9 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
             Meeting::Warp => {
                 self.intrinsic(e, "bar.warp.sync", &[self.all_lanes(e)])?;
             }
-            some @ Meeting::Consumers(_) => {
-                self.asm(e, &some.text(), "", &[], &[], Kind::Meeting)?;
+            Meeting::Consumers(threads) => {
+                let (barrier, threads) = (e.int(1).into(), e.int(threads).into());
+                self.intrinsic(e, "barrier.cta.sync.aligned.count", &[barrier, threads])?;
             }
             Meeting::Block => {
                 self.block_barrier(e)?;

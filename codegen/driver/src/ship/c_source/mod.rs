@@ -75,7 +75,7 @@ pub fn c_source(
     let bodies: String = kernels.iter().zip(&names).map(|(k, n)| file.kernel(k, n)).collect();
     let tk = &shipped.manifest.versions.tk;
     let mut header = format!("/* The kernels of {origin}, for C and C++. tk {tk} wrote this file. */\n");
-    let guard = format!("TK_{}_H", stem.to_uppercase());
+    let guard = format!("{}_{}_H", prefix.to_uppercase(), stem.to_uppercase());
     let _ =
         write!(header, "#ifndef {guard}\n#define {guard}\n\n#include <stdbool.h>\n#include <stdint.h>\n\n");
     header.push_str("#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");

@@ -7,8 +7,6 @@
 //!   with an offset in the instruction; as pointers they are extended, and offsets become additions. `ldmatrix` costs
 //!   attention on sm_80 3,880 instructions instead of 3,760, `mbarrier.init` each of the products on sm_90a 8 more.
 //! - Copies of `cp.async` in loops have a predicate, which the intrinsic lacks: it would need a branch around it.
-//! - `bar.sync` with a number of threads: `llvm.nvvm.barrier` takes both numbers from registers, and
-//!   `llvm.nvvm.barrier.sync.cnt` is the form for threads that have diverged.
 
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::intrinsics::Intrinsic;

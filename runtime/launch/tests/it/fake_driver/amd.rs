@@ -143,7 +143,7 @@ fn a_gpu_without_a_target() {
         assert_eq!(
             error.to_string(),
             "kernels cannot be built for the Paper GPU: it has architecture gfx1030; \
-             use one of gfx90a, gfx942 or gfx1100, or `--device cpu`"
+             use one of gfx90a, gfx942, gfx950, gfx1100 or gfx1201, or `--device cpu`"
         );
     });
 }

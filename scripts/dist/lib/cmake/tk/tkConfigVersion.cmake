@@ -1,7 +1,11 @@
-# A release works for what asks for it or for an older one of the same first two numbers.
+# A release works for what asks for it or for an older one of the same first two numbers, or for its first number alone.
 set(PACKAGE_VERSION "@VERSION@")
-string(REGEX MATCH "^[0-9]+\\.[0-9]+" _tk_own "${PACKAGE_VERSION}")
 string(REGEX MATCH "^[0-9]+(\\.[0-9]+)?" _tk_wanted "${PACKAGE_FIND_VERSION}")
+if(_tk_wanted MATCHES "\\.")
+    string(REGEX MATCH "^[0-9]+\\.[0-9]+" _tk_own "${PACKAGE_VERSION}")
+else()
+    string(REGEX MATCH "^[0-9]+" _tk_own "${PACKAGE_VERSION}")
+endif()
 if(_tk_own STREQUAL _tk_wanted AND NOT PACKAGE_VERSION VERSION_LESS PACKAGE_FIND_VERSION)
     set(PACKAGE_VERSION_COMPATIBLE TRUE)
     if(PACKAGE_VERSION VERSION_EQUAL PACKAGE_FIND_VERSION)
