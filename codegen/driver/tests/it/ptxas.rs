@@ -6,7 +6,8 @@ use std::fs;
 use std::path::Path;
 
 use crate::support::Folder;
-use tk_driver::{Assembler, CompiledKernel, Cubin, Environment, Found, Ignored, Ptxas, TARGETS, ToolError};
+use tk_driver::{Assembler, CompiledKernel, Cubin, Environment, Found, Ignored, Ptxas, ToolError};
+use tk_gpu::target::spec::SM_90A;
 
 fn named(path: &Path) -> Environment {
     Environment { tk_ptxas: Some(path.to_path_buf()), ..Environment::default() }
@@ -15,7 +16,7 @@ fn named(path: &Path) -> Environment {
 fn kernel(asm: &str) -> CompiledKernel {
     CompiledKernel {
         name: "k".into(),
-        target: TARGETS[1],
+        target: &SM_90A,
         threads: 32,
         shared_bytes: 0,
         blocks_per_program: 1,

@@ -114,11 +114,12 @@ pub unsafe extern "C" fn cuDeviceGetAttribute(out: *mut i32, attribute: i32, _: 
         1 => 1024,
         16 => 132,
         75 => match machine().as_str() {
-            "next" => 12,
+            "next" => 13,
+            "ada" => 8,
             "former" => 7,
             _other => 9,
         },
-        76 => 0,
+        76 => if machine() == "ada" { 9 } else { 0 },
         97 => 232_448,
         _ => return INVALID_VALUE,
     };

@@ -166,6 +166,11 @@ fn binaries_for_a_gpu_come_before_ptx() {
 }
 
 #[test]
+fn binaries_for_just_this_gpu_come_before_those_of_its_generation() {
+    on("ada", || assert_eq!(Device::open(0).unwrap().targets(), ["sm_89", "sm_80", "compute_80"]));
+}
+
+#[test]
 fn a_binary_that_does_not_load() {
     on("", || {
         let device = Device::open(0).unwrap();
