@@ -6,19 +6,22 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use tk_driver::{Cache, Environment, Ptxas};
+use tk_driver::{Cache, Environment, Found, Ptxas};
 
 use crate::report::Line;
 use crate::terminal::{Failure, Outcome, Terminal};
 
-/// The package as `pip` reads it: the version that the tests of `tk` use, and the checksums of its files for Linux on
-/// x86-64 and on 64-bit Arm.
-const PTXAS: &str = "nvidia-cuda-nvcc-cu12==12.9.86 \
-    --hash=sha256:5d6a0d32fdc7ea39917c20065614ae93add6f577d840233237ff08e9a38f58f0 \
-    --hash=sha256:44e1eca4d08926193a558d2434b1bf83d57b4d5743e0c431c0c83d51da1df62b\n";
+/// The package.
+const PACKAGE: &str = "nvidia-cuda-nvcc-cu12";
 
-/// The version of which one that is there is not replaced.
-const OLDEST: [u32; 2] = [12, 9];
+/// The version that is installed, with which `tk` is tested; one that is there and not older is left alone.
+const VERSION: &str = "12.9.86";
+
+/// The SHA-256 checksums of its files for Linux on x86-64 and on 64-bit Arm.
+const SUMS: [&str; 2] = [
+    "5d6a0d32fdc7ea39917c20065614ae93add6f577d840233237ff08e9a38f58f0",
+    "44e1eca4d08926193a558d2434b1bf83d57b4d5743e0c431c0c83d51da1df62b",
+];
 
 /// Settings of `pip` that would install elsewhere, or nothing.
 const SETTINGS: [&str; 6] =
@@ -38,11 +41,13 @@ const OTHERWISE: &str = "install the CUDA toolkit, or name an environment of Pyt
 pub fn ptxas(terminal: &Terminal) -> Outcome {
     let (environment, cache) = (Environment::of_process(None), Cache::of_process());
     let what = match Ptxas::find(&environment, &cache) {
-        Ok(found) if numbers(&found.version) >= OLDEST => return show(terminal, &found, "there already"),
+        Ok(found) if numbers(&found.version) >= numbers(VERSION) => {
+            return show(terminal, &found, "there already");
+        }
         Ok(found) => format!("is the older {}", found.version),
         Err(_) => "does not work".to_string(),
     };
-    if let Some(found) = environment.ptxas().filter(Environment::is_named) {
+    if let Some(found) = environment.ptxas().filter(Found::is_named) {
         let (path, from) = (found.path.display(), found.from);
         let message = format!(
             "{path}, which {from} names, {what}, and counts before what would be installed; unset {from}"
@@ -53,7 +58,7 @@ pub fn ptxas(terminal: &Terminal) -> Outcome {
     let folder = environment.own_tools().ok_or_else(|| fail("this user has no folder for data".into()))?;
     let python = environment.python().ok_or_else(|| fail("there is no `python3` in PATH".into()))?;
     if !terminal.is_json() {
-        terminal.note("fetching nvidia-cuda-nvcc-cu12 12.9.86 with pip, about 40 MB")?;
+        terminal.note(&format!("fetching {PACKAGE} {VERSION} with pip, about 40 MB"))?;
     }
     install(&python, &folder).map_err(fail)?;
     match Ptxas::find(&environment, &cache) {
@@ -105,7 +110,8 @@ fn install(python: &Path, folder: &Path) -> Result<(), String> {
     let stage = tempfile::Builder::new().prefix(STAGE).tempdir_in(parent);
     let stage = stage.map_err(|e| at("write to", parent, e))?;
     let (wanted, new) = (stage.path().join("wanted.txt"), stage.path().join("tools"));
-    fs::write(&wanted, PTXAS).map_err(|e| at("write", &wanted, e))?;
+    let hashes = SUMS.map(|sum| format!(" --hash=sha256:{sum}")).concat();
+    fs::write(&wanted, format!("{PACKAGE}=={VERSION}{hashes}\n")).map_err(|e| at("write", &wanted, e))?;
     let mut pip = Command::new(python);
     // Without `-I` a file `pip.py` in the current folder would run.
     pip.args(["-I", "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]);
@@ -138,10 +144,11 @@ mod tests {
 
     #[test]
     fn every_file_of_the_package_has_a_checksum() {
-        let sums: Vec<&str> = PTXAS.split("--hash=sha256:").skip(1).map(str::trim).collect();
-        assert_eq!(sums.len(), 2);
-        assert!(sums.iter().all(|s| s.len() == 64 && s.chars().all(|c| c.is_ascii_hexdigit())));
-        assert_eq!(PTXAS.lines().count(), 1);
+        assert!(SUMS.iter().all(|s| s.len() == 64 && s.chars().all(|c| c.is_ascii_hexdigit())));
+        assert_ne!(SUMS[0], SUMS[1]);
+        // The tests use the same one.
+        let tested = include_str!("../../scripts/setup");
+        assert!(tested.contains(&format!("{PACKAGE}=={VERSION}\n")), "scripts/setup has another version");
     }
 
     #[test]

@@ -92,6 +92,9 @@ fn passed<'c>(context: &'c Context, d: DType) -> BasicMetadataTypeEnum<'c> {
 /// iterations only if a function has at least this many blocks (10,000 by default). Measured on `gfx942`, 1,000 tiles
 /// that are loaded and stored under a mask: 6.3 s of code generation with 10,000, 2.1 s with 500. Kernels of the
 /// library have up to 300 blocks, so their code is unchanged.
+///
+/// Straight-line strength reduction is off: it takes most of the time of code generation for NVPTX, and emission makes
+/// the chains of sums that it no longer makes (docs/performance.md, "LLVM 22 instead of 19").
 fn set_options() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| parse_options(&[c"-cgpp-huge-func=500", c"-opt-disable=slsr"]));

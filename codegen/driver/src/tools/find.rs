@@ -68,6 +68,13 @@ pub struct Found {
     pub from: &'static str,
 }
 
+impl Found {
+    /// Returns true if a variable led to the program, so that it counts before what `tk setup` installs.
+    pub fn is_named(&self) -> bool {
+        ["TK_PTXAS", "TK_VENV", "CUDA_HOME", "VIRTUAL_ENV"].contains(&self.from)
+    }
+}
+
 /// A program in a virtual environment that is neither active nor named.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ignored {
@@ -167,11 +174,6 @@ impl Environment {
     /// The folder of the packages that `tk setup` installs.
     pub fn own_tools(&self) -> Option<PathBuf> {
         self.data.as_ref().filter(|folder| folder.is_absolute()).map(|folder| folder.join("tk/tools"))
-    }
-
-    /// Returns true if a program counts before what `tk setup` installs.
-    pub fn is_named(found: &Found) -> bool {
-        ["TK_PTXAS", "TK_VENV", "CUDA_HOME", "VIRTUAL_ENV"].contains(&found.from)
     }
 
     /// The first `python3` of `PATH`.

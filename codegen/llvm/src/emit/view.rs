@@ -288,31 +288,27 @@ impl<'c> Emit<'_, 'c> {
         Ok(address)
     }
 
-    /// The address of the element of a register, and an offset in bytes. `chain` has the addresses for earlier
-    /// registers.
+    /// The address of the element of a register, and an offset in bytes. `origin` is that of the corner, and `chain` has
+    /// the addresses for earlier registers.
     fn box_address(
         &self,
         view: &View<'c>,
-        corner: &[Corner<'c>],
+        origin: IntValue<'c>,
         layout: LayoutId,
         n: usize,
         chain: &mut Chain<'c>,
     ) -> Res<(IntValue<'c>, i64)> {
         let held = self.kernel.layouts.get(layout);
-        let start = || {
-            let corner = corner.iter().map(|c| self.extend(c.at, true)).collect::<Res<Vec<_>>>()?;
-            self.advanced(view, view.base, &corner)
-        };
         let extended = |at: Vec<IntValue<'c>>| -> Res<Vec<_>> {
             at.into_iter().map(|x| self.extend(x, false)).collect()
         };
         if !held.is_disjoint() {
             let at = (0..view.strides.len()).map(|d| self.coord(layout, n, d)).collect::<Res<_>>()?;
-            return Ok((self.advanced(view, start()?, &extended(at)?)?, 0));
+            return Ok((self.advanced(view, origin, &extended(at)?)?, 0));
         }
         if chain.is_empty() {
             let thread = extended(self.thread_coords(layout)?)?;
-            chain.push((vec![0; thread.len()], self.advanced(view, start()?, &thread)?));
+            chain.push((vec![0; thread.len()], self.advanced(view, origin, &thread)?));
         }
         let (mut at, mut offset) = (held.register(n), 0);
         for (at, stride) in at.iter_mut().zip(&view.strides) {
@@ -349,7 +345,7 @@ impl<'c> Emit<'_, 'c> {
     fn box_near(
         &self,
         view: &View<'c>,
-        corner: &[Corner<'c>],
+        origin: IntValue<'c>,
         (layout, shape): (LayoutId, &[u32]),
         n: usize,
         chain: &mut Chain<'c>,
@@ -367,8 +363,7 @@ impl<'c> Emit<'_, 'c> {
             return Ok(None);
         }
         if chain.is_empty() {
-            let corner = corner.iter().map(|c| self.extend(c.at, true)).collect::<Res<Vec<_>>>()?;
-            chain.push((vec![0; corner.len()], self.advanced(view, view.base, &corner)?));
+            chain.push((vec![0; shape.len()], origin));
         }
         let mut at = held.register(n);
         if let Some(at) = at.get_mut(fast) {
@@ -403,11 +398,13 @@ impl<'c> Emit<'_, 'c> {
             vec![MemoryPlace { address, offset: 0, predicate: inside, near: None }]
         } else {
             let layout = self.layout_id(tile)?;
+            let at = corner.iter().map(|c| self.extend(c.at, true)).collect::<Res<Vec<_>>>()?;
+            let origin = self.advanced(&view, view.base, &at)?;
             let (mut places, mut own, mut uniform) = (vec![], vec![], vec![]);
             for n in (0..self.count(tile)?).step_by(vector as usize) {
-                let (address, offset) = self.box_address(&view, &corner, layout, n, &mut own)?;
+                let (address, offset) = self.box_address(&view, origin, layout, n, &mut own)?;
                 let predicate = self.is_inside(&view, &corner, layout, shape, n)?;
-                let near = self.box_near(&view, &corner, (layout, shape), n, &mut uniform)?;
+                let near = self.box_near(&view, origin, (layout, shape), n, &mut uniform)?;
                 places.push(MemoryPlace { address, offset, predicate, near });
             }
             places

@@ -94,8 +94,9 @@ const EXACT: [(&str, u32, Option<u32>); 6] = [
 const PTX: (&str, u32) = ("compute_80", 8);
 
 /// The targets for NVIDIA's GPUs.
-pub(super) const TARGETS: [&str; 7] =
-    [EXACT[0].0, EXACT[1].0, EXACT[2].0, EXACT[3].0, EXACT[4].0, EXACT[5].0, PTX.0];
+pub(super) fn targets() -> impl Iterator<Item = &'static str> {
+    EXACT.iter().map(|(name, ..)| *name).chain([PTX.0])
+}
 
 fn architecture(driver: &Driver, device: CUdevice) -> Result<Architecture, CudaError> {
     let major = driver.attribute(device, Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR as c_int)?;

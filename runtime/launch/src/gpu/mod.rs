@@ -82,7 +82,7 @@ pub fn probe(api: Api) -> Vec<Probed> {
 
 /// The names of the targets whose binaries some GPU runs. The code generator has them all (a test of `codegen/driver`).
 pub fn targets() -> impl Iterator<Item = &'static str> {
-    cuda::TARGETS.into_iter().chain(hip::TARGETS)
+    cuda::targets().chain(hip::TARGETS)
 }
 
 fn describe(device: &Device) -> String {

@@ -13,6 +13,11 @@ use crate::target::request::MmaRequest;
 /// Log2 of the rows and elements along K of the oldest instructions, whose names have no dot before the type.
 const SHORT: u32 = 8;
 
+/// Returns true for an instruction that GPUs before CDNA3 have, or whose operands are as long.
+fn is_old(matrix: &MmaInstruction) -> bool {
+    matrix.form == FragmentForm::Mfma && matrix.m + matrix.k <= SHORT
+}
+
 /// The intrinsic of an instruction, without `llvm.amdgcn.`.
 fn name(matrix: &MmaInstruction, [left, right]: [DType; 2]) -> String {
     let sum = match matrix.acc {
@@ -21,7 +26,7 @@ fn name(matrix: &MmaInstruction, [left, right]: [DType; 2]) -> String {
         _ => "f32",
     };
     let wmma = matrix.form != FragmentForm::Mfma;
-    let old = !wmma && matrix.m + matrix.k <= SHORT;
+    let old = is_old(matrix);
     let narrow = |d: DType| match d {
         DType::F8E4M3 | DType::F8E4M3FNUZ => Some("fp8"),
         DType::F8E5M2 | DType::F8E5M2FNUZ => Some("bf8"),
@@ -91,7 +96,7 @@ impl<'c> Amdgcn<'c> {
         let elements = (words.len() as u32) << matrix.packed();
         let ty: BasicTypeEnum<'c> = match dtype {
             DType::F16 => vector_of(e.context.f16_type().into(), elements)?.into(),
-            DType::BF16 if matrix.form == FragmentForm::Mfma && matrix.m + matrix.k > SHORT => {
+            DType::BF16 if matrix.form == FragmentForm::Mfma && !is_old(matrix) => {
                 vector_of(e.context.bf16_type().into(), elements)?.into()
             }
             DType::BF16 => vector_of(e.context.i16_type().into(), elements)?.into(),
