@@ -74,7 +74,7 @@ fn measure(
     let earlier = site.stream(call.stream)?;
     earlier.synchronize()?;
     let placed = match site.at {
-        At::Host => Some(crate::host::Placed::new(&site.device, &clock.stream, &call.values, writes)?),
+        At::Host => Some(call.placed(&site.device, &clock.stream, writes)?),
         At::Cuda(_) | At::Hip(_) => None,
     };
     let args: SmallVec<[Arg<'_>; 16]> =

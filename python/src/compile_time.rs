@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt, PyList, PyString, PyTuple};
 use tk_ops::DType;
 
-use crate::launch::is_bool;
+use crate::number::is_bool;
 
 /// The element type by its name in NumPy, `ml_dtypes`, PyTorch or the language.
 pub fn dtype_named(name: &str) -> Option<DType> {

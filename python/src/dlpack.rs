@@ -17,6 +17,7 @@ use pyo3::types::{PyCapsule, PyDict, PyTuple, PyType};
 use smallvec::SmallVec;
 use tk_ops::DType;
 use tk_runtime::contiguous;
+use tk_runtime::gpu::Elements;
 
 use crate::compile_time::dtype_named;
 
@@ -385,6 +386,11 @@ impl Tensor {
     /// A tensor in memory that its owner keeps.
     pub fn new(address: u64, at: At, dtype: DType, shape: Axes, strides: Axes) -> Tensor {
         Tensor { address, at, dtype, shape, strides, read_only: false, queue: Queue::Default, _owner: None }
+    }
+
+    /// Its elements.
+    pub fn elements(&self) -> Elements<'_> {
+        Elements { address: self.address, dtype: self.dtype, shape: &self.shape, strides: &self.strides }
     }
 
     /// The stream that its library puts work into now; 0 is the default one.

@@ -15,8 +15,9 @@ use tk_runtime::contiguous;
 use tk_runtime::gpu::LaunchError;
 
 use crate::dlpack::{At, Axes, Tensor};
-use crate::launch::{Call, Kernel, Value, number, write_printed};
+use crate::launch::{Call, Kernel, Value, write_printed};
 use crate::lock;
+use crate::number::number;
 
 /// What a parameter of the kernel is in a call.
 #[derive(Clone, Copy, Debug)]

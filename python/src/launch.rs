@@ -6,20 +6,20 @@
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex};
 
-use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use smallvec::SmallVec;
-use tk_ops::{DType, Scalar};
-use tk_runtime::gpu::{Arg, CallSite, Device, Kernels, LaunchError, Launcher, Stream};
+use tk_ops::Scalar;
+use tk_runtime::gpu::{Arg, CallSite, CudaError, Device, Kernels, LaunchError, Launcher, Placed, Stream};
 use tk_sema::contract::{self, SetValue};
 use tk_syntax::SourceMap;
 
 use crate::compile_time::set_text;
 use crate::dlpack::{self, At, Tensor};
-use crate::host::Placed;
+use crate::number::number;
 use crate::program::{self, Form, Inner, Param, Program, Signature, described};
-use crate::{devices, errors, lock};
+use crate::{devices, errors, interrupt, lock};
 
 /// What a kernel is made of again: path, text, name, compile-time arguments.
 type Reduced = (String, Option<String>, String, Vec<(String, String)>);
@@ -395,7 +395,11 @@ impl Kernel {
 
     /// Launches the kernel and shows what it prints.
     fn launch(&self, py: Python<'_>, call: &Call) -> PyResult<()> {
-        let (done, printed) = py.detach(|| self.start(call));
+        let start = || py.detach(|| self.start(call));
+        let (done, printed) = match call.at {
+            At::Host => interrupt::watched(py, start)?,
+            At::Cuda(_) | At::Hip(_) => start(),
+        };
         if let Some(text) = printed {
             write_printed(py, &text)?;
         }
@@ -413,6 +417,23 @@ impl Kernel {
     }
 }
 
+impl Call {
+    /// Its arrays, which are in memory of the host, on the CPU device.
+    pub(crate) fn placed(
+        &self,
+        device: &Device,
+        stream: &Stream,
+        writes: &[bool],
+    ) -> Result<Placed, CudaError> {
+        let arrays = self.values.iter().zip(writes).filter_map(|(value, writes)| match value {
+            Value::Tensor(t) => Some((t.elements(), *writes)),
+            Value::Scalar(_) | Value::Absent => None,
+        });
+        // SAFETY: a call holds its tensors until it has ended; that they may be written was asked before.
+        unsafe { Placed::new(device, stream, arrays) }
+    }
+}
+
 /// Prints what kernels have printed.
 pub(crate) fn write_printed(py: Python<'_>, text: &str) -> PyResult<()> {
     let options = PyDict::new(py);
@@ -425,7 +446,7 @@ impl Site {
         let _entered = self.device.enter()?;
         if self.at == At::Host {
             let stream = self.stream(0)?;
-            let placed = Placed::new(&self.device, &stream, &call.values, writes)?;
+            let placed = call.placed(&self.device, &stream, writes)?;
             let args: SmallVec<[Arg<'_>; MOST]> = call.values.iter().map(|v| arg(v, Some(&placed))).collect();
             self.start(&stream, &args, &call.sets)?;
             return Ok(placed.back(&stream)?);
@@ -480,7 +501,7 @@ impl Site {
 /// The argument that a value is in memory of the GPU.
 pub(crate) fn foreign(value: &Value) -> Arg<'_> {
     match value {
-        Value::Tensor(t) => Arg::foreign(t.address, t.dtype, &t.shape, &t.strides),
+        Value::Tensor(t) => t.elements().arg(),
         Value::Scalar(s) => Arg::Scalar(*s),
         Value::Absent => Arg::Absent,
     }
@@ -489,7 +510,7 @@ pub(crate) fn foreign(value: &Value) -> Arg<'_> {
 /// The argument that a value is: where it was placed on the CPU, or where it is on a GPU.
 pub(crate) fn arg<'a>(value: &'a Value, placed: Option<&'a Placed>) -> Arg<'a> {
     match (value, placed) {
-        (Value::Tensor(t), Some(placed)) => placed.arg(t),
+        (Value::Tensor(t), Some(placed)) => placed.arg(t.elements()),
         (Value::Tensor(_) | Value::Scalar(_) | Value::Absent, _) => foreign(value),
     }
 }
@@ -522,60 +543,4 @@ fn value(param: &Param, object: &Bound<'_, PyAny>) -> PyResult<Value> {
         return Ok(Value::Tensor(dlpack::tensor(object, &param.name, param.mutable)?));
     }
     number(param, object).map(Value::Scalar)
-}
-
-/// The number that an object is for a parameter.
-pub(crate) fn number(param: &Param, object: &Bound<'_, PyAny>) -> PyResult<Scalar> {
-    let py = object.py();
-    let name = &param.name;
-    let is_float = param.number.is_some_and(|d| d.is_float());
-    let float = |object: &Bound<'_, PyAny>| -> PyResult<Scalar> {
-        let float = object.call_method0(pyo3::intern!(py, "__float__")).map_err(|e| {
-            if e.is_instance_of::<PyOverflowError>(py) {
-                return e;
-            }
-            let ty = object.get_type().name().map(|n| n.to_string()).unwrap_or_default();
-            PyTypeError::new_err(format!("argument `{name}` must be a number (`{}`), not `{ty}`", param.ty))
-        })?;
-        Ok(Scalar::from_bits(DType::F64, float.extract::<f64>()?.to_bits()))
-    };
-    let given = if is_bool(object) {
-        Scalar::bool(object.is_truthy()?)
-    } else if let Ok(f) = object.cast::<PyFloat>() {
-        Scalar::from_bits(DType::F64, f.value().to_bits())
-    } else {
-        let int = if object.is_instance_of::<PyInt>() {
-            Some(object.clone())
-        } else {
-            object.call_method0(pyo3::intern!(py, "__index__")).ok()
-        };
-        match int {
-            Some(int) => match (int.extract::<i64>(), int.extract::<u64>()) {
-                (Ok(i), _) => Scalar::from_bits(DType::I64, i as u64),
-                (Err(_), Ok(u)) => Scalar::from_bits(DType::U64, u),
-                (Err(_), Err(_)) if is_float => float(&int)?,
-                (Err(_), Err(_)) => {
-                    let text = format!("argument `{name}` is an integer of more than 64 bits");
-                    return Err(PyOverflowError::new_err(text));
-                }
-            },
-            None => float(object)?,
-        }
-    };
-    let Some(to) = param.number else { return Ok(given) };
-    contract::fit(given, to).ok_or_else(|| {
-        errors::argument(py, &format!("argument `{name}` is {given}, which is not a value of the type {to}"))
-    })
-}
-
-/// Returns true for bools of Python, NumPy and PyTorch.
-pub(crate) fn is_bool(object: &Bound<'_, PyAny>) -> bool {
-    if object.is_instance_of::<PyBool>() {
-        return true;
-    }
-    if object.is_instance_of::<PyInt>() || object.is_instance_of::<PyFloat>() {
-        return false;
-    }
-    let dtype = object.getattr(pyo3::intern!(object.py(), "dtype")).and_then(|d| Ok(d.str()?.to_string()));
-    dtype.is_ok_and(|d| d == "bool" || d == "torch.bool")
 }

@@ -8,9 +8,10 @@ mod compile_time;
 mod devices;
 mod dlpack;
 mod errors;
-mod host;
+mod interrupt;
 mod jax;
 mod launch;
+mod number;
 mod program;
 
 use std::ffi::OsString;

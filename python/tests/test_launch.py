@@ -5,9 +5,11 @@ import gc
 import os
 import pickle
 import resource
+import signal
 import subprocess
 import sys
 import threading
+import time
 import weakref
 
 import ml_dtypes
@@ -408,3 +410,38 @@ def test_stubs_are_python_whatever_the_source_says(tmp_path):
         "kernel c(y: mut view[f32, 1], lambda: f32) grid(1) { y.store([0], lambda); }\n"
     )
     compile(tk.stubs(source), "odd", "exec")
+
+
+def test_ctrl_c_ends_a_launch_on_the_cpu(tmp_path):
+    script = tmp_path / "endless.py"
+    script.write_text(
+        "import numpy, tk\n"
+        "m = tk.loads('''\n"
+        "kernel endless(x: mut view[i32, 1]) grid(1) { let mut i = 0; while i >= 0 { i = i & 1; } x.store([0], 1); }\n"
+        "kernel many(x: mut view[i32, 1]) grid(2000000000) { x.store([0], 1); }\n"
+        "kernel one(x: mut view[i32, 1]) grid(1) { x.store([0], 7); }\n"
+        "''')\n"
+        "x = numpy.zeros(1, dtype=numpy.int32)\n"
+        "m.one(x)\n"
+        "for kernel in (m.endless, m.many):\n"
+        "    print('running', flush=True)\n"
+        "    try:\n"
+        "        kernel(x)\n"
+        "    except KeyboardInterrupt:\n"
+        "        print('interrupted', flush=True)\n"
+        "x[0] = 0\n"
+        "m.one(x)\n"
+        "print(x[0], flush=True)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    process = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True, env=environment)
+    try:
+        for _ in range(2):
+            assert process.stdout.readline() == "running\n"
+            time.sleep(0.3)
+            process.send_signal(signal.SIGINT)
+            assert process.stdout.readline() == "interrupted\n"
+        assert process.stdout.readline() == "7\n"
+        assert process.wait(timeout=60) == 0
+    finally:
+        process.kill()

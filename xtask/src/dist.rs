@@ -25,8 +25,12 @@ const COMPLETIONS: [(&str, &str); 3] = [
 ];
 
 /// What other build systems find, in `scripts/dist` and in an installation. `@VERSION@` is the version.
-const PACKAGES: [&str; 3] =
-    ["lib/cmake/tk/tkConfig.cmake", "lib/cmake/tk/tkConfigVersion.cmake", "lib/pkgconfig/tk-lang.pc"];
+const PACKAGES: [&str; 4] = [
+    "lib/cmake/tk/tkConfig.cmake",
+    "lib/cmake/tk/tkConfigVersion.cmake",
+    "lib/pkgconfig/tk-lang.pc",
+    "lib/pkgconfig/tklang.pc",
+];
 
 /// The options by which paths of this machine do not reach the programs.
 fn flags(root: &Path) -> Result<String, String> {
@@ -58,13 +62,13 @@ fn make(root: &Path) -> Result<(), String> {
     };
     run_all(
         &mut in_root("cargo"),
-        ["build", "--locked", "--release", "-p", "tk-cli", "--features", "static-llvm"],
+        ["build", "--locked", "--release", "-p", "tk-cli", "-p", "tk-c", "--features", "static-llvm"],
     )?;
 
     let name = format!("tk-{version}-x86_64-linux");
     let folder = dist.join(&name);
     let _ = fs::remove_dir_all(&folder);
-    installation(root, &dist.join("release/tk"), &folder)?;
+    installation(root, &dist.join("release"), &folder)?;
     let notices = notices(&mut in_root("cargo"), &folder.join("THIRD-PARTY.md"))?;
     fs::write(folder.join("THIRD-PARTY.md"), &notices).map_err(|e| e.to_string())?;
     let archive = out.join(format!("{name}.tar.xz"));
@@ -120,8 +124,9 @@ fn make(root: &Path) -> Result<(), String> {
     checksums(&out)
 }
 
-/// The files of an installation: the program, manual pages, completions, files for editors and build systems, licences.
-fn installation(root: &Path, program: &Path, to: &Path) -> Result<(), String> {
+/// The files of an installation: the program, the library for C, manual pages, completions, files for editors and build
+/// systems, licences.
+fn installation(root: &Path, built: &Path, to: &Path) -> Result<(), String> {
     let put = |path: &str, bytes: &[u8]| -> Result<PathBuf, String> {
         let path = to.join(path);
         let folder = path.parent().unwrap_or(to);
@@ -129,10 +134,15 @@ fn installation(root: &Path, program: &Path, to: &Path) -> Result<(), String> {
         fs::write(&path, bytes).map_err(|e| format!("{}: {e}", path.display()))?;
         Ok(path)
     };
-    let bytes = fs::read(program).map_err(|e| format!("{}: {e}", program.display()))?;
-    let tk = put("bin/tk", &bytes)?;
+    let read = |path: PathBuf| fs::read(&path).map_err(|e| format!("{}: {e}", path.display()));
+    let tk = put("bin/tk", &read(built.join("tk"))?)?;
     run_all(&mut Command::new("strip"), [&tk])?;
     run_all(&mut Command::new("chmod"), [OsStr::new("755"), tk.as_os_str()])?;
+    let library = put("lib/libtklang.so.0", &read(built.join("libtklang.so"))?)?;
+    run_all(&mut Command::new("strip"), [&library])?;
+    std::os::unix::fs::symlink("libtklang.so.0", library.with_file_name("libtklang.so"))
+        .map_err(|e| e.to_string())?;
+    put("include/tklang.h", &read(root.join("tk-c/include/tklang.h"))?)?;
     for (shell, path) in COMPLETIONS {
         put(path, output(Command::new(&tk).args(["completions", shell]))?.as_bytes())?;
     }

@@ -43,6 +43,9 @@ pub struct BuildArgs {
     /// The names of functions in C begin with NAME and `_`: `NAME_softmax`
     #[arg(long, value_name = "NAME", default_value = "tk")]
     pub prefix: String,
+    /// Put the binaries of a C source into NAME.c.bin, which GCC and Clang include: it compiles faster than text
+    #[arg(long)]
+    pub incbin: bool,
     /// Leave out the PTX that NVIDIA GPUs load which are newer than the targets
     #[arg(long)]
     pub no_ptx: bool,

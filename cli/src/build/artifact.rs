@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use tk_driver::{BundleUnit, Shipped, Specialization, c_source, ship, shortages, spilled};
+use tk_driver::{BundleUnit, CForm, Shipped, Specialization, c_source, ship, shortages, spilled};
 use tk_syntax::{FileId, Span};
 
 use super::table::{self, Row};
@@ -72,7 +72,8 @@ pub fn build(
         match form {
             BuildForm::Bundle => files.push((name, shipped.bundle())),
             BuildForm::Header | BuildForm::TvmFfi => {
-                let c = c_source(&shipped, &stem, &file, &args.prefix, place)
+                let form_of_c = CForm { prefix: &args.prefix, included: args.incbin };
+                let c = c_source(&shipped, &stem, &file, form_of_c, place)
                     .map_err(|wrong| builder.refused(&wrong))?;
                 if *form == BuildForm::TvmFfi {
                     let source =
@@ -82,6 +83,7 @@ pub fn build(
                 let name = format!("{stem}.h");
                 files.push((name, c.header.into_bytes()));
                 files.push((format!("{stem}.c"), c.source.into_bytes()));
+                files.extend(c.binaries.map(|bytes| (format!("{stem}.c.bin"), bytes)));
             }
             _manifest => {
                 files.extend(beside(&mut shipped, chosen));

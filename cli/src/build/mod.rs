@@ -33,7 +33,7 @@ use table::Row;
 pub fn run(terminal: &Terminal, args: &BuildArgs) -> Outcome {
     let targets = targets(&args.targets)?;
     let args = &with_default(args, &targets);
-    can_be_made(&args.emit, &args.prefix, &targets)?;
+    can_be_made(args, &targets)?;
     can_be_dumped(args)?;
     let (path, name) = front::split_target(&args.source);
     let checked = front::check_with(&Inputs::new(&args.input, [path])?, path, name, &args.sets)?;
@@ -127,7 +127,8 @@ fn said(terminal: &Terminal, session: &Session, refused: Refused) -> Failure {
 }
 
 /// Fails for a form that none of these targets has.
-fn can_be_made(forms: &[BuildForm], prefix: &str, targets: &[&TargetSpec]) -> Result<(), String> {
+fn can_be_made(args: &BuildArgs, targets: &[&TargetSpec]) -> Result<(), String> {
+    let (forms, prefix) = (&args.emit, &args.prefix);
     // The default names the binaries of all targets.
     let missing = forms.iter().find(|f| !targets.iter().any(|t| has_form(t, **f)));
     if let Some(form) = missing.filter(|_| *forms != BuildForm::DEFAULT) {
@@ -138,6 +139,9 @@ fn can_be_made(forms: &[BuildForm], prefix: &str, targets: &[&TargetSpec]) -> Re
         return Err(format!("`{prefix}` is no prefix of names in C"));
     }
     let is_c = forms.iter().any(|f| matches!(f, BuildForm::Header | BuildForm::TvmFfi));
+    if args.incbin && !is_c {
+        return Err("--incbin is about a C source: --emit header, or tvm-ffi".into());
+    }
     if is_c && targets.iter().any(|t| t.is_interpreted()) {
         return Err("a C file launches kernels on GPUs; a bundle serves the CPU".into());
     }

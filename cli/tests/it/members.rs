@@ -9,6 +9,7 @@ use tk_runtime::tuning::code_of;
 use tk_sema::contract::SetValue;
 
 use crate::ship::tk;
+use crate::support::building::without_ptxas;
 use crate::support::command::Folder;
 
 /// Sums of columns: few programs with the defaults where there are few columns.
@@ -53,6 +54,9 @@ fn values(v: &Variant) -> String {
 
 #[test]
 fn a_launch_takes_what_the_model_prefers() {
+    if without_ptxas() {
+        return;
+    }
     let folder = Folder::new("members-model");
     folder.write("sums.tk", SUMS);
     let bundle = built(&folder, &[]);
@@ -98,6 +102,9 @@ fn a_launch_takes_what_the_model_prefers() {
 
 #[test]
 fn a_record_decides_its_key() {
+    if without_ptxas() {
+        return;
+    }
     let folder = Folder::new("members-record");
     folder.write("sums.tk", SUMS);
     let session = Session::new(tk_sema::check(&Files::default(), &folder.path("sums.tk").to_string_lossy()));
@@ -149,6 +156,9 @@ fn a_record_decides_its_key() {
 
 #[test]
 fn a_kernel_can_be_built_without_members() {
+    if without_ptxas() {
+        return;
+    }
     let folder = Folder::new("members-none");
     folder.write("sums.tk", SUMS);
     for more in [&["--members", "0"][..], &["--set", "ROWS=32", "--set", "COLUMNS=128", "--set", "warps=4"]] {

@@ -4,11 +4,15 @@
 use std::fs;
 
 use crate::ship::tk;
+use crate::support::building::without_ptxas;
 use crate::support::command::Folder;
 use tk_bundle::Bundle;
 
 #[test]
 fn what_tma_does_not_copy_has_a_reason() {
+    if without_ptxas() {
+        return;
+    }
     let folder = Folder::new("ship-remarks");
     let source = "kernel product[UNIT: i32](a: view[f16, 2], b: view[f16, 2], c: mut view[f32, 2], at: view[i32, 1]) {\n    \
                   let mut acc = zeros([64, 64], f32);\n    \

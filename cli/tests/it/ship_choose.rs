@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::expect_used, reason = "tests")]
 
 use crate::ship::{ROOT, tk};
+use crate::support::building::without_ptxas;
 use crate::support::command::Folder;
 use tk_bundle::{Argument, Bundle, Facts, Kernel, ParamKind};
 use tk_driver::facts_about;
@@ -60,6 +61,9 @@ fn arguments(kernel: &Kernel, random: &mut Random) -> Vec<HostArg> {
 /// What a launch by a bundle takes is what the compiler plans: the same values, the same grid, the same refusals.
 #[test]
 fn a_bundle_chooses_as_the_compiler_plans() {
+    if without_ptxas() {
+        return;
+    }
     let files =
         ["softmax", "layer_norm", "matmul", "add", "gelu", "histogram", "dropout", "look_back", "persistent"];
     let folder = Folder::new("ship-choose");

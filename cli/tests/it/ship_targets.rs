@@ -5,12 +5,16 @@ use std::fs;
 use std::process::Command;
 
 use crate::ship::{ROOT, cc, ptxas, tk};
+use crate::support::building::without_ptxas;
 use crate::support::command::{self, Folder};
 use tk_bundle::{Argument, Bundle, Facts};
 
 /// GPUs of NVIDIA that are newer than the targets load PTX, which the assembler takes for them; launches look at it last.
 #[test]
 fn newer_gpus_load_ptx() {
+    if without_ptxas() {
+        return;
+    }
     let folder = Folder::new("ship-ptx");
     let file = format!("{ROOT}/examples/softmax.tk");
     tk(&folder, &["build", &file, "--target", "sm_90a", "--emit", "bundle", "-o", "."]).code(0);
@@ -52,6 +56,9 @@ fn newer_gpus_load_ptx() {
 /// What cannot be PTX for all GPUs is left out with a sentence, and the targets are built.
 #[test]
 fn a_kernel_for_one_gpu_has_no_ptx() {
+    if without_ptxas() {
+        return;
+    }
     let folder = Folder::new("ship-no-ptx");
     folder.write("only.tk", "kernel only(x: mut view[f32, 1]) grid(1) {\n    static_assert(target.has_tma, \"for Hopper\");\n    x.store([0], full([32], 1.0, f32));\n}\n");
     let ran = tk(&folder, &["build", "only.tk", "--target", "sm_90a", "--emit", "bundle", "-o", "."]);
@@ -62,6 +69,9 @@ fn a_kernel_for_one_gpu_has_no_ptx() {
 /// A bundle for the CPU needs no assembler, and does what one for a GPU does there.
 #[test]
 fn the_cpu_is_a_target() {
+    if without_ptxas() {
+        return;
+    }
     let folder = Folder::new("ship-cpu");
     let file = format!("{ROOT}/examples/softmax.tk");
     let nowhere = folder.path("nowhere");
@@ -94,6 +104,9 @@ fn the_cpu_is_a_target() {
 /// A framework that has TVM-FFI calls kernels with values of any type; what does not fit is an error of its kind.
 #[test]
 fn frameworks_call_kernels_by_tvm_ffi() {
+    if without_ptxas() {
+        return;
+    }
     let folder = Folder::new("ship-tvm-ffi");
     let ship = format!("{ROOT}/tests/ship");
     let kernels = format!("{ship}/kernels.tk");
@@ -114,6 +127,9 @@ fn frameworks_call_kernels_by_tvm_ffi() {
 /// Two files of one program have a kernel of the same name.
 #[test]
 fn functions_of_two_files_have_prefixes() {
+    if without_ptxas() {
+        return;
+    }
     let folder = Folder::new("ship-prefix");
     folder.write("a.tk", "kernel one(x: mut view[f32, 1]) grid(1) { x.store([0], full([32], 1.0, f32)); }\n");
     folder.write("b.tk", "kernel one(x: mut view[f32, 1]) grid(1) { x.store([0], full([32], 2.0, f32)); }\n");
@@ -135,4 +151,48 @@ fn functions_of_two_files_have_prefixes() {
         );
         refused.code(2).err_has("is no prefix of names in C");
     }
+}
+
+/// The assembler puts a file of binaries where text would be, in C, in C++ and in a program that is optimised as a whole.
+#[test]
+fn binaries_come_from_a_file() {
+    if without_ptxas() {
+        return;
+    }
+    let folder = Folder::new("ship-incbin");
+    folder.write("a.tk", "kernel one(x: mut view[f32, 1]) grid(1) { x.store([0], full([32], 1.0, f32)); }\n");
+    folder.write("b.tk", "kernel one(x: mut view[f32, 1]) grid(1) { x.store([0], full([32], 2.0, f32)); }\n");
+    let build = |file: &str, options: &[&str]| {
+        tk(&folder, &[&["build", file, "--target", "sm_80", "--target", "sm_90a"], options].concat())
+    };
+    let header = ["--emit", "header", "--incbin", "-o", "out"];
+    build("a.tk", &header).code(0);
+    build("b.tk", &[&header[..], &["--prefix", "second"]].concat()).code(0);
+    build("a.tk", &["--emit", "header", "-o", "text"]).code(0);
+    let bytes = fs::read(folder.path("out/a.c.bin")).unwrap();
+    let source = fs::read_to_string(folder.path("out/a.c")).unwrap();
+    assert!(source.len() < fs::read_to_string(folder.path("text/a.c")).unwrap().len() / 2);
+    folder.write(
+        "main.c",
+        "#include \"a.h\"\n#include \"b.h\"\nint main(void) { return tk_one(NULL, NULL) == second_one(NULL, NULL) ? 0 : 1; }\n",
+    );
+    let shared: [&str; 10] =
+        ["-include", "stddef.h", "main.c", "out/a.c", "out/b.c", "-Iout", "-o", "main", "-ldl", "-O2"];
+    for options in [&[][..], &["-flto"], &["-fPIC", "-fno-pie", "-no-pie"]] {
+        cc(&folder, &[&shared[..], options].concat());
+        assert!(Command::new(folder.path("main")).status().unwrap().success());
+        let program = fs::read(folder.path("main")).unwrap();
+        assert!(program.windows(bytes.len()).any(|w| w == bytes), "{options:?}");
+    }
+    let strict =
+        ["-xc++", "-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-c", "out/a.c", "-o", "a.o"];
+    assert!(Command::new("c++").current_dir(folder.path("")).args(strict).status().unwrap().success());
+    // The binaries of a moved file are found by a definition.
+    fs::rename(folder.path("out/a.c.bin"), folder.path("elsewhere")).unwrap();
+    cc(&folder, &["-DTK_BINARIES=\"elsewhere\"", "-Iout", "-c", "out/a.c", "-o", "a.o"]);
+    let missing = Command::new("cc").current_dir(folder.path("")).args(["-c", "out/a.c"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&missing.stderr).contains("out/a.c.bin"), "{missing:?}");
+    build("a.tk", &["--emit", "bundle", "--incbin", "-o", "out"])
+        .code(2)
+        .err_has("--incbin is about a C source");
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::expr::{DeviceFact, ExprError, Number, Reader};
 use crate::manifest::{Kernel, Param, ParamKind, Variant};
 
@@ -117,12 +117,16 @@ impl Kernel {
                 Some(target) => format!("build it with --target {target}"),
                 None => "there is no target for it".to_string(),
             };
-            return Err(Error::new(what, hint));
+            return Err(Error::new(ErrorKind::Target, what, hint));
         }
         let shipped: BTreeSet<String> = self.variants.iter().map(Variant::label).collect();
         let why: Vec<String> = why.into_iter().collect();
         let what = format!("no variant of kernel `{}` serves this launch: {}", self.name, why.join(", or "));
-        Err(Error::new(what, format!("shipped are {}", listed(shipped.iter().map(String::as_str)))))
+        Err(Error::new(
+            ErrorKind::Variant,
+            what,
+            format!("shipped are {}", listed(shipped.iter().map(String::as_str))),
+        ))
     }
 
     /// Why a launch does not take the first variant with the values of the one that it takes: what that one assumes about
@@ -157,12 +161,12 @@ impl Kernel {
             let (noun, were) =
                 (if wanted == 1 { "argument" } else { "arguments" }, if given == 1 { "was" } else { "were" });
             let what = format!("kernel `{}` takes {wanted} {noun}, but {given} {were} given", self.name);
-            return Err(Error::new(what, format!("they are {names}")));
+            return Err(Error::new(ErrorKind::Argument, what, format!("they are {names}")));
         }
         for (param, arg) in self.params.iter().zip(args) {
             if let Some(wrong) = misfit(param, arg) {
                 let what = format!("`{}` of kernel `{}` {wrong}", param.name, self.name);
-                return Err(Error::new(what, ""));
+                return Err(Error::new(ErrorKind::Argument, what, ""));
             }
         }
         Ok(())
@@ -213,16 +217,24 @@ impl Kernel {
                 Ok(false) => "which does not hold".to_string(),
                 Err(e) => format!("which has no value: {e}"),
             };
-            return Err(Error::new(format!("kernel `{name}` requires `{}`, {wrong}", r.text), ""));
+            return Err(Error::new(
+                ErrorKind::Requirement,
+                format!("kernel `{name}` requires `{}`, {wrong}", r.text),
+                "",
+            ));
         }
         let mut grid = [0; 3];
         for (axis, (e, n)) in variant.grid.iter().zip(&mut grid).enumerate() {
             let found = e.int(facts).map_err(|e: ExprError| {
-                Error::new(format!("the grid of kernel `{name}` has no value on axis {axis}: {e}"), "")
+                Error::new(
+                    ErrorKind::Grid,
+                    format!("the grid of kernel `{name}` has no value on axis {axis}: {e}"),
+                    "",
+                )
             })?;
             *n = i32::try_from(found).ok().and_then(|v| u32::try_from(v).ok()).ok_or_else(|| {
                 let what = format!("the grid of kernel `{name}` has {found} programs on axis {axis}");
-                Error::new(what, "a grid has 0 to 2147483647 on each")
+                Error::new(ErrorKind::Grid, what, "a grid has 0 to 2147483647 on each")
             })?;
         }
         Ok(Chosen { variant, grid })

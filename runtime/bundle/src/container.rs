@@ -8,7 +8,7 @@ use std::path::Path;
 
 use memmap2::Mmap;
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::manifest::{Blob, Manifest};
 
 /// The first bytes of a bundle.
@@ -122,12 +122,14 @@ impl Bytes {
 impl Bundle {
     /// Maps a file.
     pub fn open(path: &Path) -> Result<Bundle, Error> {
-        let cannot = |e: std::io::Error| Error::new(format!("cannot read {}: {e}", path.display()), "");
+        let cannot = |e: std::io::Error| {
+            Error::new(ErrorKind::Bundle, format!("cannot read {}: {e}", path.display()), "")
+        };
         let file = crate::regular::open(path).map_err(cannot)?;
         // SAFETY: the bytes are only read, and what is used of them is copied before it is checked; a file that is cut
         // short meanwhile ends the process, as it would with any mapped file.
         let bytes = unsafe { Mmap::map(&file) }.map_err(cannot)?;
-        let named = |e: Error| Error { what: format!("{}: {}", path.display(), e.what), hint: e.hint };
+        let named = |e: Error| Error { what: format!("{}: {}", path.display(), e.what), ..e };
         Bundle::read(Bytes::Mapped(bytes)).map_err(named)
     }
 
@@ -148,8 +150,9 @@ impl Bundle {
 
     fn read(bytes: Bytes) -> Result<Bundle, Error> {
         let all = bytes.get();
-        let rest =
-            all.strip_prefix(MAGIC).ok_or_else(|| Error::new("this is not a bundle of kernels", ""))?;
+        let rest = all
+            .strip_prefix(MAGIC)
+            .ok_or_else(|| Error::new(ErrorKind::Bundle, "this is not a bundle of kernels", ""))?;
         let (format, rest) = number(rest).ok_or_else(damaged)?;
         let (version, _) = rest.split_at_checked(VERSION).ok_or_else(damaged)?;
         if format != FORMAT {
@@ -157,6 +160,7 @@ impl Bundle {
             let by: String = version.iter().take_while(|b| plain(b)).map(|b| char::from(*b)).collect();
             let what = format!("this bundle has format {format}, and this tk reads format {FORMAT}");
             return Err(Error::new(
+                ErrorKind::Bundle,
                 what,
                 format!("tk {by} wrote it and reads it; or build the kernels again"),
             ));
@@ -167,12 +171,15 @@ impl Bundle {
         if memory(&text) > all.len().saturating_mul(TIMES) {
             return Err(damaged());
         }
-        let manifest: Manifest = serde_json::from_slice(&text)
-            .map_err(|e| Error::new(format!("the manifest of this bundle cannot be read: {e}"), REBUILD))?;
+        let manifest: Manifest = serde_json::from_slice(&text).map_err(|e| {
+            Error::new(ErrorKind::Bundle, format!("the manifest of this bundle cannot be read: {e}"), REBUILD)
+        })?;
         if manifest.format != FORMAT {
             return Err(damaged());
         }
-        manifest.check().map_err(|what| Error::new(format!("this bundle is damaged: {what}"), REBUILD))?;
+        manifest.check().map_err(|what| {
+            Error::new(ErrorKind::Bundle, format!("this bundle is damaged: {what}"), REBUILD)
+        })?;
         Ok(Bundle { bytes, manifest })
     }
 
@@ -210,7 +217,9 @@ impl Bundle {
 
     /// The bytes of a section, compared with their checksum.
     pub fn blob(&self, blob: &Blob) -> Result<Vec<u8>, Error> {
-        let number = blob.section.ok_or_else(|| Error::new("what is asked for is in no section", REBUILD))?;
+        let number = blob
+            .section
+            .ok_or_else(|| Error::new(ErrorKind::Bundle, "what is asked for is in no section", REBUILD))?;
         let bytes = section(self.bytes.get(), number)?;
         if bytes.len() as u64 != blob.bytes || blake3::hash(&bytes).to_hex().as_str() != blob.blake3 {
             return Err(damaged());
@@ -222,7 +231,7 @@ impl Bundle {
 const REBUILD: &str = "build it again";
 
 fn damaged() -> Error {
-    Error::new("this bundle is damaged", REBUILD)
+    Error::new(ErrorKind::Bundle, "this bundle is damaged", REBUILD)
 }
 
 fn number(bytes: &[u8]) -> Option<(u32, &[u8])> {

@@ -22,7 +22,7 @@ pub mod regular;
 
 pub use choose::{Argument, Chosen, Facts};
 pub use container::{Bundle, FORMAT, MAGIC, Writer};
-pub use error::Error;
+pub use error::{Error, ErrorKind};
 pub use expr::{DeviceFact, Expr, ExprError, Kind, Number, Operation, Reader};
 pub use listing::{Line, Listing, SourceText, Typical, TypicalLine, View};
 pub use manifest::{

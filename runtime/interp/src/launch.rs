@@ -3,6 +3,7 @@
 //! Guarantees that a program gets values of the types that it asks for.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use tk_ops::scalar::Scalar;
@@ -54,6 +55,8 @@ pub struct Options {
     pub threads: Option<usize>,
     /// A launch that is not done after this time stops with a fault.
     pub timeout: Option<Duration>,
+    /// A launch stops with a fault once this is true.
+    pub stop: Option<Arc<AtomicBool>>,
     /// Reports what a device would not: see the faults `E0709` to `E0716`. Programs run on one thread then.
     pub checked: bool,
     /// Pairs of parameters that may reach the same memory, by name.

@@ -9,8 +9,8 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tk_tile::FuncId;
@@ -36,23 +36,30 @@ const COOPERATIVE: u64 = 1 << 16;
 /// Turns that a program gets when another one has failed, which it may wait for without end.
 const LAST_TURNS: u32 = 1024;
 
-/// Time that may pass.
-#[derive(Clone, Copy)]
-pub(crate) struct Deadline(Option<(Instant, Duration)>);
+/// What ends a launch before it is done: time that has passed, or somebody else.
+pub(crate) struct Deadline {
+    limit: Option<(Instant, Duration)>,
+    stop: Option<Arc<AtomicBool>>,
+}
 
 impl Deadline {
     /// Begins now.
     pub fn new(options: &Options) -> Deadline {
-        Deadline(options.timeout.map(|limit| (Instant::now(), limit)))
+        let limit = options.timeout.map(|limit| (Instant::now(), limit));
+        Deadline { limit, stop: options.stop.clone() }
     }
 
     /// Fails when it is over.
-    pub fn check(self, machine: &Machine<'_, '_>) -> Result<(), Fault> {
-        let Some((start, limit)) = self.0 else { return Ok(()) };
-        if start.elapsed() < limit {
-            return Ok(());
-        }
-        let message = format!("it is still running after the time limit of {limit:?}; a loop may never end");
+    pub fn check(&self, machine: &Machine<'_, '_>) -> Result<(), Fault> {
+        let message = match self.limit {
+            _ if self.stop.as_ref().is_some_and(|s| s.load(Ordering::Relaxed)) => {
+                "it was stopped".to_string()
+            }
+            Some((start, limit)) if start.elapsed() >= limit => {
+                format!("it is still running after the time limit of {limit:?}; a loop may never end")
+            }
+            Some(_) | None => return Ok(()),
+        };
         let program = if machine.host.is_none() { Some(machine.context.program) } else { None };
         Err(Fault::run(message).at(machine.loc(), program))
     }
@@ -252,6 +259,8 @@ impl<'g, 'c, 'm> Worker<'g, 'c, 'm> {
         if fresh {
             running.machine.context.program = grid.place(running.p);
             running.machine.start(grid.kernel, grid.values)?;
+            // A program may be shorter than a slice, and there may be many.
+            grid.deadline.check(&running.machine)?;
         }
         if grid.end() != u64::MAX {
             running.last_turns += 1;

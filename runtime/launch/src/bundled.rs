@@ -2,7 +2,7 @@
 //! portable tile IR.
 
 use tk_bundle::{
-    Argument, Bundle, Error, Facts, Kernel, MessageForm, MessageKind, Number, ParamKind, Variant,
+    Argument, Bundle, Error, ErrorKind, Facts, Kernel, MessageForm, MessageKind, Number, ParamKind, Variant,
 };
 use tk_interp::{Arg, Memory, Options, Printed};
 use tk_ops::{DType, Scalar};
@@ -19,7 +19,11 @@ pub fn kernel<'b>(bundle: &'b Bundle, name: &str) -> Result<(usize, &'b Kernel),
     let found = kernels.iter().enumerate().find(|(_, k)| k.name == name);
     found.ok_or_else(|| {
         let names: Vec<String> = kernels.iter().map(|k| format!("`{}`", k.name)).collect();
-        Error::new(format!("there is no kernel `{name}`"), format!("there are {}", names.join(", ")))
+        Error::new(
+            ErrorKind::Argument,
+            format!("there is no kernel `{name}`"),
+            format!("there are {}", names.join(", ")),
+        )
     })
 }
 
@@ -35,18 +39,22 @@ pub fn given(kernel: &Kernel, named: &[(&str, &str)]) -> Result<Vec<Option<u32>>
                 Some(fixed) => {
                     let what =
                         format!("`{name}` of kernel `{}` was built as {} alone", kernel.name, fixed.value);
-                    return Err(Error::new(what, "an `export` with more values ships more"));
+                    return Err(Error::new(
+                        ErrorKind::Argument,
+                        what,
+                        "an `export` with more values ships more",
+                    ));
                 }
                 None => {
                     let what = format!("kernel `{}` has no compile-time parameter `{name}`", kernel.name);
-                    return Err(Error::new(what, ""));
+                    return Err(Error::new(ErrorKind::Argument, what, ""));
                 }
             }
         };
         let values = kernel.choices.get(i).map(|c| c.values.as_slice()).unwrap_or_default();
         let Some(at) = values.iter().position(|v| v == value) else {
             let what = format!("`{name}` of kernel `{}` was not built as {value}", kernel.name);
-            return Err(Error::new(what, format!("there are {}", values.join(", "))));
+            return Err(Error::new(ErrorKind::Variant, what, format!("there are {}", values.join(", "))));
         };
         out.iter_mut().skip(i).take(1).for_each(|slot| *slot = Some(at as u32));
     }
@@ -75,7 +83,7 @@ pub fn fitted(kernel: &Kernel, i: usize, given: Option<Scalar>) -> Result<Option
         Some(v) => Ok(Some(v)),
         None => {
             let what = format!("`{}` of kernel `{}` is {s}, which it does not take", param.name, kernel.name);
-            Err(Error::new(what, ""))
+            Err(Error::new(ErrorKind::Argument, what, ""))
         }
     }
 }
@@ -177,15 +185,17 @@ pub fn run(
     }
     for s in &chosen.variant.scratch {
         let bytes = scratch_bytes(s, &facts)?;
-        crate::room::check(Some(bytes)).map_err(|what| Error::new(format!("a workspace {what}"), ""))?;
+        crate::room::check(Some(bytes))
+            .map_err(|what| Error::new(ErrorKind::Grid, format!("a workspace {what}"), ""))?;
         let buffer = if s.zeroed { memory.alloc(vec![0; bytes]) } else { memory.alloc_unwritten(bytes) };
         placed.push(Arg::Ptr { buffer, offset: 0 });
     }
     let printed = Printed::default();
     let options = Options { printed: printed.clone(), ..Options::default() };
     if !chosen.grid.contains(&0) {
-        tk_interp::launch(&module, entry, &placed, chosen.grid, &memory, &options)
-            .map_err(|fault| Error::new(format!("kernel `{name}` failed: {}", fault.message), ""))?;
+        tk_interp::launch(&module, entry, &placed, chosen.grid, &memory, &options).map_err(|fault| {
+            Error::new(ErrorKind::Kernel, format!("kernel `{name}` failed: {}", fault.message), "")
+        })?;
     }
     let read = |(name, o): (String, Output)| {
         let bytes = memory.read(o.buffer).unwrap_or_default();
@@ -223,13 +233,17 @@ pub fn argument<'a>(host: &'a HostArg, dtype: Option<&'a str>, address: u64) -> 
 pub fn scratch_bytes(s: &tk_bundle::Scratch, facts: &Facts<'_>) -> Result<usize, Error> {
     let count = s.count.int(facts).ok().and_then(|n| usize::try_from(n).ok());
     let bytes = count.and_then(|n| n.checked_mul(s.element_bytes as usize));
-    bytes.ok_or_else(|| Error::new("a workspace has no size for these arguments", ""))
+    bytes.ok_or_else(|| Error::new(ErrorKind::Grid, "a workspace has no size for these arguments", ""))
 }
 
 /// The tile IR of a variant.
 fn portable(bundle: &Bundle, variant: &Variant) -> Result<(TileModule, FuncId), Error> {
     let wrong = |what: String| {
-        Error::new(format!("the tile IR of this bundle cannot be read: {what}"), "build it again")
+        Error::new(
+            ErrorKind::Bundle,
+            format!("the tile IR of this bundle cannot be read: {what}"),
+            "build it again",
+        )
     };
     portable_of(&bundle.blob(&variant.tile)?).map_err(wrong)
 }

@@ -73,6 +73,9 @@ impl Fixture {
 
 #[test]
 fn arguments_of_every_kind() {
+    if crate::without_ptxas() {
+        return;
+    }
     let f = fixture("arguments");
     let (x, y) = (f.of(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [3, 2]), f.of(&[0.0; 6], [3, 2]));
     let by = Tensor::<f32, 1>::from_slice(&f.device, &f.stream, &[10.0, 20.0], [2]).unwrap();
@@ -99,6 +102,9 @@ fn arguments_of_every_kind() {
 
 #[test]
 fn what_was_recorded_is_done_when_it_is_replayed() {
+    if crate::without_ptxas() {
+        return;
+    }
     let f = fixture("graph");
     let (x, y) = (f.of(&[1.0; 4], [2, 2]), f.of(&[0.0; 4], [2, 2]));
     let launch = |from: &Tensor<f32, 2>, to: &Tensor<f32, 2>| {
@@ -149,6 +155,9 @@ fn what_was_recorded_is_done_when_it_is_replayed() {
 
 #[test]
 fn messages_workspaces_and_failures() {
+    if crate::without_ptxas() {
+        return;
+    }
     let f = fixture("messages");
     let x = Tensor::<i32, 1>::from_slice(&f.device, &f.stream, &[7, 8], [2]).unwrap();
     f.kernels.launch(&f.stream, "says", &[x.view().arg()], &[]).unwrap();

@@ -64,6 +64,9 @@ fn compiled(folder: &Path, body: &str) -> String {
 
 #[test]
 fn arguments_that_do_not_fit_are_errors_of_the_rust_compiler() {
+    if crate::without_ptxas() {
+        return;
+    }
     let folder = folder("types");
     let build = tk_build::Build::new(format!("{ROOT}/tests/ship/kernels.tk")).target("sm_90a").out(&folder.0);
     let read = build.try_compile().unwrap();
@@ -97,6 +100,9 @@ fn arguments_that_do_not_fit_are_errors_of_the_rust_compiler() {
 
 #[test]
 fn what_did_not_change_is_not_written_again() {
+    if crate::without_ptxas() {
+        return;
+    }
     let folder = folder("again");
     let build = tk_build::Build::new(format!("{ROOT}/tests/ship/kernels.tk")).target("sm_90a").out(&folder.0);
     build.try_compile().unwrap();

@@ -3,7 +3,7 @@
 //! where there is one, takes all of it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -26,6 +26,22 @@ use tk_tile::{TileModule, pipeline, walk};
 use super::everything::{self, Program, on_large_stack};
 use super::lanes::reads_of_inactive_lanes;
 use super::program;
+
+/// NVIDIA's assembler.
+pub fn ptxas() -> Option<PathBuf> {
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    Some(Environment::of_process(Some(root)).ptxas()?.path)
+}
+
+/// Returns true, and says so, if a test is left out because there is no assembler of NVIDIA. CI has one.
+pub fn without_ptxas() -> bool {
+    let is_missing = ptxas().is_none();
+    assert!(!is_missing || std::env::var_os("CI").is_none(), "CI has no ptxas");
+    if is_missing {
+        eprintln!("left out: there is no ptxas");
+    }
+    is_missing
+}
 
 /// What a target does not have, by the end of its message before the name of the target: the page of E0805 shows a
 /// kernel that holds PTX on every target.

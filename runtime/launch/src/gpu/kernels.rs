@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use smallvec::SmallVec;
-use tk_bundle::{Argument, Bundle, Error, Facts, Machine, Variant};
+use tk_bundle::{Argument, Bundle, Error, ErrorKind, Facts, Machine, Variant};
 use tk_interp::Printed;
 use tk_ops::DType;
 
@@ -162,7 +162,8 @@ impl Kernels {
         launch.start(&mut values).map_err(|failed| match failed {
             Failed::Device(error) => error.into(),
             Failed::Fault(fault) => {
-                Error::new(format!("kernel `{kernel}` failed: {}", fault.message), "").into()
+                Error::new(ErrorKind::Kernel, format!("kernel `{kernel}` failed: {}", fault.message), "")
+                    .into()
             }
         })
     }
@@ -252,7 +253,7 @@ fn key_of(kernel: usize, given: &[Option<u32>], args: &[Arg<'_>]) -> Vec<u64> {
 }
 
 fn damaged() -> Error {
-    Error::new("this bundle is damaged", "build it again")
+    Error::new(ErrorKind::Bundle, "this bundle is damaged", "build it again")
 }
 
 /// The arguments with numbers as the kernel takes them.

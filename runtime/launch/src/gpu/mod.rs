@@ -28,6 +28,7 @@ mod launcher;
 mod log;
 mod maps;
 mod messages;
+mod placed;
 mod reach;
 mod stream;
 mod trial;
@@ -40,6 +41,7 @@ pub use buffer::{
     Bool, Buffer, E2M1, E8M0, Element, F8E4M3, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, Pending, Pinned,
 };
 pub use clock::{Caches, Clock, Times};
+pub use cpu::stopped_by;
 pub use device::Device;
 pub use error::CudaError;
 pub use graph::Graph;
@@ -47,6 +49,7 @@ pub use kernel::{Args, Kernel, KernelInfo, Module};
 pub use kernels::Kernels;
 pub use key::Arg;
 pub use launcher::{CallSite, LaunchError, Launcher};
+pub use placed::{Elements, Placed};
 pub use stream::{Event, Stream};
 pub use trial::Trial;
 pub use vendor::Api;

@@ -4,14 +4,15 @@
 /* How a launch ended. The kernel itself runs later: what fails in it is told by the next call that waits for it. */
 typedef enum tk_status {
     TK_OK = 0,
-    TK_NO_DRIVER = 1,   /* the NVIDIA driver is missing, too old, or finds no GPU */
-    TK_NO_CONTEXT = 2,  /* no CUDA context is current in the calling thread */
+    TK_NO_DRIVER = 1,   /* the driver is missing, too old, or finds no GPU */
+    TK_NO_CONTEXT = 2,  /* no context of the driver is current in the calling thread */
     TK_NO_TARGET = 3,   /* nothing was built for this GPU */
     TK_NO_VARIANT = 4,  /* nothing was built for these arguments */
     TK_ARGUMENT = 5,    /* an argument is null, or an extent is negative or too large */
     TK_REQUIREMENT = 6, /* a requirement of the kernel does not hold */
     TK_GRID = 7,        /* the grid is negative or larger than a GPU takes, or a workspace has no size */
-    TK_FAILED = 8       /* the driver refused the launch or reports an earlier failure */
+    TK_FAILED = 8,      /* the driver refused the launch or reports an earlier failure, or the kernel failed on the CPU */
+    TK_BUNDLE = 9       /* a file of kernels cannot be read: tk_bundle_open of tklang.h */
 } tk_status;
 
 typedef enum tk_dtype {

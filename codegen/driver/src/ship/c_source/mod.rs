@@ -4,6 +4,7 @@
 //! The parts that do not depend on the kernels are the files of `c/`. Guarantees a source without warnings under
 //! `-std=c11 -Wall -Wextra -Wpedantic`: helpers that no expression uses are left out.
 
+mod binaries;
 mod expr;
 mod log;
 mod names;
@@ -35,12 +36,23 @@ pub struct CSource {
     pub header: String,
     /// `NAME.c`
     pub source: String,
+    /// `NAME.c.bin`, if the source includes its binaries.
+    pub binaries: Option<Vec<u8>>,
     /// `NAME_tvm_ffi.c`, or why there is none.
     pub tvm_ffi: Result<String, String>,
 }
 
 /// The prefix of functions where none is given.
 pub const PREFIX: &str = "tk";
+
+/// What a C source is to be like.
+#[derive(Clone, Copy, Debug)]
+pub struct CForm<'a> {
+    /// What the names of functions begin with, and `_`.
+    pub prefix: &'a str,
+    /// Whether the assembler includes the binaries from a file, instead of arrays in the text.
+    pub included: bool,
+}
 
 /// Returns true if the names of functions may begin with a text and `_`: an identifier of C that neither C nor the
 /// source reserves.
@@ -51,20 +63,20 @@ pub fn is_prefix(text: &str) -> bool {
         && !text.to_lowercase().starts_with("tki")
 }
 
-/// Prints a shipped artifact as C, for targets of one vendor; `name` is that of the files, `origin` of the `.tk` file,
-/// and `prefix` begins the names of functions. `place` is the position, by the name of a kernel, at which it is reported if C cannot launch it.
+/// Prints a shipped artifact as C, for targets of one vendor; `name` is that of the files, `origin` of the `.tk` file. `place`
+/// is the position, by the name of a kernel, at which it is reported if C cannot launch it.
 pub fn c_source(
     shipped: &Shipped,
     name: &str,
     origin: &str,
-    prefix: &str,
+    form: CForm<'_>,
     place: impl Fn(&str) -> Span,
 ) -> Result<CSource, Vec<Diagnostic>> {
     let stem = stem(name);
     let mut file =
         File { shipped, helpers: BTreeSet::new(), binaries: BTreeMap::new(), numbers: BTreeSet::new() };
     let kernels = &shipped.manifest.kernels;
-    let (names, error) = names(kernels, &stem, prefix);
+    let (names, error) = names(kernels, &stem, form.prefix);
     for kernel in kernels {
         file.fits(kernel).map_err(|what| {
             let message = format!("kernel `{}` cannot be launched from C: {what}", kernel.name);
@@ -75,7 +87,7 @@ pub fn c_source(
     let bodies: String = kernels.iter().zip(&names).map(|(k, n)| file.kernel(k, n)).collect();
     let tk = &shipped.manifest.versions.tk;
     let mut header = format!("/* The kernels of {origin}, for C and C++. tk {tk} wrote this file. */\n");
-    let guard = format!("{}_{}_H", prefix.to_uppercase(), stem.to_uppercase());
+    let guard = format!("{}_{}_H", form.prefix.to_uppercase(), stem.to_uppercase());
     let _ =
         write!(header, "#ifndef {guard}\n#define {guard}\n\n#include <stdbool.h>\n#include <stdint.h>\n\n");
     header.push_str("#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
@@ -101,17 +113,18 @@ pub fn c_source(
     source.push_str(LAUNCH);
     let _ = write!(source, "\nconst char *{error}(void)\n{{\n    return tki_text;\n}}\n");
     file.helpers().iter().for_each(|h| source.push_str(h));
-    for (number, bytes) in file.binaries.values() {
-        let _ = write!(source, "\nTKI_ALIGNED(16) static const unsigned char tki_binary_{number}[] = {{");
-        for (i, byte) in bytes.iter().enumerate() {
-            source.push_str(if i % 24 == 0 { "\n    " } else { "" });
-            let _ = write!(source, "{byte},");
-        }
-        source.push_str("\n};\n");
-    }
+    let all = file.binaries.values().copied();
+    let binaries = if form.included {
+        let (text, bytes) = binaries::included(&format!("tki_binaries_of_{error}"), all);
+        source.push_str(&text);
+        Some(bytes)
+    } else {
+        source.push_str(&binaries::arrays(all));
+        None
+    };
     source.push_str(&bodies);
     let tvm_ffi = tvm_ffi::source(kernels, &names, name, &error);
-    Ok(CSource { header, source, tvm_ffi })
+    Ok(CSource { header, source, binaries, tvm_ffi })
 }
 
 /// Text inside a comment.

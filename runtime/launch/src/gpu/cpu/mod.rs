@@ -7,6 +7,8 @@
 pub(super) mod entry;
 mod work;
 
+pub use work::stopped_by;
+
 use std::ffi::c_int;
 
 use cudarc::driver::sys::CUdevice;

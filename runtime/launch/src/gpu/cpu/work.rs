@@ -5,6 +5,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use tk_interp::{Arg, BufferId, Buffers, Fault, Memory, Options, Printed, Program};
@@ -128,9 +129,22 @@ impl Function {
 
     fn run(&self, values: &[u64], grid: [u32; 3]) -> Result<(), Fault> {
         let machine = machine();
-        let options = Options { printed: machine.printed.clone(), ..Options::default() };
+        let stop = STOP.with_borrow(Clone::clone);
+        let options = Options { printed: machine.printed.clone(), stop, ..Options::default() };
         self.program.launch(&self.bind(values)?, grid, &machine.memory, &options)
     }
+}
+
+thread_local! {
+    static STOP: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
+}
+
+/// Does work of this thread whose launches on the CPU fail once `stop` is true.
+pub fn stopped_by<R>(stop: &Arc<AtomicBool>, work: impl FnOnce() -> R) -> R {
+    let before = STOP.replace(Some(Arc::clone(stop)));
+    let done = work();
+    STOP.set(before);
+    done
 }
 
 fn param(ty: &Type) -> Param {

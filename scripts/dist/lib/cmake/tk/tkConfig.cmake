@@ -1,4 +1,5 @@
-# find_package(tk): the compiler as `tk::tk`, and `tk_add_kernels`, which puts the kernels of a file into a program.
+# find_package(tk): the compiler as `tk::tk`; `tk_add_kernels`, which puts the kernels of a file into a program; and
+# `tk::tklang`, the library that launches kernels of bundles (`tklang.h`).
 #
 #     find_package(tk REQUIRED)
 #     add_executable(app main.c)
@@ -14,6 +15,13 @@
 get_filename_component(_tk_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
 find_program(TK_EXECUTABLE tk HINTS "${_tk_prefix}/bin" NO_DEFAULT_PATH)
 find_program(TK_EXECUTABLE tk)
+if(NOT TARGET tk::tklang AND EXISTS "${_tk_prefix}/lib/libtklang.so.0")
+    add_library(tk::tklang SHARED IMPORTED GLOBAL)
+    set_target_properties(tk::tklang PROPERTIES
+        IMPORTED_LOCATION "${_tk_prefix}/lib/libtklang.so.0"
+        IMPORTED_SONAME libtklang.so.0
+        INTERFACE_INCLUDE_DIRECTORIES "${_tk_prefix}/include")
+endif()
 unset(_tk_prefix)
 if(NOT TK_EXECUTABLE)
     set(tk_FOUND FALSE)
@@ -52,8 +60,19 @@ function(tk_add_kernels target file)
     if(arg_PREFIX)
         list(APPEND arguments --prefix "${arg_PREFIX}")
     endif()
+    get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+    set(language C)
+    if(NOT "C" IN_LIST languages)
+        set(language CXX)
+    endif()
+    # A file of binaries, where the assembler includes it: text takes the compiler three times as long.
+    set(binaries "")
+    if(CMAKE_SYSTEM_NAME STREQUAL "Linux" AND CMAKE_${language}_COMPILER_ID MATCHES "^(GNU|Clang)$")
+        set(binaries "${folder}/${name}.c.bin")
+        list(APPEND arguments --incbin)
+    endif()
     add_custom_command(
-        OUTPUT "${folder}/${name}.c" "${folder}/${name}.h"
+        OUTPUT "${folder}/${name}.c" "${folder}/${name}.h" ${binaries}
         COMMAND tk::tk build "${source}" --emit header -o "${folder}" ${arguments} ${arg_OPTIONS}
         DEPENDS "${source}" ${arg_DEPENDS} tk::tk
         COMMENT "Compiling kernels of ${file}"
@@ -61,10 +80,8 @@ function(tk_add_kernels target file)
     target_sources("${target}" PRIVATE "${folder}/${name}.c")
     # What the file has of its own has the same names in others.
     set_source_files_properties("${folder}/${name}.c" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-    get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
-    if(NOT "C" IN_LIST languages)
-        set_source_files_properties("${folder}/${name}.c" PROPERTIES LANGUAGE CXX)
-    endif()
+    set_source_files_properties("${folder}/${name}.c" PROPERTIES LANGUAGE ${language} OBJECT_DEPENDS "${binaries}"
+        COMPILE_DEFINITIONS "TK_BINARIES=\"${folder}/${name}.c.bin\"")
     target_include_directories("${target}" PUBLIC "$<BUILD_INTERFACE:${folder};${root}>")
     target_link_libraries("${target}" PRIVATE ${CMAKE_DL_LIBS})
 endfunction()
