@@ -456,8 +456,15 @@ fn capsule(object: &Bound<'_, PyAny>, name: &str, written: bool) -> PyResult<Ten
     let options = PyDict::new(py);
     let is_host = matches!(place.0, CPU | CUDA_HOST | ROCM_HOST);
     if !is_host {
-        // The launch goes into the stream of the library, so nothing has to wait: -1.
-        options.set_item("stream", -1)?;
+        // A launch goes into the stream of the library, so nothing has to wait (-1); of a library whose stream is not known, into
+        // the default stream, which waits for the tensor. Its number is 1, and 0 for AMD.
+        let module = module_of(object);
+        let stream = match place.0 {
+            _ if module.starts_with("torch") || module.starts_with("cupy") => -1,
+            CUDA | CUDA_MANAGED => 1,
+            _ => 0,
+        };
+        options.set_item("stream", stream)?;
     }
     let with_version = options.copy()?;
     with_version.set_item("max_version", PyTuple::new(py, [1, 0])?)?;
