@@ -12,8 +12,9 @@ use crate::ir::kernel::{CompileOptions, Kernel};
 use crate::passes::{
     Pass, Run, TileKernel, allocate_shared, assign_layouts, chunk_loads, cluster, decompose_dot_scaled,
     expand_gathers, form_tensor_accesses, hoist_shared_stores, inline_functions, insert_barriers,
-    insert_proxy_fences, insert_store_waits, lower_to_shared, permute_views, reallocate_registers,
-    select_instructions, software_pipeline, split_dots, split_stores, tma_stores, warp_specialize,
+    insert_proxy_fences, insert_store_waits, lower_to_shared, overlap_products, permute_views,
+    reallocate_registers, select_instructions, software_pipeline, split_dots, split_stores, tma_stores,
+    warp_specialize,
 };
 use crate::verify::{GpuVerifyError, LaidOutModule, ScheduledModule};
 
@@ -28,6 +29,7 @@ pub const PASSES: &[Pass] = &[
     assign_layouts::PASS,
     lower_to_shared::PASS,
     warp_specialize::PASS,
+    overlap_products::PASS,
     software_pipeline::PASS,
     tma_stores::PASS,
     hoist_shared_stores::PASS,

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tk_ops::{DType, MemoryOp, Op, ShapeOp};
+use tk_ops::{ControlOp, DType, MemoryOp, Op, ShapeOp};
 use tk_tile::{BlockId, Def, ElemType, Id, Inst, InstId, ValueId, walk};
 
 use crate::ir::kernel::Kernel;
@@ -189,11 +189,15 @@ impl Held<'_> {
                     live.remove(r);
                 });
             }
-            // A value that is read inside of a loop is live in all of its iterations.
-            inst.blocks.iter().for_each(|body| live.extend(self.read_from_outside(*body)));
+            // A value that is read inside of a loop is live in all of its iterations; in a branch, until it is read.
+            let read: Vec<ValueId> = inst.blocks.iter().flat_map(|b| self.read_from_outside(*b)).collect();
+            if matches!(inst.op, Op::Control(ControlOp::For | ControlOp::While)) {
+                live.extend(&read);
+            }
             for body in &inst.blocks {
                 self.walk(*body, &live, found);
             }
+            live.extend(read);
             live.extend(self.sources(&inst.operands));
             if (self.counts)(inst) {
                 // Accumulators are updated in place, and elements one after the other.

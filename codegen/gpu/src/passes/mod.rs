@@ -13,6 +13,7 @@ pub mod insert_barriers;
 pub mod insert_proxy_fences;
 pub mod insert_store_waits;
 pub mod lower_to_shared;
+pub mod overlap_products;
 pub mod permute_views;
 pub mod reallocate_registers;
 pub mod select_instructions;
@@ -110,6 +111,8 @@ pub enum Property {
     SharedAccesses,
     /// The loads of a producer warp are in its part of the kernel.
     ProducerWarps,
+    /// Products of a loop that depend on each other overlap.
+    OverlappedProducts,
     /// Loads of loops run ahead of their use.
     PipelinedLoads,
     /// TMA stores are instructions.

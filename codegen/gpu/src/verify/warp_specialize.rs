@@ -95,7 +95,7 @@ fn counted(cx: Cx<'_>, inst: &Inst, count: u32) -> Check {
 fn barriers(cx: Cx<'_>, Pipeline { barriers, stages, .. }: Pipeline) -> Check {
     let found = cx.kernel.buffers.get(barriers);
     let fits = found.is_some_and(|b| Some(b.bytes) == stages.checked_mul(BARRIERS));
-    ensure(fits && stages > 1, S04, || format!("buffer {barriers} has no barriers of {stages} stages"))
+    ensure(fits && stages > 0, S04, || format!("buffer {barriers} has no barriers of {stages} stages"))
 }
 
 /// A copy to a stage of a buffer, or from a buffer.

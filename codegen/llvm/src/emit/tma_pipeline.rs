@@ -167,6 +167,11 @@ impl<'c> Emit<'_, 'c> {
             Some(v) => Some(self.scalar(v)?.into_int_value()),
             None => None,
         };
+        // The lanes of a warp have waited for a stage together where a product has read it. One of a loop without iterations
+        // may be filled again, and its phase pass, before all of them have seen it.
+        if c.stages == 1 {
+            self.target.barrier_warp(self)?;
+        }
         let lanes = 1u32 << self.kernel.options.threads().lane_bits;
         let lane = self.builder.build_and(self.tid, self.int(lanes - 1), "")?;
         // As many lanes as blocks, each in one of them.

@@ -434,6 +434,11 @@ pub trait TargetEmitter<'c> {
     /// A barrier of all threads of a block, including the producer warp.
     fn barrier_all_warps(&self, e: &Emit<'_, 'c>) -> Res<()>;
 
+    /// A barrier of the lanes of a warp.
+    fn barrier_warp(&self, _e: &Emit<'_, 'c>) -> Res<()> {
+        missing("barriers of warps")
+    }
+
     /// Makes writes of this thread to shared memory visible to [`TargetEmitter::wgmma_issue`] after a barrier.
     fn proxy_fence(&self, _e: &Emit<'_, 'c>) -> Res<()> {
         missing("fences between proxies")

@@ -428,6 +428,10 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
         self.block_barrier(e)
     }
 
+    fn barrier_warp(&self, e: &Emit<'_, 'c>) -> Res<()> {
+        self.intrinsic(e, "bar.warp.sync", &[self.all_lanes(e)]).map(|_| ())
+    }
+
     fn proxy_fence(&self, e: &Emit<'_, 'c>) -> Res<()> {
         self.asm(e, "fence.proxy.async.shared::cta;", "", &[], &[], Kind::Memory).map(|_| ())
     }
@@ -448,7 +452,7 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
                 self.intrinsic(e, "barrier.cluster.wait.aligned", &[])?;
             }
             Meeting::Warp => {
-                self.intrinsic(e, "bar.warp.sync", &[self.all_lanes(e)])?;
+                self.barrier_warp(e)?;
             }
             Meeting::Consumers(threads) => {
                 let (barrier, threads) = (e.int(1).into(), e.int(threads).into());

@@ -337,10 +337,10 @@ impl<'c> TargetEmitter<'c> for Sim {
     }
 
     fn barrier(&self, e: &Emit<'_, 'c>) -> Res<()> {
-        let place = self.place(e).into();
         if e.kernel.options.threads().warp_bits == 0 {
-            return self.call(&Place::of(e), "tk_sim_warp_barrier", None, &[place]).map(|_| ());
+            return self.barrier_warp(e);
         }
+        let place = self.place(e).into();
         let producer = e.producers > 0;
         let (id, threads) = if producer { (1, e.kernel.options.threads().count()) } else { (0, 0) };
         let args = [e.int(id).into(), e.int(threads).into(), place];
@@ -412,6 +412,11 @@ impl<'c> TargetEmitter<'c> for Sim {
     fn barrier_all_warps(&self, e: &Emit<'_, 'c>) -> Res<()> {
         let args = [e.int(0).into(), e.int(0).into(), self.place(e).into()];
         self.call(&Place::of(e), "tk_sim_barrier", None, &args).map(|_| ())
+    }
+
+    fn barrier_warp(&self, e: &Emit<'_, 'c>) -> Res<()> {
+        let place = self.place(e).into();
+        self.call(&Place::of(e), "tk_sim_warp_barrier", None, &[place]).map(|_| ())
     }
 
     fn turn(&self, e: &Emit<'_, 'c>, _waits: bool) -> Res<()> {

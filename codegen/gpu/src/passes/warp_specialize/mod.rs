@@ -30,23 +30,23 @@
 //! 16 bytes; extents and strides above 0; and 0 out of bounds; unless the loop says `specialize = false`. The positions of the loads must not depend
 //! on a product or store.
 //!
-//! Programs of a cluster load what they have in common together ([`multicast`]).
+//! Programs of a cluster load what they have in common together ([`multicast`]). Operands that stay for a loop are loaded
+//! before it ([`resident`]).
 //!
 //! Requires a lowered kernel without offsets. Guarantees the same results: only memory that the kernel does not write
 //! is read ahead, and only by loops that end before anything in the kernel orders memory or stops.
 
 mod multicast;
+mod resident;
 mod slice;
 mod split;
 
 use std::collections::BTreeSet;
 
-use tk_ops::table::Effects;
 use tk_ops::{ControlOp, MemoryOp, Op};
-use tk_tile::effects::of_inst;
 use tk_tile::{Attr, BlockId, Func, InstId, Loc, ValueId, walk};
 
-use self::slice::Slice;
+use self::slice::{Slice, writes};
 use crate::analysis;
 use crate::analysis::axis::AxisInfo;
 use crate::analysis::memory_order::orders_memory;
@@ -245,11 +245,16 @@ fn specialize(kernel: &mut Kernel) {
         chosen.push(pipeline);
     }
     multicast::choose(kernel, &slice, &mut chosen);
-    if !chosen.is_empty() {
-        let loads = chosen.iter().flat_map(|r| &r.feeds).flat_map(|f| &f.taken).map(|t| t.load);
-        let slice = slice.of(kernel.func(), loads);
-        split::apply(kernel, &chosen, &slice);
+    if chosen.is_empty() {
+        return;
     }
+    let feeds: Vec<Feed> = chosen.iter().flat_map(|r| r.feeds.clone()).collect();
+    let (residents, remarks) =
+        resident::residents(kernel, &known, &slice, &feeds, |load| free.contains(&load));
+    kernel.remarks.extend(remarks);
+    let loads = feeds.iter().flat_map(|f| &f.taken).chain(residents.iter().map(|r| &r.taken));
+    let slice = slice.of(kernel.func(), loads.map(|t| t.load));
+    split::apply(kernel, &chosen, &residents, &slice);
 }
 
 /// The box of a load.
@@ -442,18 +447,6 @@ pub(crate) fn mapped(
         return Err(format!("its first column is not known to be a multiple of {}", ALIGNED / bytes));
     }
     Ok(matrix)
-}
-
-/// Returns true if a kernel may write to the memory of a parameter.
-fn writes(kernel: &Kernel, roots: &Roots, root: ValueId) -> bool {
-    let func = kernel.func();
-    walk::insts(func).into_iter().any(|i| {
-        let inst = &func.insts[i];
-        let place = inst.operands.first().copied();
-        matches!(inst.op, Op::Memory(_))
-            && of_inst(func, i) == Effects::Write
-            && place.is_none_or(|p| roots.get(p).is_none_or(|r| r == root))
-    })
 }
 
 /// Fails with the reason if there are launches in which no tensor map describes a matrix.

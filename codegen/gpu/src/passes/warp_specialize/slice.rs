@@ -11,7 +11,6 @@ use tk_tile::effects::of_inst;
 use tk_tile::rewrite::yielded;
 use tk_tile::{BlockId, Def, Func, Id, InstId, Type, ValueId, walk};
 
-use super::writes;
 use crate::analysis::provenance::Roots;
 use crate::ir::kernel::Kernel;
 
@@ -156,4 +155,16 @@ impl Slice {
         let owner = self.owner.get(block.index()).copied().flatten();
         block == func.body || owner.is_some_and(|owner| self.control(func, owner, part))
     }
+}
+
+/// Returns true if a kernel may write to the memory of a parameter.
+pub fn writes(kernel: &Kernel, roots: &Roots, root: ValueId) -> bool {
+    let func = kernel.func();
+    walk::insts(func).into_iter().any(|i| {
+        let inst = &func.insts[i];
+        let place = inst.operands.first().copied();
+        matches!(inst.op, Op::Memory(_))
+            && of_inst(func, i) == Effects::Write
+            && place.is_none_or(|p| roots.get(p).is_none_or(|r| r == root))
+    })
 }

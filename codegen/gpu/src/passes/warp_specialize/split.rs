@@ -9,8 +9,9 @@ use tk_ops::{ControlOp, DType, ElementwiseOp, Op};
 use tk_tile::rewrite::yielded;
 use tk_tile::{BlockId, FuncId, Inst, InstId, ValueId};
 
+use super::resident::Resident;
 use super::slice::SlicePart;
-use super::{Feed, PlannedPipeline, box_of};
+use super::{Feed, PlannedPipeline, Taken, box_of};
 use crate::ir::builder::Edit;
 use crate::ir::caching::Caching;
 use crate::ir::kernel::BARRIERS;
@@ -42,9 +43,10 @@ impl TmaPipeline<'_> {
 }
 
 /// Splits the kernel.
-pub fn apply(kernel: &mut Kernel, pipelines: &[PlannedPipeline], slice: &SlicePart) {
+pub fn apply(kernel: &mut Kernel, pipelines: &[PlannedPipeline], residents: &[Resident], slice: &SlicePart) {
     let tma_pipelines: Vec<TmaPipeline<'_>> =
         pipelines.iter().flat_map(|r| tma_pipelines(kernel, r)).collect();
+    let residents: Vec<(Resident, Pipeline)> = residents.iter().map(|r| (*r, of_one_stage(kernel))).collect();
     let body = kernel.func().body;
     let mut insts = std::mem::take(&mut func(kernel).blocks[body].insts);
     let end = insts.pop();
@@ -57,6 +59,7 @@ pub fn apply(kernel: &mut Kernel, pipelines: &[PlannedPipeline], slice: &SlicePa
     let flag = edit.scalar(DType::Bool);
     let mut pipelines: Vec<Pipeline> = tma_pipelines.iter().map(TmaPipeline::pipeline).collect();
     pipelines.dedup();
+    pipelines.extend(residents.iter().map(|(_, p)| *p));
     let together = pipelines.iter().any(|p| p.peers > 1);
     let producer = GpuOp::from(IsProducerWarp { pipelines, warps: None }).inst(vec![], None);
     let producer = edit.first(body, producer, flag);
@@ -71,11 +74,16 @@ pub fn apply(kernel: &mut Kernel, pipelines: &[PlannedPipeline], slice: &SlicePa
     edit.choose(copies, elect, [alone, nobody]);
     edit.yields(copies, &[]);
     edit.yields(nobody, &[]);
-    let mut bring = Bring { edit, tma_pipelines: &tma_pipelines, slice };
+    let mut bring = Bring { edit, tma_pipelines: &tma_pipelines, residents: &residents, slice };
     bring.block(rest, alone, &mut Renamed::new());
     bring.edit.yields(alone, &[]);
     for tma_pipeline in &tma_pipelines {
         receive(&mut bring.edit, tma_pipeline, (body, rest));
+    }
+    for (resident, pipeline) in &residents {
+        // The former body of the kernel is now in a branch.
+        let block = if resident.block == body { rest } else { resident.block };
+        hold(&mut bring.edit, resident, *pipeline, block);
     }
     bring.edit.yields(rest, &[]);
     func(kernel).blocks[body].insts.extend(end);
@@ -99,10 +107,17 @@ fn tma_pipelines<'a>(kernel: &mut Kernel, pipeline: &'a PlannedPipeline) -> Vec<
     pipeline.feeds.iter().map(tma_pipeline).collect()
 }
 
+/// A pipeline of one stage.
+fn of_one_stage(kernel: &mut Kernel) -> Pipeline {
+    kernel.buffers.push(Buffer { bytes: BARRIERS, offset: 0 });
+    Pipeline { barriers: kernel.buffers.len() - 1, stages: 1, peers: 1 }
+}
+
 /// The producer.
 struct Bring<'a> {
     edit: Edit<'a>,
     tma_pipelines: &'a [TmaPipeline<'a>],
+    residents: &'a [(Resident, Pipeline)],
     slice: &'a SlicePart,
 }
 
@@ -119,8 +134,13 @@ impl Bring<'_> {
                         self.edit.kernel.func().blocks[old].insts.iter().position(|k| k == l)
                     });
                 if last == Some(i) {
-                    self.copies(new, tma_pipeline, renamed);
+                    let taken = tma_pipeline.feed.taken.iter().zip(tma_pipeline.buffers.iter().copied());
+                    self.copies(new, tma_pipeline.pipeline(), taken, renamed);
                 }
+            }
+            for (resident, pipeline) in self.residents.iter().filter(|(r, _)| r.taken.load == i) {
+                let taken = std::iter::once((&resident.taken, resident.taken.buffer));
+                self.copies(new, *pipeline, taken, renamed);
             }
         }
     }
@@ -171,18 +191,23 @@ impl Bring<'_> {
     }
 
     /// Fills a stage.
-    fn copies(&mut self, block: BlockId, tma_pipeline: &TmaPipeline<'_>, renamed: &Renamed) {
-        let buffers = tma_pipeline.buffers.iter().filter_map(|b| self.edit.kernel.buffers.get(*b));
-        let whole: u32 = buffers.map(|b| b.bytes / tma_pipeline.stages.max(1)).sum();
-        let pipeline = tma_pipeline.pipeline();
+    fn copies<'t>(
+        &mut self,
+        block: BlockId,
+        pipeline: Pipeline,
+        taken: impl Iterator<Item = (&'t Taken, usize)> + Clone,
+        renamed: &Renamed,
+    ) {
+        let buffers = taken.clone().filter_map(|(_, b)| self.edit.kernel.buffers.get(b));
+        let whole: u32 = buffers.map(|b| b.bytes / pipeline.stages.max(1)).sum();
         self.edit.gpu(block, ProducerAcquire { pipeline, bytes: whole }, &[], &[]);
-        for (t, staged) in tma_pipeline.feed.taken.iter().zip(&tma_pipeline.buffers) {
+        for (t, staged) in taken {
             let load = self.edit.kernel.func().insts[t.load].clone();
             let places = load.operands.iter().take(3);
             let operands: Vec<ValueId> = places.map(|v| renamed.get(v).copied().unwrap_or(*v)).collect();
             let Some(copied) = box_of(self.edit.kernel, t) else { continue };
             let copy = TmaLoad {
-                destination: *staged,
+                destination: staged,
                 pipeline,
                 copied,
                 multicast: t.multicast,
@@ -191,6 +216,26 @@ impl Bring<'_> {
             self.edit.add(block, GpuOp::from(copy).inst(operands, load.loc), &[]);
         }
         self.edit.gpu(block, ProducerCommit { pipeline }, &[], &[]);
+    }
+}
+
+/// The consumers of what stays for the loops of a block: they wait for it where they stored it, and release it after the
+/// last of them.
+fn hold(edit: &mut Edit<'_>, resident: &Resident, pipeline: Pipeline, block: BlockId) {
+    let Taken { load, store, .. } = resident.taken;
+    edit.loc = edit.kernel.func().insts[load].loc;
+    let i32 = edit.scalar(DType::I32);
+    for i in std::mem::take(&mut edit.func().blocks[block].insts) {
+        if i == store {
+            let receive = GpuOp::from(ConsumerWait { pipeline }).inst(vec![], edit.loc);
+            edit.first(block, receive, i32);
+        }
+        if i != store && i != load {
+            edit.func().blocks[block].insts.push(i);
+        }
+        if i == resident.last {
+            edit.gpu(block, ConsumerRelease { pipeline, when: false }, &[], &[]);
+        }
     }
 }
 

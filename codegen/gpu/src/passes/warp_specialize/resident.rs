@@ -1,0 +1,124 @@
+//! Operands that TMA loads once for the products of loops: such as the queries of attention.
+//!
+//! ```text
+//! v1 = view_load a, ..                     producer_acquire; tma_load a, ..; producer_commit
+//! shared_store v1 {buffer = 0}
+//! for i in lo..hi, acc             =>      consumer_wait
+//!   v2 = mma acc {a = 0, b = 1}            for i in lo..hi, acc
+//!   ..                                       v2 = mma acc {a = 0, b = 1}
+//!                                          consumer_release
+//! ```
+//!
+//! A pipeline of one stage: where a loop is around all of this, the producer loads for its next iteration as soon as the
+//! consumers have released the stage.
+//!
+//! Applies to operands that only products of warpgroups read, in loops of the block that loads them, where a producer warp
+//! loads others of these products.
+
+use tk_tile::{BlockId, Func, InstId, walk};
+
+use super::{Feed, Known, Slice, Taken, accesses, bring, not_copied};
+use crate::analysis;
+use crate::analysis::wgmma_shared::{self, WgmmaShared};
+use crate::ir::kernel::{Kernel, Remark};
+use crate::ir::op::{MmaOperand, Product};
+use crate::ir::shared_access::loaded;
+
+/// An operand that is loaded once for the products of a block.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Resident {
+    /// Its load.
+    pub taken: Taken,
+    /// The block that loads it.
+    pub block: BlockId,
+    /// The instruction of that block with the last product that reads it.
+    pub last: InstId,
+}
+
+/// The operands of these products that stay for their loops; `may` tells whether a producer may do a load, and what prevents
+/// others adds remarks.
+pub(super) fn residents(
+    kernel: &Kernel,
+    known: &Known,
+    slice: &Slice,
+    feeds: &[Feed],
+    may: impl Fn(InstId) -> bool,
+) -> (Vec<Resident>, Vec<Remark>) {
+    let func = kernel.func();
+    let (mut found, mut remarks): (Vec<Resident>, Vec<Remark>) = (vec![], vec![]);
+    let mut seen: Vec<usize> = feeds.iter().flat_map(|f| &f.taken).map(|t| t.buffer).collect();
+    for feed in feeds {
+        let Some(mma) = wgmma_shared::group(&func.insts[feed.product]) else { continue };
+        for (side, operand) in [&mma.a, &mma.b].into_iter().enumerate() {
+            let MmaOperand::Shared { buffer, .. } = operand else { continue };
+            if seen.contains(&buffer.buffer) || buffer.stages.is_some() {
+                continue;
+            }
+            seen.push(buffer.buffer);
+            let (stores, readers) = accesses(func, buffer.buffer);
+            let [store] = stores[..] else { continue };
+            // What is computed has to be stored by the threads.
+            let Some(load) = loaded(kernel, store) else { continue };
+            match resident(kernel, known, buffer.buffer, (store, load), &readers) {
+                Ok(resident) if slice.reaches(func, load) && may(load) => found.push(resident),
+                Ok(_) => {}
+                Err(why) => {
+                    let what = ["operand a of a product is", "operand b of a product is"][side.min(1)];
+                    remarks.push(not_copied(func.insts[load].loc, what, &why));
+                }
+            }
+        }
+    }
+    (found, remarks)
+}
+
+fn resident(
+    kernel: &Kernel,
+    known: &Known,
+    buffer: usize,
+    (store, load): (InstId, InstId),
+    readers: &[InstId],
+) -> Result<Resident, String> {
+    const OTHERS: &str = "other operations read or write its buffer in shared memory";
+    let func = kernel.func();
+    let block = home(func, store).ok_or(OTHERS)?;
+    let mut places = vec![];
+    for reader in readers {
+        places.push(placed(kernel, *reader, buffer).ok_or(OTHERS)?);
+    }
+    let first = places.first().copied().flatten();
+    if places.iter().any(|p| *p != first) {
+        return Err("products read its lines in different orders".to_string());
+    }
+    let (load, span) = bring(kernel, known, block, (store, Some(load)), first)?;
+    let insts = &func.blocks[block].insts;
+    let at = |id: InstId| {
+        insts.iter().position(|i| {
+            *i == id || func.insts[*i].blocks.iter().any(|b| walk::insts_in(func, *b).contains(&id))
+        })
+    };
+    let ends = readers.iter().map(|r| at(*r)).collect::<Option<Vec<_>>>().ok_or(OTHERS)?;
+    let last = ends.into_iter().max().and_then(|n| insts.get(n)).copied().ok_or(OTHERS)?;
+    let taken = Taken { load, store, buffer, span, multicast: None };
+    Ok(Resident { taken, block, last })
+}
+
+/// How a product of warpgroups reads a buffer; `None` if it does not, or also as something else.
+fn placed(kernel: &Kernel, reader: InstId, buffer: usize) -> Option<Option<WgmmaShared>> {
+    let inst = &kernel.func().insts[reader];
+    let mma = wgmma_shared::group(inst)?;
+    let tiles = analysis::mma::tiles(kernel, mma.product, mma.instruction, *inst.operands.first()?)?;
+    let Product { elems, k, .. } = mma.product;
+    let mut all = [&mma.a, &mma.b].into_iter().enumerate().filter_map(|(side, operand)| match operand {
+        MmaOperand::Shared { buffer: b, bases, .. } if b.buffer == buffer => Some((side, bases)),
+        _ => None,
+    });
+    let (side, bases) = all.next()?;
+    all.next().is_none().then(|| WgmmaShared::find(&tiles, side, elems[side.min(1)], k, bases))
+}
+
+/// The block of an instruction.
+fn home(func: &Func, id: InstId) -> Option<BlockId> {
+    let blocks = walk::insts(func).into_iter().flat_map(|i| func.insts[i].blocks.clone());
+    blocks.chain([func.body]).find(|b| func.blocks[*b].insts.contains(&id))
+}
