@@ -161,6 +161,11 @@ cache_k, cache_v = (t.transpose(0, 1).unsqueeze(0).contiguous() for t in (kk, vv
 o2 = like(q)
 case("stdlib/nn/attention", "attention", (q, cache_k, cache_v, o2, starts, ints([L]), L, 1 / math.sqrt(D)), lambda: [(o2, attention(q, kk, vv))])
 to_k, to_v = torch.zeros_like(cache_k), torch.zeros_like(cache_v)
+for size, causal in ((64, True), (128, False), (80, True)):
+    sq, sk, sv = (randn(2, L, heads, size).transpose(1, 2) for heads in (4, 2, 2))
+    so = torch.zeros_like(sq)
+    wanted = F.scaled_dot_product_attention(sq.double(), sk.double(), sv.double(), is_causal=causal, enable_gqa=True)
+    case("stdlib/nn/attention", "scaled_dot_product_attention", (sq, sk, sv, so, 1 / math.sqrt(size)), lambda: [(so, wanted)], CAUSAL=causal)
 case("stdlib/nn/attention", "remember", (kk, vv, to_k, to_v, starts, ints([L]), L), lambda: [(to_k, cache_k), (to_v, cache_v)], atol=0)
 seg = torch.randint(-5, 5, (N * 3,), device=device, dtype=torch.int32)
 begin = (torch.rand(N * 3, device=device) < 0.1).int()
