@@ -36,7 +36,7 @@ impl Kernel {
         let caches = if cold { Caches::Cold } else { Caches::Warm };
         let done = py.detach(|| {
             let site = self.site(&call)?;
-            let times = measure(&mut lock(&site), &call, &self.writes, caches, within)?;
+            let times = measure(&mut lock(&site), &call, caches, within)?;
             Ok((times, self.traffic(&call)?))
         });
         let (times, traffic) = done.map_err(|e: LaunchError| errors::launch(py, self.sources(), &e))?;
@@ -62,27 +62,18 @@ impl Kernel {
 }
 
 /// The times of launches into a stream of their own, after the earlier work of the stream of the tensors.
-fn measure(
-    site: &mut Site,
-    call: &Call,
-    writes: &[bool],
-    caches: Caches,
-    within: Duration,
-) -> Result<Times, LaunchError> {
+fn measure(site: &mut Site, call: &Call, caches: Caches, within: Duration) -> Result<Times, LaunchError> {
     let _entered = site.device.enter()?;
     let clock = Clock::new(&site.device)?;
     let earlier = site.stream(call.stream)?;
     earlier.synchronize()?;
     let placed = match site.at {
-        At::Host => Some(call.placed(&site.device, &clock.stream, writes)?),
+        At::Host => Some(call.placed()?),
         At::Cuda(_) | At::Hip(_) => None,
     };
     let args: SmallVec<[Arg<'_>; 16]> =
         call.values.iter().map(|v| crate::launch::arg(v, placed.as_ref())).collect();
     let mut run = |stream: &Stream| site.start(stream, &args, &call.sets);
     let times = clock.times(caches, within, MOST, &mut run)?;
-    if let Some(placed) = &placed {
-        placed.back(&clock.stream)?;
-    }
     Ok(times)
 }

@@ -389,7 +389,7 @@ impl Kernel {
             Err(error) => return (Err(error), None),
         };
         let mut site = lock(&site);
-        let done = site.launch(call, &self.writes);
+        let done = site.launch(call);
         (done, site.printed())
     }
 
@@ -419,18 +419,13 @@ impl Kernel {
 
 impl Call {
     /// Its arrays, which are in memory of the host, on the CPU device.
-    pub(crate) fn placed(
-        &self,
-        device: &Device,
-        stream: &Stream,
-        writes: &[bool],
-    ) -> Result<Placed, CudaError> {
-        let arrays = self.values.iter().zip(writes).filter_map(|(value, writes)| match value {
-            Value::Tensor(t) => Some((t.elements(), *writes)),
+    pub(crate) fn placed(&self) -> Result<Placed, CudaError> {
+        let arrays = self.values.iter().filter_map(|value| match value {
+            Value::Tensor(t) => Some(t.elements()),
             Value::Scalar(_) | Value::Absent => None,
         });
         // SAFETY: a call holds its tensors until it has ended; that they may be written was asked before.
-        unsafe { Placed::new(device, stream, arrays) }
+        unsafe { Placed::new(arrays) }
     }
 }
 
@@ -442,14 +437,13 @@ pub(crate) fn write_printed(py: Python<'_>, text: &str) -> PyResult<()> {
 }
 
 impl Site {
-    fn launch(&mut self, call: &Call, writes: &[bool]) -> Result<(), LaunchError> {
+    fn launch(&mut self, call: &Call) -> Result<(), LaunchError> {
         let _entered = self.device.enter()?;
         if self.at == At::Host {
             let stream = self.stream(0)?;
-            let placed = call.placed(&self.device, &stream, writes)?;
+            let placed = call.placed()?;
             let args: SmallVec<[Arg<'_>; MOST]> = call.values.iter().map(|v| arg(v, Some(&placed))).collect();
-            self.start(&stream, &args, &call.sets)?;
-            return Ok(placed.back(&stream)?);
+            return self.start(&stream, &args, &call.sets);
         }
         let stream = self.stream(call.stream)?;
         let args: SmallVec<[Arg<'_>; MOST]> = call.values.iter().map(foreign).collect();

@@ -213,6 +213,23 @@ def test_stubs_are_python(examples, stdlib):
     assert "class Kernels(Module):" in text and "x: Tensor, y: Tensor" in text
 
 
+def test_numbers_of_a_bundle_have_the_type_of_its_tensors(tmp_path):
+    source = tmp_path / "two.tk"
+    source.write_text(
+        "kernel two[T: int | float](x: *T, s: T, y: mut view[T, 1]) grid(1) { y.store([0], load(x) + s); }\n"
+        "export two[T = [f64, i32, f32, i64]];\n"
+    )
+    ran = tk_command("build", str(source), "--target", "cpu", "-o", str(tmp_path))
+    assert ran.returncode == 0, ran.stderr
+    two = tk.load(tmp_path / "two.tkb").two
+    for dtype, number in [("f4", 0.25), ("f4", 2), ("f8", 0.25), ("i4", 2), ("i8", 2)]:
+        y = np.zeros(1, dtype)
+        two(np.full(1, 40, dtype), number, y)
+        assert y[0] == 40 + number
+    with pytest.raises(tk.LaunchError, match="0.5, which is no value of"):
+        two(np.zeros(1, np.int32), 0.5, np.zeros(1, np.int32))
+
+
 def test_a_bundle_is_launched_like_source(examples, tmp_path):
     built = tk_command("build", str(examples / "softmax.tk"), "--target", "cpu", "-o", str(tmp_path))
     assert built.returncode == 0, built.stderr
@@ -290,13 +307,14 @@ import tk
 
 def work(results):
     m = tk.loads(SOURCE)
-    x = np.ones(10, np.float32)
+    # More than one program, on threads that a fork does not have.
+    x = np.ones(3000, np.float32)
     m.axpy(x, x, x)
-    results.put(float(x[0]))
+    results.put(float(x[-1]))
 
 SOURCE = '''%s'''
 if __name__ == "__main__":
-    x = np.ones(10, np.float32)
+    x = np.ones(3000, np.float32)
     tk.loads(SOURCE).axpy(x, x, x)
     context = multiprocessing.get_context(sys.argv[1])
     results = context.Queue()

@@ -75,7 +75,8 @@ typedef struct tk_argument {
 /* A compile-time parameter, where a kernel was built for several values of it: {"BLOCK", "1024"}. */
 typedef struct tk_choice { const char *name, *value; } tk_choice;
 
-/* A tensor, or a pointer to the elements that a shape has: memory of the device, on the CPU any memory. Strides are in elements;
+/* A tensor, or a pointer to the elements that a shape has: memory of the device, on the CPU any memory, which is used where it
+   is. A table of addresses (TK_U64) works on GPUs alone. Strides are in elements;
    NULL is row-major. `shape` and `strides` must live until the launch returns. */
 static inline tk_argument tk_tensor(const void *data, tk_dtype dtype, int32_t rank, const int64_t *shape,
                                     const int64_t *strides)
@@ -84,7 +85,8 @@ static inline tk_argument tk_tensor(const void *data, tk_dtype dtype, int32_t ra
     return a;
 }
 
-/* Numbers, which become those of the parameter's type; one that the type does not have is TK_ARGUMENT. */
+/* Numbers, which become those of the parameter's type: an integer also a float, rounded, if the type reaches it. One that the
+   type does not have is TK_ARGUMENT, as is a float for an integer. A `u64` has the values of an int64_t here. */
 static inline tk_argument tk_integer(int64_t value)
 {
     tk_argument a = {TK_INTEGER, TK_I64, 0, NULL, NULL, NULL, value, 0};
@@ -110,7 +112,7 @@ static inline tk_argument tk_absent(void)
     return a;
 }
 
-/* Opens a file on a device: "cpu", or the number of a GPU as in "cuda:0" and "hip:1"; its primary context is used. The file is
+/* Opens a file, which must not change while it is open, on a device: "cpu", or the number of a GPU as in "cuda:0" and "hip:1"; its primary context is used. The file is
    not trusted, but its machine code runs: it must come from a trusted source. */
 tk_status tk_bundle_open(const char *path, const char *device, tk_bundle **bundle);
 

@@ -118,7 +118,9 @@ pub unsafe fn values<'a>(
                     // SAFETY: the caller promises it.
                     None => unsafe { array(a.strides, shape.len(), "strides") }?,
                 };
-                Value::Tensor(Elements { address: a.data as u64, dtype, shape, strides })
+                let elements = Elements { address: a.data as u64, dtype, shape, strides };
+                elements.check().map_err(|e| Failure(Status::Argument, format!("{}: {e}", name(i))))?;
+                Value::Tensor(elements)
             }
             (ABSENT, None) => Value::Absent,
             (INTEGER, None) => Value::Scalar(Scalar::from_bits(DType::I64, a.integer as u64)),

@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use argument::{Argument, Choice, Strides};
-use tk_bundle::{ErrorKind, ParamKind};
+use tk_bundle::ErrorKind;
 use tk_runtime::gpu::{Api, Arg, CudaError, Device, Kernels, LaunchError, Placed, Stream};
 
 /// `tk_status`
@@ -130,7 +130,10 @@ unsafe fn array<'a, T>(from: *const T, count: usize, what: &str) -> Result<&'a [
     if from.is_null() {
         return Err(Failure(Status::Argument, format!("the address of the {what} is NULL")));
     }
-    // SAFETY: it is not null; the caller promises the rest.
+    if count > isize::MAX as usize / size_of::<T>().max(1) {
+        return Err(Failure(Status::Argument, format!("there cannot be {count} {what}")));
+    }
+    // SAFETY: it is not null, and memory may have so many; the caller promises the rest.
     Ok(unsafe { std::slice::from_raw_parts(from, count) })
 }
 
@@ -293,16 +296,10 @@ impl Opened {
             let args: Vec<Arg<'_>> = values.iter().map(|v| v.arg(None)).collect();
             return Ok(self.kernels.launch(&stream, kernel, &args, &named)?);
         };
-        let writes = |i: usize| match params.get(i).map(|p| p.kind) {
-            Some(ParamKind::View { mutable, .. } | ParamKind::Pointer { mutable }) => mutable,
-            Some(ParamKind::Number) | None => false,
-        };
-        let arrays = values.iter().enumerate().filter_map(|(i, v)| Some((v.elements()?, writes(i))));
         // SAFETY: the caller promises it.
-        let placed = unsafe { Placed::new(device, own, arrays) }?;
+        let placed = unsafe { Placed::new(values.iter().filter_map(argument::Value::elements)) }?;
         let args: Vec<Arg<'_>> = values.iter().map(|v| v.arg(Some(&placed))).collect();
-        self.kernels.launch(own, kernel, &args, &named)?;
-        Ok(placed.back(own)?)
+        Ok(self.kernels.launch(own, kernel, &args, &named)?)
     }
 }
 

@@ -129,6 +129,12 @@ fn said(terminal: &Terminal, session: &Session, refused: Refused) -> Failure {
 /// Fails for a form that none of these targets has.
 fn can_be_made(args: &BuildArgs, targets: &[&TargetSpec]) -> Result<(), String> {
     let (forms, prefix) = (&args.emit, &args.prefix);
+    let is_c = forms.iter().any(|f| matches!(f, BuildForm::Header | BuildForm::TvmFfi));
+    if is_c && targets.iter().any(|t| t.is_interpreted()) {
+        let text =
+            "a C file launches kernels on GPUs; a bundle serves the CPU, and `libtklang` launches it from C";
+        return Err(text.into());
+    }
     // The default names the binaries of all targets.
     let missing = forms.iter().find(|f| !targets.iter().any(|t| has_form(t, **f)));
     if let Some(form) = missing.filter(|_| *forms != BuildForm::DEFAULT) {
@@ -138,12 +144,8 @@ fn can_be_made(args: &BuildArgs, targets: &[&TargetSpec]) -> Result<(), String> 
     if !tk_driver::is_prefix(prefix) {
         return Err(format!("`{prefix}` is no prefix of names in C"));
     }
-    let is_c = forms.iter().any(|f| matches!(f, BuildForm::Header | BuildForm::TvmFfi));
     if args.incbin && !is_c {
         return Err("--incbin is about a C source: --emit header, or tvm-ffi".into());
-    }
-    if is_c && targets.iter().any(|t| t.is_interpreted()) {
-        return Err("a C file launches kernels on GPUs; a bundle serves the CPU".into());
     }
     let gcn = targets.iter().filter(|t| t.has_gcn).count();
     if is_c && gcn > 0 && gcn < targets.len() {

@@ -25,34 +25,49 @@ const GAP: u64 = 1 << 12;
 /// The contents of uninitialized memory: NaN in every float type and -1 in every integer, which shows.
 const UNWRITTEN: u8 = 0xff;
 
+/// Where the bytes of a buffer are.
+enum Bytes {
+    Own(Box<[UnsafeCell<u8>]>),
+    /// Memory of somebody else: its start and length.
+    Foreign(*mut u8, usize),
+}
+
 /// The bytes of one buffer.
 pub(crate) struct Allocation {
     pub id: BufferId,
     pub base: u64,
-    bytes: Box<[UnsafeCell<u8>]>,
+    bytes: Bytes,
     /// The bytes that were written, unless all were from the start.
     written: Option<Mutex<Written>>,
 }
 
 // SAFETY: see the head of this file; the bytes are only touched by raw copies, for which torn values are acceptable.
 unsafe impl Sync for Allocation {}
+// SAFETY: as above; no thread owns the bytes.
+unsafe impl Send for Allocation {}
 
 impl Allocation {
     fn new(id: BufferId, base: u64, bytes: Vec<u8>, written: Option<Written>) -> Allocation {
         let raw: *mut [u8] = Box::into_raw(bytes.into_boxed_slice());
         // SAFETY: `UnsafeCell<u8>` has the layout of `u8`, and the pointer comes from `Box::into_raw`.
         let bytes = unsafe { Box::from_raw(raw as *mut [UnsafeCell<u8>]) };
-        Allocation { id, base, bytes, written: written.map(Mutex::new) }
+        Allocation { id, base, bytes: Bytes::Own(bytes), written: written.map(Mutex::new) }
     }
 
     /// Its start in host memory.
     pub fn start(&self) -> *mut u8 {
-        UnsafeCell::raw_get(self.bytes.as_ptr())
+        match &self.bytes {
+            Bytes::Own(bytes) => UnsafeCell::raw_get(bytes.as_ptr()),
+            Bytes::Foreign(start, _) => *start,
+        }
     }
 
     /// Bytes.
     pub fn len(&self) -> usize {
-        self.bytes.len()
+        match &self.bytes {
+            Bytes::Own(bytes) => bytes.len(),
+            Bytes::Foreign(_, len) => *len,
+        }
     }
 
     /// Notes that these bytes hold something now.
@@ -69,7 +84,7 @@ impl Allocation {
     }
 
     fn copy(&self) -> Vec<u8> {
-        let mut out = vec![0; self.bytes.len()];
+        let mut out = vec![0; self.len()];
         // SAFETY: both sides have `len` bytes; `out` is new.
         unsafe { std::ptr::copy_nonoverlapping(self.start(), out.as_mut_ptr(), out.len()) };
         out
@@ -148,14 +163,27 @@ impl Memory {
         self.add(vec![UNWRITTEN; len], true)
     }
 
+    /// A buffer of memory that belongs to somebody else, which is not copied.
+    ///
+    /// # Safety
+    /// Until the buffer is freed and launches that use it have ended, the bytes that programs read can be read, and those that
+    /// they write be written; the others of these need not be there.
+    pub unsafe fn foreign(&self, start: *mut u8, len: usize) -> BufferId {
+        self.place(len, |id, base| Allocation { id, base, bytes: Bytes::Foreign(start, len), written: None })
+    }
+
     fn add(&self, bytes: Vec<u8>, unwritten: bool) -> BufferId {
         let written = unwritten.then(|| Written::nothing(bytes.len()));
+        self.place(bytes.len(), |id, base| Allocation::new(id, base, bytes, written))
+    }
+
+    fn place(&self, len: usize, make: impl FnOnce(BufferId, u64) -> Allocation) -> BufferId {
         self.write_table(|t| {
             let id = BufferId(t.next_id);
             let base = t.next_base.max(FIRST_ADDRESS);
             t.next_id = t.next_id.wrapping_add(1);
-            t.next_base = (base + bytes.len() as u64).next_multiple_of(GAP) + GAP;
-            t.live.insert(id, Arc::new(Allocation::new(id, base, bytes, written)));
+            t.next_base = (base + len as u64).next_multiple_of(GAP) + GAP;
+            t.live.insert(id, Arc::new(make(id, base)));
             id
         })
     }
@@ -259,6 +287,20 @@ fn place(a: &Allocation) -> Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn memory_of_others_is_used_where_it_is() {
+        let memory = Memory::new();
+        let mut own = [1u8, 2, 3, 4];
+        // SAFETY: the array lives until the buffer is freed.
+        let id = unsafe { memory.foreign(own.as_mut_ptr(), own.len()) };
+        let place = memory.buffers().find(id).unwrap();
+        assert_eq!((place.len, place.start), (4, own.as_mut_ptr()));
+        assert_eq!(memory.read(id), Some(vec![1, 2, 3, 4]));
+        memory.free(id);
+        assert_eq!(memory.read(id), None);
+        assert_eq!(own, [1, 2, 3, 4]);
+    }
 
     #[test]
     fn an_address_belongs_to_the_buffer_that_it_points_into() {

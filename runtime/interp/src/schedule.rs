@@ -10,7 +10,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use tk_tile::FuncId;
@@ -100,13 +100,19 @@ pub(crate) fn run(
         deadline: Deadline::new(options),
     };
     let workers = total.div_ceil(grid.chunk).min(workers);
-    if workers <= 1 {
+    if workers <= 1 || is_forked() {
         Worker::new(&grid).work();
     } else {
         rayon::scope(|scope| (0..workers).for_each(|_| scope.spawn(|_| Worker::new(&grid).work())));
     }
     let fault = grid.fault.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
     fault.map_or(Ok(()), Err)
+}
+
+/// Returns true if a `fork` made this process: the threads of the pool are those of its parent.
+fn is_forked() -> bool {
+    static FIRST: OnceLock<u32> = OnceLock::new();
+    *FIRST.get_or_init(std::process::id) != std::process::id()
 }
 
 /// A launch on its way.

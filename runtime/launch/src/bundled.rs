@@ -1,6 +1,8 @@
 //! Kernels of a bundle without their program: numbers in the types of their parameters, and launches on the CPU by the
 //! portable tile IR.
 
+use std::collections::BTreeSet;
+
 use tk_bundle::{
     Argument, Bundle, Error, ErrorKind, Facts, Kernel, MessageForm, MessageKind, Number, ParamKind, Variant,
 };
@@ -62,10 +64,17 @@ pub fn given(kernel: &Kernel, named: &[(&str, &str)]) -> Result<Vec<Option<u32>>
 }
 
 /// A number as the kernel takes it: in the type of its parameter, or the default where none is given. `None` if there is
-/// none. `i` is the number of the argument.
-pub fn fitted(kernel: &Kernel, i: usize, given: Option<Scalar>) -> Result<Option<Scalar>, Error> {
+/// none. `i` is the number of the argument; `serves` tells whether a variant has the types of the tensors, which are those
+/// of numbers too.
+pub fn fitted(
+    kernel: &Kernel,
+    i: usize,
+    given: Option<Scalar>,
+    serves: impl Fn(&Variant) -> bool,
+) -> Result<Option<Scalar>, Error> {
     let Some(param) = kernel.params.get(i) else { return Ok(given) };
-    let types = || kernel.variants.iter().filter_map(|v| DType::parse(v.dtypes.get(i)?.as_deref()?));
+    let types =
+        || kernel.variants.iter().filter_map(|v| Some((v, DType::parse(v.dtypes.get(i)?.as_deref()?)?)));
     let s = match (given, &param.default) {
         (Some(s), _) => s,
         (None, None) => return Ok(None),
@@ -79,10 +88,21 @@ pub fn fitted(kernel: &Kernel, i: usize, given: Option<Scalar>) -> Result<Option
         },
     };
     // The type that it has already is the one that is meant, where there are several.
-    match types().find(|to| *to == s.dtype()).map_or_else(|| types().find_map(|to| fit(s, to)), |_| Some(s)) {
+    // Where no variant has the types of the tensors, that is what is reported.
+    let none = !types().any(|(v, _)| serves(v));
+    let types = || types().filter(|(v, _)| none || serves(v)).map(|(_, to)| to);
+    let fits = || types().find_map(|to| fit(s, to));
+    match types().find(|to| *to == s.dtype()).map(|_| s).or_else(fits) {
         Some(v) => Ok(Some(v)),
         None => {
-            let what = format!("`{}` of kernel `{}` is {s}, which it does not take", param.name, kernel.name);
+            let taken: BTreeSet<&str> = types().map(DType::name).collect();
+            let taken: Vec<&str> = taken.into_iter().collect();
+            let what = format!(
+                "`{}` of kernel `{}` is {s}, which is no value of {}",
+                param.name,
+                kernel.name,
+                taken.join(" or ")
+            );
             Err(Error::new(ErrorKind::Argument, what, ""))
         }
     }
@@ -91,6 +111,13 @@ pub fn fitted(kernel: &Kernel, i: usize, given: Option<Scalar>) -> Result<Option
 /// Arguments of the host with numbers as the kernel takes them.
 fn complete(kernel: &Kernel, mut args: Vec<HostArg>) -> Result<Vec<HostArg>, Error> {
     args.resize(args.len().max(kernel.params.len()), HostArg::Absent);
+    let given = args.clone();
+    let serves = |v: &Variant| {
+        v.dtypes.iter().zip(&given).all(|(own, arg)| match arg {
+            HostArg::Tensor { dtype, .. } => own.as_deref() == Some(dtype.name()),
+            HostArg::Scalar(_) | HostArg::Absent => true,
+        })
+    };
     let numbers = args.iter_mut().zip(&kernel.params).enumerate();
     for (i, (arg, _)) in numbers.filter(|(_, (_, p))| p.kind == ParamKind::Number) {
         let given = match arg {
@@ -99,7 +126,7 @@ fn complete(kernel: &Kernel, mut args: Vec<HostArg>) -> Result<Vec<HostArg>, Err
             // That it is no number is reported later.
             HostArg::Tensor { .. } => continue,
         };
-        *arg = fitted(kernel, i, given)?.map_or(HostArg::Absent, HostArg::Scalar);
+        *arg = fitted(kernel, i, given, serves)?.map_or(HostArg::Absent, HostArg::Scalar);
     }
     Ok(args)
 }

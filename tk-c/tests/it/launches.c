@@ -103,6 +103,17 @@ static void refusals(tk_bundle *b)
     refuse(b, "scaled", a, 4, NULL, 0);
     a[0] = tk_tensor(x, TK_F32, 2, none, NULL);
     refuse(b, "scaled", a, 4, NULL, 0);
+    {
+        /* Extents and strides that leave memory. */
+        const int64_t huge[] = {INT64_MAX, INT64_MAX}, two[] = {2, 2}, up[] = {INT64_MAX, 1}, down[] = {INT64_MIN, 1};
+        a[0] = tk_tensor(x, TK_F32, 2, huge, NULL);
+        refuse(b, "scaled", a, 4, NULL, 0);
+        a[0] = tk_tensor(x, TK_F32, 2, two, up);
+        refuse(b, "scaled", a, 4, NULL, 0);
+        a[0] = tk_tensor(x, TK_F32, 2, two, down);
+        refuse(b, "scaled", a, 4, NULL, 0);
+        refuse(b, "scaled", a, (size_t)1 << 62, NULL, 0);
+    }
     a[0] = tk_integer(1);
     refuse(b, "scaled", a, 4, NULL, 0);
     a[0].kind = (tk_argument_kind)17;

@@ -22,6 +22,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("nn/attention", include_str!("../../../../stdlib/nn/attention.tk")),
     ("nn/batched", include_str!("../../../../stdlib/nn/batched.tk")),
     ("nn/cross_entropy", include_str!("../../../../stdlib/nn/cross_entropy.tk")),
+    ("nn/decode", include_str!("../../../../stdlib/nn/decode.tk")),
     ("nn/embedding", include_str!("../../../../stdlib/nn/embedding.tk")),
     ("nn/gated", include_str!("../../../../stdlib/nn/gated.tk")),
     ("nn/grouped", include_str!("../../../../stdlib/nn/grouped.tk")),

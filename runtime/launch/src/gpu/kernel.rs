@@ -3,7 +3,7 @@
 //! A module is loaded at the first launch in a context. From then on a launch queries nothing that is already known: it
 //! writes the addresses of the arguments into an array on the stack and calls the driver.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CString, c_void};
 use std::fmt;
 use std::ptr;
@@ -152,6 +152,18 @@ impl Drop for Loaded {
     }
 }
 
+/// A name that lives as long as the process. Each is kept once.
+fn kept(name: &str) -> &'static String {
+    static NAMES: Mutex<BTreeSet<&'static String>> = Mutex::new(BTreeSet::new());
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = names.iter().find(|n| **n == name) {
+        return known;
+    }
+    let new: &'static String = Box::leak(Box::new(name.to_string()));
+    names.insert(new);
+    new
+}
+
 impl fmt::Debug for Module {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Module({} bytes)", self.0.bytes.len())
@@ -168,7 +180,7 @@ impl Module {
 
     /// A kernel of it.
     pub fn kernel(&self, info: KernelInfo) -> Kernel {
-        let shown = Box::leak(Box::new(info.name.clone()));
+        let shown = kept(&info.name);
         Kernel {
             module: self.clone(),
             info,

@@ -1,15 +1,14 @@
 //! Arrays in memory of the host, for launches on the CPU: [`Placed`].
 //!
-//! The interpreter has addresses of its own, so arrays are copied there and back. Arrays that share memory share it there
-//! too: overlapping ranges become one buffer.
+//! The interpreter has addresses of its own, at which arrays are made known for a launch; none is copied. Arrays that share
+//! memory share it there too: overlapping ranges become one buffer.
 
+use tk_interp::BufferId;
 use tk_ops::DType;
 
-use super::buffer::Buffer;
-use super::device::Device;
+use super::cpu::memory;
 use super::error::CudaError;
 use super::key::Arg;
-use super::stream::Stream;
 
 /// The elements of an array: where they are, and how they are arranged.
 #[derive(Clone, Copy, Debug)]
@@ -34,23 +33,44 @@ struct Span {
 /// Arrays of the host on the CPU device.
 #[derive(Debug)]
 pub struct Placed {
-    spans: Vec<(Span, Buffer, bool)>,
+    /// Each with its buffer, and the address that it has there.
+    spans: Vec<(Span, BufferId, u64)>,
 }
 
 impl<'a> Elements<'a> {
-    /// The bytes that its elements lie in; `None` without elements.
-    fn span(&self) -> Option<Span> {
-        let bytes = self.dtype.bytes() as i64;
-        let (mut low, mut high) = (0i64, 0i64);
+    /// The bytes that its elements lie in; `None` without elements. Fails if these are no addresses.
+    fn span(&self) -> Result<Option<Span>, CudaError> {
+        let bytes = self.dtype.bytes() as i128;
+        let (mut low, mut high) = (0i128, 0i128);
         for (extent, stride) in self.shape.iter().zip(self.strides) {
             if *extent <= 0 {
-                return None;
+                return Ok(None);
             }
-            let reach = (extent - 1).saturating_mul(*stride);
+            let reach = (i128::from(*extent) - 1) * i128::from(*stride);
             (low, high) = (low.saturating_add(reach.min(0)), high.saturating_add(reach.max(0)));
         }
-        let at = |elements: i64| self.address.wrapping_add_signed(elements.saturating_mul(bytes));
-        Some(Span { begin: at(low), end: at(high.saturating_add(1)) })
+        let at = |elements: i128| {
+            let address = elements.checked_mul(bytes)?.checked_add(self.address.into())?;
+            u64::try_from(address).ok().filter(|a| i64::try_from(*a).is_ok())
+        };
+        match (at(low), at(high.saturating_add(1))) {
+            (Some(begin), Some(end)) => Ok(Some(Span { begin, end })),
+            _ => Err(CudaError::new(
+                format!(
+                    "an array of the shape {:?} and the strides {:?} leaves memory",
+                    self.shape, self.strides
+                ),
+                "check its extents and strides",
+            )),
+        }
+    }
+
+    /// Fails if its elements have no addresses.
+    ///
+    /// # Errors
+    /// They leave memory.
+    pub fn check(&self) -> Result<(), CudaError> {
+        self.span().map(|_| ())
     }
 
     /// The argument that it is where it is, in memory that the device shares with its library.
@@ -60,68 +80,48 @@ impl<'a> Elements<'a> {
 }
 
 impl Placed {
-    /// Copies arrays to the device, each with whether the kernel may change it.
+    /// Makes arrays known to the CPU device, until this is dropped.
     ///
     /// # Errors
-    /// There is not enough memory.
+    /// An array leaves memory.
     ///
     /// # Safety
-    /// The memory of each array can be read, and written where the kernel may change it, until [`Placed::back`] has
-    /// returned.
-    pub unsafe fn new<'a>(
-        device: &Device,
-        stream: &Stream,
-        arrays: impl IntoIterator<Item = (Elements<'a>, bool)>,
-    ) -> Result<Placed, CudaError> {
-        let mut all: Vec<(Span, bool)> =
-            arrays.into_iter().filter_map(|(array, writes)| Some((array.span()?, writes))).collect();
+    /// The elements of each array can be read, and written where the kernel writes, until this is dropped.
+    pub unsafe fn new<'a>(arrays: impl IntoIterator<Item = Elements<'a>>) -> Result<Placed, CudaError> {
+        let mut all = vec![];
+        for array in arrays {
+            all.extend(array.span()?);
+        }
         all.sort();
-        let mut merged: Vec<(Span, bool)> = vec![];
-        for (span, writes) in all {
+        let mut merged: Vec<Span> = vec![];
+        for span in all {
             match merged.last_mut() {
-                Some((before, also)) if span.begin < before.end => {
-                    before.end = before.end.max(span.end);
-                    *also |= writes;
-                }
-                Some(_) | None => merged.push((span, writes)),
+                Some(before) if span.begin < before.end => before.end = before.end.max(span.end),
+                Some(_) | None => merged.push(span),
             }
         }
-        let mut spans = vec![];
-        for (span, writes) in merged {
-            // SAFETY: the caller promises it.
-            let bytes = unsafe {
-                std::slice::from_raw_parts(span.begin as *const u8, (span.end - span.begin) as usize)
-            };
-            let buffer = device.alloc(bytes.len())?;
-            buffer.copy_from(stream, bytes)?;
-            spans.push((span, buffer, writes));
-        }
-        Ok(Placed { spans })
+        let place = |span: Span| {
+            // SAFETY: programs access elements of the arrays alone, for which the caller promises it.
+            let id = unsafe { memory().foreign(span.begin as *mut u8, (span.end - span.begin) as usize) };
+            (span, id, memory().address(id).unwrap_or(0))
+        };
+        Ok(Placed { spans: merged.into_iter().map(place).collect() })
     }
 
     /// The argument that an array is there.
     pub fn arg<'a>(&self, array: Elements<'a>) -> Arg<'a> {
-        let found = array.span().and_then(|s| {
-            let (place, buffer, _) =
+        let found = array.span().ok().flatten().and_then(|s| {
+            let (place, _, address) =
                 self.spans.iter().find(|(p, ..)| p.begin <= s.begin && s.end <= p.end)?;
-            Some(buffer.address() + (array.address - place.begin))
+            Some(address + (array.address - place.begin))
         });
         // One without elements is nowhere: no element of it is ever used.
         Arg::foreign(found.unwrap_or(0), array.dtype, array.shape, array.strides)
     }
+}
 
-    /// Copies back what the kernel may have changed.
-    ///
-    /// # Errors
-    /// A copy failed.
-    pub fn back(&self, stream: &Stream) -> Result<(), CudaError> {
-        for (span, buffer, _) in self.spans.iter().filter(|(_, _, writes)| *writes) {
-            // SAFETY: as the caller of `new` has promised.
-            let bytes = unsafe {
-                std::slice::from_raw_parts_mut(span.begin as *mut u8, (span.end - span.begin) as usize)
-            };
-            buffer.copy_to(stream, bytes)?;
-        }
-        Ok(())
+impl Drop for Placed {
+    fn drop(&mut self) {
+        self.spans.iter().for_each(|(_, id, _)| memory().free(*id));
     }
 }

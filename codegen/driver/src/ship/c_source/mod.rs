@@ -276,7 +276,9 @@ impl<'a> File<'a> {
             Some(_) => {
                 let what =
                     "it reports to the host (it prints, asserts, or has a loop whose step is not a constant)";
-                Err(format!("{what}, which C code cannot receive; load its bundle from Rust"))
+                Err(format!(
+                    "{what}, which this C code cannot receive; load its bundle with `libtklang`, or from Rust"
+                ))
             }
             None => Ok(()),
         }

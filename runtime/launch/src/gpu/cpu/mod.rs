@@ -12,7 +12,7 @@ pub use work::stopped_by;
 use std::ffi::c_int;
 
 use cudarc::driver::sys::CUdevice;
-use tk_interp::Printed;
+use tk_interp::{Memory, Printed};
 
 use super::driver::Driver;
 use super::error::CudaError;
@@ -46,6 +46,11 @@ pub(crate) static CPU: Vendor = Vendor {
 const SMS: c_int = 1;
 const SHARED_BYTES: c_int = 2;
 const THREADS: c_int = 3;
+
+/// The memory of the device.
+pub(crate) fn memory() -> &'static Memory {
+    &work::machine().memory
+}
 
 /// The output of all kernels on the CPU: launches have no other way to return it.
 pub(crate) fn printed() -> &'static Printed {
