@@ -68,7 +68,7 @@ struct Pair {
     second: Piped,
     /// The number of the loop-carried value that is the sum of the second.
     carried: usize,
-    /// The operands of the second that its iteration computes, its accumulator first.
+    /// The operands of the second that differ from iteration to iteration, its accumulator first.
     operands: Vec<ValueId>,
 }
 
@@ -123,7 +123,7 @@ impl Pair {
         let Some(body) = func.insts[at.1].blocks.first().copied() else { return Err(None) };
         let insts = &func.blocks[body].insts;
         let products: Vec<InstId> =
-            walk::insts_in(func, body).into_iter().filter(|i| group(func, *i).is_some()).collect();
+            walk::insts_in(func, body).into_iter().filter(|i| waits(func, *i)).collect();
         let [first, second] = products[..] else { return Err(None) };
         let (Some(first), Some(second)) = (Piped::of(func, body, first), Piped::of(func, body, second))
         else {
@@ -149,10 +149,8 @@ impl Pair {
         if before.iter().any(|i| func.insts[*i].operands.contains(&sum)) {
             return Err(Some("the first one needs the sum of the second"));
         }
-        let parts = [&first, &second]
-            .iter()
-            .any(|p| group(func, p.product).is_some_and(|m| m.promote_every.is_some() || m.asynchronous));
-        if parts {
+        let whole = |p: &Piped| group(func, p.product).is_some_and(|m| m.promote_every.is_none());
+        if !whole(&first) || !whole(&second) {
             return Err(Some("products of 8-bit floats are added in parts"));
         }
         let own = [&first, &second].map(|p| [p.wait, p.product, p.release]).concat();
@@ -167,7 +165,8 @@ impl Pair {
         if !insts.iter().all(simple) {
             return Err(Some("the loop has other accesses to shared memory, writes, or orders memory"));
         }
-        let inside: BTreeSet<ValueId> = insts.iter().flat_map(|i| func.insts[*i].results.clone()).collect();
+        let made = insts.iter().flat_map(|i| &func.insts[*i].results);
+        let inside: BTreeSet<ValueId> = made.chain(&func.blocks[body].args).copied().collect();
         let taken = plain_operands(&func.insts[second.product]).iter().enumerate();
         let operands = taken.filter(|(n, v)| *n == 0 || inside.contains(v)).map(|(_, v)| *v).collect();
         Ok(Pair { at, body, first, second, carried, operands })
@@ -337,6 +336,11 @@ impl Piped {
 /// A product of warpgroups.
 fn group(func: &Func, id: InstId) -> Option<&Mma> {
     wgmma_shared::group(&func.insts[id])
+}
+
+/// Returns true for a product of warpgroups that is waited for where it is issued.
+fn waits(func: &Func, id: InstId) -> bool {
+    group(func, id).is_some_and(|mma| !mma.asynchronous)
 }
 
 /// Lets a product run on.
