@@ -445,8 +445,8 @@ fn dtype(t: &DlDataType) -> Option<DType> {
 }
 
 fn capsule(object: &Bound<'_, PyAny>, name: &str, written: bool) -> PyResult<Tensor> {
-    let py = object.py();
-    let asked = object.call_method0("__dlpack_device__").map_err(|e| match module_of(object).starts_with("jax") {
+    let (py, module) = (object.py(), module_of(object));
+    let asked = object.call_method0("__dlpack_device__").map_err(|e| match module.starts_with("jax") {
         true => PyTypeError::new_err(format!(
             "argument `{name}` is traced by JAX; `tk.jax.call` makes a function for traced arrays of a kernel"
         )),
@@ -458,7 +458,6 @@ fn capsule(object: &Bound<'_, PyAny>, name: &str, written: bool) -> PyResult<Ten
     if !is_host {
         // A launch goes into the stream of the library, so nothing has to wait (-1); of a library whose stream is not known, into
         // the default stream, which waits for the tensor. Its number is 1, and 0 for AMD.
-        let module = module_of(object);
         let stream = match place.0 {
             _ if module.starts_with("torch") || module.starts_with("cupy") => -1,
             CUDA | CUDA_MANAGED => 1,
@@ -504,7 +503,6 @@ fn capsule(object: &Bound<'_, PyAny>, name: &str, written: bool) -> PyResult<Ten
     } else {
         return Err(PyTypeError::new_err(format!("`__dlpack__` of argument `{name}` gives no tensor")));
     };
-    let module = module_of(object);
     // Arrays of JAX are values: the compiler shares and reuses their memory.
     tensor.read_only |= module.starts_with("jax");
     if written && tensor.read_only && module.starts_with("jax") {

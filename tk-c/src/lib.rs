@@ -1,6 +1,7 @@
 //! The functions of `include/tklang.h`, which documents them.
 //!
-//! Guarantees that no panic leaves the library and that nothing is printed: what goes wrong is a status and a sentence.
+//! Guarantees that no panic leaves the library: what goes wrong is a status and a sentence. Nothing is printed, but by a panic,
+//! which is a bug.
 
 mod argument;
 mod device;
@@ -11,7 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use argument::{Argument, Choice, Strides};
-use tk_bundle::ErrorKind;
+use tk_bundle::{Bundle, ErrorKind};
 use tk_runtime::gpu::{Api, Arg, CudaError, Device, Kernels, LaunchError, Placed, Stream};
 
 /// `tk_status`
@@ -137,37 +138,32 @@ unsafe fn array<'a, T>(from: *const T, count: usize, what: &str) -> Result<&'a [
     Ok(unsafe { std::slice::from_raw_parts(from, count) })
 }
 
-/// Puts kernels on a device where the caller wants them.
+/// Puts kernels on a device where the caller wants them; NULL if that fails, so that nobody uses or frees what is not
+/// there.
 ///
 /// # Safety
-/// As for the functions that call it.
+/// The device is a text that ends with a zero byte, and `to` can be written; each may be null.
 unsafe fn open(
-    bundle: Result<tk_bundle::Bundle, tk_bundle::Error>,
-    device: *const c_char,
     to: *mut *mut Opened,
-) -> Result<(), Failure> {
-    let bundle = bundle?;
-    // SAFETY: the caller promises it.
-    let (api, device) = device::open(unsafe { string(device, "the device") }?)?;
-    let names = bundle.manifest().kernels.iter().map(|k| text(&k.name)).collect();
-    let stream = if api == Api::Cpu { Some(device.stream()?) } else { None };
-    let opened = Opened { kernels: Kernels::new(device, Arc::new(bundle)), names, stream };
-    // SAFETY: the caller promises it.
-    unsafe { *to = Box::into_raw(Box::new(opened)) };
-    Ok(())
-}
-
-/// Nulls the result of opening, so that no caller uses or frees what is not there.
-///
-/// # Safety
-/// It is null or can be written.
-unsafe fn begin(to: *mut *mut Opened) -> Result<(), Failure> {
-    if to.is_null() {
-        return Err(Failure(Status::Argument, "the place for the bundle is NULL".into()));
-    }
-    // SAFETY: it is not null; the caller promises the rest.
-    unsafe { *to = std::ptr::null_mut() };
-    Ok(())
+    device: *const c_char,
+    bundle: impl FnOnce() -> Result<Bundle, Failure>,
+) -> Status {
+    guarded(|| {
+        if to.is_null() {
+            return Err(Failure(Status::Argument, "the place for the bundle is NULL".into()));
+        }
+        // SAFETY: it is not null; the caller promises the rest.
+        unsafe { *to = std::ptr::null_mut() };
+        let bundle = bundle()?;
+        // SAFETY: the caller promises it.
+        let (api, device) = device::open(unsafe { string(device, "the device") }?)?;
+        let names = bundle.manifest().kernels.iter().map(|k| text(&k.name)).collect();
+        let stream = if api == Api::Cpu { Some(device.stream()?) } else { None };
+        let opened = Opened { kernels: Kernels::new(device, Arc::new(bundle)), names, stream };
+        // SAFETY: as above.
+        unsafe { *to = Box::into_raw(Box::new(opened)) };
+        Ok(())
+    })
 }
 
 /// # Safety
@@ -178,14 +174,8 @@ pub unsafe extern "C" fn tk_bundle_open(
     device: *const c_char,
     bundle: *mut *mut Opened,
 ) -> Status {
-    guarded(|| {
-        // SAFETY: the caller promises it.
-        unsafe {
-            begin(bundle)?;
-            let path = string(path, "the path")?;
-            open(tk_bundle::Bundle::open(path.as_ref()), device, bundle)
-        }
-    })
+    // SAFETY: the caller promises it.
+    unsafe { open(bundle, device, || Ok(Bundle::open(string(path, "the path")?.as_ref())?)) }
 }
 
 /// # Safety
@@ -197,14 +187,13 @@ pub unsafe extern "C" fn tk_bundle_read(
     device: *const c_char,
     bundle: *mut *mut Opened,
 ) -> Status {
-    guarded(|| {
+    let read = || {
         // SAFETY: the caller promises it.
-        unsafe {
-            begin(bundle)?;
-            let bytes = array(bytes.cast::<u8>(), count, "bytes")?;
-            open(tk_bundle::Bundle::from_vec(bytes.to_vec()), device, bundle)
-        }
-    })
+        let bytes = unsafe { array(bytes.cast::<u8>(), count, "bytes") }?;
+        Ok(Bundle::from_vec(bytes.to_vec())?)
+    };
+    // SAFETY: the caller promises it.
+    unsafe { open(bundle, device, read) }
 }
 
 /// # Safety

@@ -64,13 +64,13 @@ pub fn given(kernel: &Kernel, named: &[(&str, &str)]) -> Result<Vec<Option<u32>>
 }
 
 /// A number as the kernel takes it: in the type of its parameter, or the default where none is given. `None` if there is
-/// none. `i` is the number of the argument; `serves` tells whether a variant has the types of the tensors, which are those
-/// of numbers too.
+/// none. `i` is the number of the argument; `tensors` has the element type of each one that is a tensor, since a variant
+/// whose tensors have other types does not take the number.
 pub fn fitted(
     kernel: &Kernel,
     i: usize,
     given: Option<Scalar>,
-    serves: impl Fn(&Variant) -> bool,
+    tensors: &[Option<DType>],
 ) -> Result<Option<Scalar>, Error> {
     let Some(param) = kernel.params.get(i) else { return Ok(given) };
     let types =
@@ -88,6 +88,9 @@ pub fn fitted(
         },
     };
     // The type that it has already is the one that is meant, where there are several.
+    let serves = |v: &Variant| {
+        v.dtypes.iter().zip(tensors).all(|(own, t)| t.is_none_or(|t| own.as_deref() == Some(t.name())))
+    };
     // Where no variant has the types of the tensors, that is what is reported.
     let none = !types().any(|(v, _)| serves(v));
     let types = || types().filter(|(v, _)| none || serves(v)).map(|(_, to)| to);
@@ -111,13 +114,11 @@ pub fn fitted(
 /// Arguments of the host with numbers as the kernel takes them.
 fn complete(kernel: &Kernel, mut args: Vec<HostArg>) -> Result<Vec<HostArg>, Error> {
     args.resize(args.len().max(kernel.params.len()), HostArg::Absent);
-    let given = args.clone();
-    let serves = |v: &Variant| {
-        v.dtypes.iter().zip(&given).all(|(own, arg)| match arg {
-            HostArg::Tensor { dtype, .. } => own.as_deref() == Some(dtype.name()),
-            HostArg::Scalar(_) | HostArg::Absent => true,
-        })
+    let dtype = |arg: &HostArg| match arg {
+        HostArg::Tensor { dtype, .. } => Some(*dtype),
+        HostArg::Scalar(_) | HostArg::Absent => None,
     };
+    let tensors: Vec<Option<DType>> = args.iter().map(dtype).collect();
     let numbers = args.iter_mut().zip(&kernel.params).enumerate();
     for (i, (arg, _)) in numbers.filter(|(_, (_, p))| p.kind == ParamKind::Number) {
         let given = match arg {
@@ -126,7 +127,7 @@ fn complete(kernel: &Kernel, mut args: Vec<HostArg>) -> Result<Vec<HostArg>, Err
             // That it is no number is reported later.
             HostArg::Tensor { .. } => continue,
         };
-        *arg = fitted(kernel, i, given, serves)?.map_or(HostArg::Absent, HostArg::Scalar);
+        *arg = fitted(kernel, i, given, &tensors)?.map_or(HostArg::Absent, HostArg::Scalar);
     }
     Ok(args)
 }

@@ -8,7 +8,8 @@ use tk_tile::rewrite::constant;
 use tk_tile::{Attr, Attrs, BlockId, FuncId, Id, Inst, InstId, Type, TypeId, ValueId};
 
 use crate::ir::kernel::{Kernel, LayoutId};
-use crate::ir::op::GpuOp;
+use crate::ir::op::{GpuOp, MmaWait};
+use crate::ir::shared_access::buffers;
 
 /// A kernel that is being changed.
 pub struct Edit<'a> {
@@ -162,6 +163,29 @@ impl Edit<'_> {
         let ends = self.compute(block, ElementwiseOp::Eq, &[slot, last], DType::Bool);
         let after = self.compute(block, ElementwiseOp::Add, &[slot, one], DType::I32);
         self.compute(block, ElementwiseOp::Select, &[ends, zero, after], DType::I32)
+    }
+
+    /// Lets a product of a warpgroup run on after it is issued: [`Edit::wait_for_product`] completes it.
+    pub fn leave_in_flight(&mut self, product: InstId) {
+        GpuOp::change(&mut self.func().insts[product], |op| {
+            if let GpuOp::Mma(mma) = op {
+                mma.asynchronous = true;
+            }
+        });
+    }
+
+    /// Waits until at most `pending` products are in flight; returns the sums `sums` of a product at that point.
+    pub fn wait_for_product(
+        &mut self,
+        block: BlockId,
+        product: InstId,
+        sums: ValueId,
+        pending: u32,
+    ) -> ValueId {
+        let read = buffers(&self.kernel.func().insts[product]);
+        let wait = MmaWait { buffers: read.iter().map(|b| b.buffer).collect(), pending };
+        let made = (self.kernel.func().ty(sums), self.layout_of(sums));
+        self.gpu(block, wait, &[sums], &[made]).first().copied().unwrap_or(sums)
     }
 
     /// A branch without results.

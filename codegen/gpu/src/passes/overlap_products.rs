@@ -33,8 +33,8 @@ use crate::analysis::liveness::held;
 use crate::analysis::wgmma_shared;
 use crate::ir::builder::Edit;
 use crate::ir::kernel::{Kernel, LayoutId, Remark};
-use crate::ir::op::{ConsumerRelease, ConsumerWait, GpuOp, Mma, MmaWait, Pipeline};
-use crate::ir::shared_access::{buffers, plain_operands, stage_index, touched};
+use crate::ir::op::{ConsumerRelease, ConsumerWait, GpuOp, Mma, Pipeline};
+use crate::ir::shared_access::{plain_operands, stage_index, touched};
 use crate::ir::warps::producer;
 use crate::passes::reallocate_registers::{BESIDE, share};
 use crate::passes::{Pass, Property, Run};
@@ -269,11 +269,11 @@ impl Pair {
             }
             let made = copy(edit, block, i, renames);
             if let (true, Some(pending)) = (i == self.first.product, pending) {
-                fly(edit, made);
+                edit.leave_in_flight(made);
                 in_flight = Some(self.multiply(edit, block, pending, true));
                 let result = edit.kernel.func().insts[i].results.first().copied();
                 let Some(result) = result else { continue };
-                let waited = wait(edit, block, (made, renames.get(result)), 1);
+                let waited = edit.wait_for_product(block, made, renames.get(result), 1);
                 renames.set(result, waited);
             }
         }
@@ -284,7 +284,7 @@ impl Pair {
     fn land(&self, edit: &mut Edit<'_>, block: BlockId, renames: &mut Renames, in_flight: Option<ValueId>) {
         let Some(v) = in_flight else { return };
         let Def::Inst(product, _) = edit.kernel.func().values[v].def else { return };
-        let waited = wait(edit, block, (product, v), 0);
+        let waited = edit.wait_for_product(block, product, v, 0);
         edit.gpu(block, self.second.release(), &[], &[]);
         if let Some(sum) = edit.kernel.func().blocks[self.body].args.get(self.carried + 1).copied() {
             renames.set(sum, waited);
@@ -307,7 +307,7 @@ impl Pair {
         inst.results.clear();
         let (made, results) = edit.add(block, inst, &types);
         if flies {
-            fly(edit, made);
+            edit.leave_in_flight(made);
         }
         results.first().copied().unwrap_or(stage)
     }
@@ -341,23 +341,6 @@ fn group(func: &Func, id: InstId) -> Option<&Mma> {
 /// Returns true for a product of warpgroups that is waited for where it is issued.
 fn waits(func: &Func, id: InstId) -> bool {
     group(func, id).is_some_and(|mma| !mma.asynchronous)
-}
-
-/// Lets a product run on.
-fn fly(edit: &mut Edit<'_>, product: InstId) {
-    GpuOp::change(&mut edit.func().insts[product], |op| {
-        if let GpuOp::Mma(mma) = op {
-            mma.asynchronous = true;
-        }
-    });
-}
-
-/// Waits until at most `pending` products are in flight; returns the sum of one that is done then.
-fn wait(edit: &mut Edit<'_>, block: BlockId, (product, sum): (InstId, ValueId), pending: u32) -> ValueId {
-    let read = buffers(&edit.kernel.func().insts[product]);
-    let wait = MmaWait { buffers: read.iter().map(|b| b.buffer).collect(), pending };
-    let made = held_as(edit, sum);
-    edit.gpu(block, wait, &[sum], &[made]).first().copied().unwrap_or(sum)
 }
 
 /// The type and the layout of a value.

@@ -3,7 +3,7 @@
 //! A module is loaded at the first launch in a context. From then on a launch queries nothing that is already known: it
 //! writes the addresses of the arguments into an array on the stack and calls the driver.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::{CString, c_void};
 use std::fmt;
 use std::ptr;
@@ -154,13 +154,13 @@ impl Drop for Loaded {
 
 /// A name that lives as long as the process. Each is kept once.
 fn kept(name: &str) -> &'static String {
-    static NAMES: Mutex<BTreeSet<&'static String>> = Mutex::new(BTreeSet::new());
+    static NAMES: Mutex<BTreeMap<&'static str, &'static String>> = Mutex::new(BTreeMap::new());
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = names.iter().find(|n| **n == name) {
+    if let Some(known) = names.get(name) {
         return known;
     }
     let new: &'static String = Box::leak(Box::new(name.to_string()));
-    names.insert(new);
+    names.insert(new, new);
     new
 }
 

@@ -260,19 +260,18 @@ fn damaged() -> Error {
 fn fitted<'a>(kernel: &tk_bundle::Kernel, args: &[Arg<'a>]) -> Result<SmallVec<[Arg<'a>; MOST]>, Error> {
     let mut out: SmallVec<[Arg<'a>; MOST]> = args.iter().copied().collect();
     out.resize(out.len().max(kernel.params.len()), Arg::Absent);
-    let serves = |v: &Variant| {
-        v.dtypes.iter().zip(args).all(|(own, arg)| match arg {
-            Arg::Tensor { dtype, .. } => own.as_deref() == Some(dtype.name()),
-            Arg::Scalar(_) | Arg::Absent => true,
-        })
+    let dtype = |arg: &Arg<'_>| match arg {
+        Arg::Tensor { dtype, .. } => Some(*dtype),
+        Arg::Scalar(_) | Arg::Absent => None,
     };
+    let tensors: SmallVec<[Option<DType>; MOST]> = args.iter().map(dtype).collect();
     for (i, (arg, param)) in out.iter_mut().zip(&kernel.params).enumerate() {
         let given = match (param.kind, &arg) {
             (tk_bundle::ParamKind::Number, Arg::Scalar(s)) => Some(*s),
             (tk_bundle::ParamKind::Number, Arg::Absent) => None,
             (_, Arg::Tensor { .. } | Arg::Scalar(_) | Arg::Absent) => continue,
         };
-        *arg = bundled::fitted(kernel, i, given, serves)?.map_or(Arg::Absent, Arg::Scalar);
+        *arg = bundled::fitted(kernel, i, given, &tensors)?.map_or(Arg::Absent, Arg::Scalar);
     }
     Ok(out)
 }

@@ -22,8 +22,7 @@ use tk_tile::{BlockId, Def, InstId, ValueId, walk};
 use crate::analysis;
 use crate::ir::builder::Edit;
 use crate::ir::kernel::Kernel;
-use crate::ir::op::{GpuOp, MmaOperand, MmaWait};
-use crate::ir::shared_access::buffers;
+use crate::ir::op::{GpuOp, MmaOperand};
 
 /// One is multiplied, one is waited for, one is copied.
 pub const LEAST_STAGES: u32 = 3;
@@ -73,19 +72,12 @@ pub fn product(kernel: &Kernel, body: BlockId, multi_stage_buffers: &[usize]) ->
 impl AsyncMma {
     /// Waits until at most `pending` products are in flight; returns the accumulator at that point.
     pub fn wait(&self, edit: &mut Edit<'_>, block: BlockId, sums: ValueId, pending: u32) -> ValueId {
-        let read = buffers(&edit.kernel.func().insts[self.product]);
-        let wait = MmaWait { buffers: read.iter().map(|b| b.buffer).collect(), pending };
-        let (ty, layout) = (edit.kernel.func().ty(sums), edit.layout_of(sums));
-        edit.gpu(block, wait, &[sums], &[(ty, layout)]).first().copied().unwrap_or(sums)
+        edit.wait_for_product(block, self.product, sums, pending)
     }
 
     /// Waits for the last product after the loop `id`, at the end of `block`.
     pub fn land(&self, edit: &mut Edit<'_>, block: BlockId, id: InstId) {
-        GpuOp::change(&mut edit.func().insts[self.product], |op| {
-            if let GpuOp::Mma(mma) = op {
-                mma.asynchronous = true;
-            }
-        });
+        edit.leave_in_flight(self.product);
         let Some(sums) = edit.kernel.func().insts[id].results.get(self.carried).copied() else { return };
         let landed = self.wait(edit, block, sums, 0);
         let wait = edit.kernel.func().values[landed].def;

@@ -15,7 +15,7 @@
 //! Applies to operands that only products of warpgroups read, in loops of the block that loads them, where a producer warp
 //! loads others of these products.
 
-use tk_tile::{BlockId, Func, InstId, walk};
+use tk_tile::{BlockId, InstId, walk};
 
 use super::{Feed, Known, Slice, Taken, accesses, bring, not_copied};
 use crate::analysis;
@@ -59,7 +59,8 @@ pub(super) fn residents(
             let [store] = stores[..] else { continue };
             // What is computed has to be stored by the threads.
             let Some(load) = loaded(kernel, store) else { continue };
-            match resident(kernel, known, buffer.buffer, (store, load), &readers) {
+            let Some(block) = slice.block(store) else { continue };
+            match resident(kernel, known, block, (buffer.buffer, store, load), &readers) {
                 Ok(resident) if slice.reaches(func, load) && may(load) => found.push(resident),
                 Ok(_) => {}
                 Err(why) => {
@@ -75,13 +76,12 @@ pub(super) fn residents(
 fn resident(
     kernel: &Kernel,
     known: &Known,
-    buffer: usize,
-    (store, load): (InstId, InstId),
+    block: BlockId,
+    (buffer, store, load): (usize, InstId, InstId),
     readers: &[InstId],
 ) -> Result<Resident, String> {
     const OTHERS: &str = "other operations read or write its buffer in shared memory";
     let func = kernel.func();
-    let block = home(func, store).ok_or(OTHERS)?;
     let mut places = vec![];
     for reader in readers {
         places.push(placed(kernel, *reader, buffer).ok_or(OTHERS)?);
@@ -115,10 +115,4 @@ fn placed(kernel: &Kernel, reader: InstId, buffer: usize) -> Option<Option<Wgmma
     });
     let (side, bases) = all.next()?;
     all.next().is_none().then(|| WgmmaShared::find(&tiles, side, elems[side.min(1)], k, bases))
-}
-
-/// The block of an instruction.
-fn home(func: &Func, id: InstId) -> Option<BlockId> {
-    let blocks = walk::insts(func).into_iter().flat_map(|i| func.insts[i].blocks.clone());
-    blocks.chain([func.body]).find(|b| func.blocks[*b].insts.contains(&id))
 }

@@ -74,6 +74,11 @@ impl Slice {
         }
     }
 
+    /// The block of an instruction.
+    pub fn block(&self, inst: InstId) -> Option<BlockId> {
+        self.home.get(inst.index()).copied().flatten()
+    }
+
     /// Returns true if a slice determines where and how often a load reads.
     pub fn reaches(&self, func: &Func, load: InstId) -> bool {
         self.load(func, load, &mut SlicePart::default())
@@ -151,7 +156,7 @@ impl Slice {
 
     /// Adds the loops and branches around an instruction.
     fn around(&self, func: &Func, inst: InstId, part: &mut SlicePart) -> bool {
-        let Some(block) = self.home.get(inst.index()).copied().flatten() else { return false };
+        let Some(block) = self.block(inst) else { return false };
         let owner = self.owner.get(block.index()).copied().flatten();
         block == func.body || owner.is_some_and(|owner| self.control(func, owner, part))
     }

@@ -86,8 +86,8 @@ function(tk_add_kernels target file)
         VERBATIM)
     target_sources("${target}" PRIVATE "${folder}/${name}.c")
     # What the file has of its own has the same names in others.
-    set_source_files_properties("${folder}/${name}.c" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-    set_source_files_properties("${folder}/${name}.c" PROPERTIES LANGUAGE ${language} OBJECT_DEPENDS "${binaries}"
+    set_source_files_properties("${folder}/${name}.c" PROPERTIES
+        SKIP_UNITY_BUILD_INCLUSION ON LANGUAGE ${language} OBJECT_DEPENDS "${binaries}"
         COMPILE_DEFINITIONS "TK_BINARIES=\"${folder}/${name}.c.bin\"")
     target_include_directories("${target}" PUBLIC "$<BUILD_INTERFACE:${folder};${root}>")
     target_link_libraries("${target}" PRIVATE ${CMAKE_DL_LIBS})
