@@ -28,7 +28,7 @@ use crate::passes::assign_layouts::anchor::kind;
 use crate::target::mma::{self, InstructionName, MmaInstruction, Tiles};
 use crate::target::precision::Precision;
 
-/// An operand in shared memory.
+/// A tile in shared memory that is an operand, or whose transpose is one.
 pub struct Stored {
     value: ValueId,
     block: BlockId,
@@ -175,16 +175,17 @@ impl Lower<'_> {
             _ => ldmatrix::order(&held, &fragment, bytes, self.kernel.options.spec),
         };
         let block = self.earliest(block, v);
+        // A value and its transpose may be read from the same buffer.
+        let (held, own) = self.turned_back(v, &bases);
         let known =
-            |s: &&Stored| s.value == v && s.bases == bases && self.around.iter().any(|(b, _)| *b == s.block);
+            |s: &&Stored| s.value == held && s.bases == own && self.around.iter().any(|(b, _)| *b == s.block);
         if let Some(s) = self.stored.iter().find(known) {
             return Place::Buffer(s.buffer, bases);
         }
         let elements = self.shape(v).iter().map(|n| padded(*n)).product();
         let buffer = self.buffer(elements, bytes);
-        let (held, own) = self.turned_back(v, &bases);
-        self.store(block, held, &Slot { buffer, placement: Placement::Swizzled { bases: own } });
-        self.stored.push(Stored { value: v, block, bases: bases.clone(), buffer });
+        self.store(block, held, &Slot { buffer, placement: Placement::Swizzled { bases: own.clone() } });
+        self.stored.push(Stored { value: held, block, bases: own, buffer });
         Place::Buffer(buffer, bases)
     }
 

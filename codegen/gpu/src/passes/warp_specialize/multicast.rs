@@ -28,8 +28,9 @@ use tk_ops::{ControlOp, Op};
 use tk_tile::rewrite::constant;
 use tk_tile::{Func, InstId, ValueId, walk};
 
+use super::feed::Taken;
 use super::slice::Slice;
-use super::{PlannedPipeline, Taken, box_of};
+use super::{PlannedPipeline, box_of};
 use crate::ir::kernel::Kernel;
 use crate::ir::op::{GpuOp, Multicast};
 use crate::ir::tensor_map::lines_of_box;

@@ -17,11 +17,12 @@
 
 use tk_tile::{BlockId, InstId, walk};
 
-use super::{Feed, Known, Slice, Taken, accesses, bring, not_copied};
-use crate::analysis;
-use crate::analysis::wgmma_shared::{self, WgmmaShared};
+use super::boxes::{Known, not_copied};
+use super::feed::{Feed, OTHERS, Taken, accesses, bring, read_alike};
+use super::slice::Slice;
+use crate::analysis::wgmma_shared;
 use crate::ir::kernel::{Kernel, Remark};
-use crate::ir::op::{MmaOperand, Product};
+use crate::ir::op::MmaOperand;
 use crate::ir::shared_access::loaded;
 
 /// An operand that is loaded once for the products of a block.
@@ -47,8 +48,8 @@ pub(super) fn residents(
     let func = kernel.func();
     let (mut found, mut remarks): (Vec<Resident>, Vec<Remark>) = (vec![], vec![]);
     let mut seen: Vec<usize> = feeds.iter().flat_map(|f| &f.taken).map(|t| t.buffer).collect();
-    for feed in feeds {
-        let Some(mma) = wgmma_shared::group(&func.insts[feed.product]) else { continue };
+    for product in feeds.iter().flat_map(|f| &f.products) {
+        let Some(mma) = wgmma_shared::group(&func.insts[*product]) else { continue };
         for (side, operand) in [&mma.a, &mma.b].into_iter().enumerate() {
             let MmaOperand::Shared { buffer, .. } = operand else { continue };
             if seen.contains(&buffer.buffer) || buffer.stages.is_some() {
@@ -80,16 +81,8 @@ fn resident(
     (buffer, store, load): (usize, InstId, InstId),
     readers: &[InstId],
 ) -> Result<Resident, String> {
-    const OTHERS: &str = "other operations read or write its buffer in shared memory";
     let func = kernel.func();
-    let mut places = vec![];
-    for reader in readers {
-        places.push(placed(kernel, *reader, buffer).ok_or(OTHERS)?);
-    }
-    let first = places.first().copied().flatten();
-    if places.iter().any(|p| *p != first) {
-        return Err("products read its lines in different orders".to_string());
-    }
+    let first = read_alike(kernel, readers, buffer)?;
     let (load, span) = bring(kernel, known, block, (store, Some(load)), first)?;
     let insts = &func.blocks[block].insts;
     let at = |id: InstId| {
@@ -101,18 +94,4 @@ fn resident(
     let last = ends.into_iter().max().and_then(|n| insts.get(n)).copied().ok_or(OTHERS)?;
     let taken = Taken { load, store, buffer, span, multicast: None };
     Ok(Resident { taken, block, last })
-}
-
-/// How a product of warpgroups reads a buffer; `None` if it does not, or also as something else.
-fn placed(kernel: &Kernel, reader: InstId, buffer: usize) -> Option<Option<WgmmaShared>> {
-    let inst = &kernel.func().insts[reader];
-    let mma = wgmma_shared::group(inst)?;
-    let tiles = analysis::mma::tiles(kernel, mma.product, mma.instruction, *inst.operands.first()?)?;
-    let Product { elems, k, .. } = mma.product;
-    let mut all = [&mma.a, &mma.b].into_iter().enumerate().filter_map(|(side, operand)| match operand {
-        MmaOperand::Shared { buffer: b, bases, .. } if b.buffer == buffer => Some((side, bases)),
-        _ => None,
-    });
-    let (side, bases) = all.next()?;
-    all.next().is_none().then(|| WgmmaShared::find(&tiles, side, elems[side.min(1)], k, bases))
 }

@@ -9,9 +9,10 @@ use tk_ops::{ControlOp, DType, ElementwiseOp, Op};
 use tk_tile::rewrite::yielded;
 use tk_tile::{BlockId, FuncId, Inst, InstId, ValueId};
 
+use super::feed::{Feed, Taken};
 use super::resident::Resident;
 use super::slice::SlicePart;
-use super::{Feed, PlannedPipeline, Taken, box_of};
+use super::{PlannedPipeline, box_of};
 use crate::ir::builder::Edit;
 use crate::ir::caching::Caching;
 use crate::ir::kernel::BARRIERS;
@@ -242,15 +243,21 @@ fn hold(edit: &mut Edit<'_>, resident: &Resident, pipeline: Pipeline, block: Blo
 /// The consumers: they wait for stages, and release each when its product is complete.
 fn receive(edit: &mut Edit<'_>, tma_pipeline: &TmaPipeline<'_>, (body, rest): (BlockId, BlockId)) {
     let feed = tma_pipeline.feed;
-    edit.loc = edit.kernel.func().insts[feed.product].loc;
+    let (Some(first), Some(last)) = (feed.products.first().copied(), feed.products.last().copied()) else {
+        return;
+    };
+    edit.loc = edit.kernel.func().insts[first].loc;
     let gone = |i: &InstId| feed.taken.iter().any(|t| t.load == *i || t.store == *i);
     let insts = std::mem::take(&mut edit.func().blocks[feed.block].insts);
     let pipeline = tma_pipeline.pipeline();
     let i32 = edit.scalar(DType::I32);
+    let mut stage = None;
     for i in insts.into_iter().filter(|i| !gone(i)) {
-        if i == feed.product {
+        if i == first {
             let receive = GpuOp::from(ConsumerWait { pipeline }).inst(vec![], edit.loc);
-            let stage = edit.first(feed.block, receive, i32);
+            stage = Some(edit.first(feed.block, receive, i32));
+        }
+        if feed.products.contains(&i) {
             let inst = &mut edit.func().insts[i];
             // The multi-stage buffer of each operand that is loaded.
             let staged = |operand: &mut MmaOperand| {
@@ -265,10 +272,10 @@ fn receive(edit: &mut Edit<'_>, tma_pipeline: &TmaPipeline<'_>, (body, rest): (B
                     [&mut mma.a, &mut mma.b].into_iter().for_each(staged);
                 }
             });
-            inst.operands.push(stage);
+            inst.operands.extend(stage);
         }
         edit.func().blocks[feed.block].insts.push(i);
-        if i == feed.product && feed.in_flight.is_none() {
+        if i == last && feed.in_flight.is_none() {
             edit.gpu(feed.block, ConsumerRelease { pipeline, when: false }, &[], &[]);
         }
     }
