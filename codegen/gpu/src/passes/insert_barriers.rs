@@ -383,6 +383,8 @@ impl Barriers<'_> {
                     GpuOp::AsyncCopy(AsyncCopy { ahead: true, .. })
                     | GpuOp::SharedStore(SharedStore { ahead: true, .. }) => Act::Pipelined,
                     GpuOp::SharedStore(store) if store.remote.is_some() => Act::Remote,
+                    // A loop that begins again fills the same stages.
+                    GpuOp::SharedStore(store) if store.buffer.stages.is_some() => Act::Write,
                     GpuOp::SharedStore(_) | GpuOp::AsyncCopy(_) => Act::Fill,
                     GpuOp::SharedScatter(_)
                     | GpuOp::SharedLoad(_)
