@@ -11,10 +11,10 @@ use tk_tile::{FuncId, FuncKind, Module, TileModule};
 use crate::ir::kernel::{CompileOptions, Kernel};
 use crate::passes::{
     Pass, Run, TileKernel, allocate_shared, assign_layouts, chunk_loads, cluster, decompose_dot_scaled,
-    expand_gathers, form_tensor_accesses, hoist_shared_stores, inline_functions, insert_barriers,
-    insert_proxy_fences, insert_store_waits, lower_to_shared, overlap_products, permute_views,
-    reallocate_registers, select_instructions, software_pipeline, split_dots, split_stores, tma_stores,
-    warp_specialize,
+    defer_waits, expand_gathers, form_tensor_accesses, hoist_shared_stores, inline_functions,
+    insert_barriers, insert_proxy_fences, insert_store_waits, lower_to_shared, overlap_products,
+    permute_views, reallocate_registers, select_instructions, software_pipeline, split_dots, split_stores,
+    tma_reduce, tma_stores, warp_specialize,
 };
 use crate::verify::{GpuVerifyError, LaidOutModule, ScheduledModule};
 
@@ -28,8 +28,10 @@ pub const PASSES: &[Pass] = &[
     split_dots::PASS,
     assign_layouts::PASS,
     lower_to_shared::PASS,
+    tma_reduce::PASS,
     warp_specialize::PASS,
     overlap_products::PASS,
+    defer_waits::PASS,
     software_pipeline::PASS,
     tma_stores::PASS,
     hoist_shared_stores::PASS,

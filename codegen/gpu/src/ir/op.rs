@@ -451,13 +451,16 @@ gpu_ops! {
         caching: Caching,
     }
 
-    /// `tma_store(view, row, column)`: stores a box in a buffer to these positions; elements out of bounds are skipped.
+    /// `tma_store(view, row, column)`: stores a box in a buffer to these positions, or adds it to what is there, each element
+    /// in one step; elements out of bounds are skipped.
     /// If `once`, it waits until the box has been read from the buffer; otherwise [`TmaStoreWait`] does, before the next.
     TmaStore = "tma_store" Ordered {
         /// The source.
         buffer: usize,
         /// The box.
         copied: TmaBox,
+        /// It adds the elements instead.
+        adds: bool,
         /// It runs once in a program.
         once: bool,
         /// The cache hints of the source.

@@ -10,8 +10,8 @@
 //! ```
 //!
 //! TMA stores are not ordered among each other, and two iterations may store to the same elements, so the wait in the
-//! loop is for memory. It costs nothing where an iteration takes longer than a store: a persistent kernel multiplies
-//! the next tile meanwhile.
+//! loop is for memory, unless all of them add to it. It costs nothing where an iteration takes longer than a store: a persistent kernel multiplies
+//! the next tile meanwhile. It is placed before an earlier exchange through shared memory, whose barrier it then shares.
 //!
 //! Requires a kernel whose stores to shared memory are at their final positions. Guarantees that a buffer is not filled
 //! before TMA has read it, that it is live as long as TMA may read it, and that a program does not end before that.
@@ -36,19 +36,22 @@ pub const PASS: Pass = Pass {
 
 fn run(kernel: &mut Kernel) {
     let func = kernel.func();
-    let repeated: Vec<usize> = walk::insts(func)
-        .into_iter()
-        .filter_map(|i| match GpuOp::of(&func.insts[i])? {
-            GpuOp::TmaStore(store) if !store.once => Some(store.buffer),
+    let stores = || {
+        walk::insts(func).into_iter().filter_map(|i| match GpuOp::of(&func.insts[i])? {
+            GpuOp::TmaStore(store) if !store.once => Some(store),
             _ => None,
         })
-        .collect();
+    };
+    let repeated: Vec<usize> = stores().map(|store| store.buffer).collect();
     if repeated.is_empty() {
         return;
     }
+    // Additions of several iterations to the same elements need no order.
+    let read = stores().all(|store| store.adds);
     let fills = |i: &InstId| touched(&func.insts[*i]).1.iter().any(|b| repeated.contains(b));
+    let fills: Vec<InstId> = walk::insts(func).into_iter().filter(fills).collect();
     let mut places: Vec<(InstId, bool)> =
-        walk::insts(func).into_iter().filter(fills).map(|i| (i, false)).collect();
+        fills.iter().map(|i| (exchanged_before(kernel, *i), false)).collect();
     places.extend(outermost(kernel, func.body, &repeated).into_iter().map(|i| (i, true)));
     let blocks: Vec<BlockId> = func.blocks.iter().map(|(b, _)| b).collect();
     let func = &mut kernel.module.funcs[FuncId(0)];
@@ -64,7 +67,7 @@ fn run(kernel: &mut Kernel) {
                 );
             };
             if place == Some(false) {
-                wait(func, false);
+                wait(func, read);
             }
             func.blocks[block].insts.push(id);
             if place == Some(true) {
@@ -72,6 +75,33 @@ fn run(kernel: &mut Kernel) {
             }
         }
     }
+}
+
+/// The store to shared memory that fills a buffer, or an earlier one of its block if what that stores is read before the
+/// buffer is filled: the barrier between these two is also one between the wait and the fill.
+fn exchanged_before(kernel: &Kernel, fill: InstId) -> InstId {
+    let func = kernel.func();
+    let blocks = func.blocks.iter().map(|(_, b)| &b.insts);
+    let Some(before) = blocks
+        .into_iter()
+        .find_map(|insts| insts.iter().position(|i| *i == fill).and_then(|at| insts.get(..at)))
+    else {
+        return fill;
+    };
+    let mut read: Vec<usize> = vec![];
+    for i in before.iter().rev() {
+        let inst = &func.insts[*i];
+        let (reads, writes) = touched(inst);
+        if matches!(GpuOp::of(inst), Some(GpuOp::SharedStore(s)) if read.contains(&s.buffer.buffer)) {
+            return *i;
+        }
+        if !inst.blocks.is_empty() || matches!(GpuOp::of(inst), Some(GpuOp::TmaStore(_))) {
+            break;
+        }
+        read.extend(reads);
+        read.retain(|b| !writes.contains(b));
+    }
+    fill
 }
 
 /// The outermost loops that contain stores from these buffers.

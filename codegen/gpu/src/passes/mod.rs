@@ -5,6 +5,7 @@ pub mod assign_layouts;
 pub mod chunk_loads;
 pub mod cluster;
 pub mod decompose_dot_scaled;
+pub mod defer_waits;
 pub mod expand_gathers;
 pub mod form_tensor_accesses;
 pub mod hoist_shared_stores;
@@ -21,6 +22,7 @@ pub mod software_pipeline;
 pub mod split_dots;
 pub mod split_stores;
 mod tile_edit;
+pub mod tma_reduce;
 pub mod tma_stores;
 pub mod warp_specialize;
 
@@ -109,10 +111,14 @@ pub enum Property {
     Layouts,
     /// Data that is exchanged between warps goes through shared memory.
     SharedAccesses,
+    /// Tiles that TMA adds to memory are in shared memory.
+    TmaReductions,
     /// The loads of a producer warp are in its part of the kernel.
     ProducerWarps,
     /// Products of a loop that depend on each other overlap.
     OverlappedProducts,
+    /// Products of a block are waited for where their results are needed.
+    DeferredWaits,
     /// Loads of loops run ahead of their use.
     PipelinedLoads,
     /// TMA stores are instructions.

@@ -29,7 +29,8 @@ use crate::ir::kernel::Kernel;
 use crate::ir::op::{GpuOp, Placement, TmaBox, TmaStore};
 use crate::ir::shared_access::touched;
 use crate::layout::{cut, padded};
-use crate::passes::warp_specialize::{self, Known};
+use crate::passes::warp_specialize;
+use crate::passes::warp_specialize::boxes::{BoxStart, Known, mapped_for_writes};
 use crate::passes::{Pass, Property, Run};
 use crate::verify::verify_lowered;
 
@@ -76,6 +77,7 @@ fn run(kernel: &mut Kernel) {
         let store = TmaStore {
             buffer: t.buffer,
             copied: TmaBox { shape: t.shape, span: t.span },
+            adds: false,
             once: t.once,
             caching: Caching::of(&func.insts[t.store].attrs),
         };
@@ -116,7 +118,7 @@ fn taken(kernel: &Kernel, known: &Known, store: InstId) -> Option<Taken> {
         filled.buffer.stages.is_none() && read.buffer.stages.is_none() && !read.own && read.remote.is_none();
     let root = known.roots.get(*view)?;
     let written = all.iter().all(|i| *i == store || !reaches(func, &known.roots, *i, root));
-    let matrix = warp_specialize::mapped(kernel, known, *view, [*row, *column]).ok()?;
+    let matrix = mapped_for_writes(kernel, *view, BoxStart::of(known, [*row, *column])).ok()?;
     let [tall, wide] = *kernel.module.types.get(func.ty(*tile)).shape()? else { return None };
     let bits = [tall, wide].map(|n| cut(n).log2);
     let bytes = matrix.dtype.bytes() as u32;
@@ -140,7 +142,7 @@ fn taken(kernel: &Kernel, known: &Known, store: InstId) -> Option<Taken> {
 }
 
 /// Returns true if an instruction reads or writes memory of a parameter.
-fn reaches(func: &Func, roots: &Roots, id: InstId, root: ValueId) -> bool {
+pub(super) fn reaches(func: &Func, roots: &Roots, id: InstId, root: ValueId) -> bool {
     let inst = &func.insts[id];
     let accesses = match inst.op {
         Op::Memory(MemoryOp::Prefetch) => false,

@@ -256,18 +256,28 @@ impl<'c> Emit<'_, 'c> {
 
     /// The thread that issues TMA stores waits for them.
     pub(super) fn tma_store_wait(&mut self, op: &TmaStoreWait) -> Res<()> {
-        let first = self.builder.build_int_compare(IntPredicate::EQ, self.tid, self.int(0), "")?;
-        self.act_where(Some(first), || self.target.tensor_stores_wait(self, op.read))
+        self.elected(|| self.target.tensor_stores_wait(self, op.read))
+    }
+
+    /// A lane of the first warp acts, always the same one.
+    fn elected(&self, act: impl FnOnce() -> Res<()>) -> Res<()> {
+        let lanes = self.int(1 << self.kernel.options.threads().lane_bits);
+        let first = self.builder.build_int_compare(IntPredicate::ULT, self.tid, lanes, "")?;
+        self.act_where(Some(first), || {
+            let one = self.target.elect(self)?;
+            self.act_where(Some(one), act)
+        })
     }
 
     /// One thread stores a tile, and waits for it if it is the only one.
     pub(super) fn tma_store(&mut self, inst: &Inst, op: &TmaStore) -> Res<()> {
         let start = self.int(self.buffer(op.buffer)?);
         let boxes = self.boxes((inst, op.copied, op.caching), start)?;
-        let first = self.builder.build_int_compare(IntPredicate::EQ, self.tid, self.int(0), "")?;
-        self.act_where(Some(first), || {
+        let dtype = tensor_map::map(self.kernel, inst).map(|m| m.matrix.dtype);
+        let adds = dtype.filter(|_| op.adds);
+        self.elected(|| {
             for what in &boxes {
-                self.target.tma_store(self, what)?;
+                self.target.tma_store(self, what, adds)?;
             }
             if op.once { self.target.tensor_stores_wait(self, true) } else { Ok(()) }
         })

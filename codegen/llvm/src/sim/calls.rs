@@ -11,6 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use corosensei::Yielder;
 use tk_gpu::ir::tensor_map::MOST_DIMENSIONS;
+use tk_ops::AtomicOp;
 
 /// The state of a lane; the context of the calls points to it.
 pub(super) struct Context {
@@ -186,6 +187,8 @@ pub(super) struct TensorRequest {
     pub shared: u32,
     /// The mbarrier of a copy to shared memory.
     pub barrier: u32,
+    /// One more than the position in `DType::ALL` of elements that are added to memory; 0 if they replace what is there.
+    pub adds: i32,
     pub loc: i32,
 }
 
@@ -226,6 +229,16 @@ pub(super) struct AtomicRequest {
     pub order: i32,
     pub scope: i32,
     pub loc: i32,
+}
+
+impl AtomicRequest {
+    /// Adds the bytes of an element of the type at this position to device memory, without an order.
+    pub fn adds(ty: i32, addr: u64, element: &[u8], loc: i32) -> AtomicRequest {
+        let op = AtomicOp::ALL.iter().position(|o| *o == AtomicOp::Add).unwrap_or(0) as i32;
+        let value = element.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte));
+        let (order, scope) = (Order::Relaxed as i32, Scope::Device as i32);
+        AtomicRequest { op, ty, space: SimSpace::Global as i32, addr, value, compare: 0, order, scope, loc }
+    }
 }
 
 /// # Safety
@@ -419,7 +432,10 @@ unsafe extern "C" fn tma_load(
 ) {
     // SAFETY: called by a kernel with its context.
     unsafe {
-        ask(ctx, Request::Tensor(TensorRequest { map, at: [x, y, z, u, v], shared: to, barrier, loc }))
+        ask(
+            ctx,
+            Request::Tensor(TensorRequest { map, at: [x, y, z, u, v], shared: to, barrier, adds: 0, loc }),
+        )
     };
 }
 
@@ -432,9 +448,10 @@ unsafe extern "C" fn tma_store(
     u: i32,
     v: i32,
     from: u32,
+    adds: i32,
     loc: i32,
 ) {
-    let request = TensorRequest { map, at: [x, y, z, u, v], shared: from, barrier: 0, loc };
+    let request = TensorRequest { map, at: [x, y, z, u, v], shared: from, barrier: 0, adds, loc };
     // SAFETY: called by a kernel with its context.
     unsafe { ask(ctx, Request::TensorStore(request)) };
 }
@@ -492,7 +509,7 @@ unsafe extern "C" fn step(ctx: *mut c_void, loc: i32) {
 /// | `tk_sim_phase_arrive` | `u32` barrier, `i32` bytes that will come, `i32` loc | |
 /// | `tk_sim_phase_wait` | `u32` barrier, `u32` parity of the phase that must be complete, `i32` loc | |
 /// | `tk_sim_tensor_copy` | `u64` address of a [`super::TensorMap`], five `i32` positions, the fastest first, `u32` shared address, `u32` barrier, `i32` loc | |
-/// | `tk_sim_tensor_store` | `u64` address of a [`super::TensorMap`], five `i32` positions, the fastest first, `u32` shared address, `i32` loc | |
+/// | `tk_sim_tensor_store` | `u64` address of a [`super::TensorMap`], five `i32` positions, the fastest first, `u32` shared address, `i32` type of elements that are added (one more than the position in `DType::ALL`, 0 if they replace), `i32` loc | |
 /// | `tk_sim_store_wait` | `i32` whether it suffices that all has been read from shared memory, `i32` loc: waits for the stores of the lane | |
 /// | `tk_sim_grid_barrier` | `i32` loc | |
 /// | `tk_sim_assert` | `i32` message, `i32` element of a tile, 0 of a scalar, `i32` loc | does not return |

@@ -13,7 +13,7 @@ use tk_gpu::ir::tensor_map::MOST_DIMENSIONS;
 
 use super::access::Who;
 use super::block::Block;
-use super::calls::{SimSpace, TensorRequest};
+use super::calls::{AtomicRequest, SimSpace, TensorRequest};
 use super::env::Env;
 use super::fault::{FaultKind, Wrong};
 use super::meet::{Meeting, Wait};
@@ -270,6 +270,11 @@ impl Block {
     ) -> Result<(), Wrong> {
         // SAFETY: guaranteed by the caller.
         let begun = unsafe { Begun::new(lane, copy)? };
+        // As H100s do.
+        if copy.at.iter().any(|at| *at < 0) {
+            let message = format!("a box is stored at the negative position {:?}", copy.at);
+            return Err(Wrong::new(FaultKind::Call, message));
+        }
         // A later fence does not help.
         for (from, _) in chunks(&begun.map, copy.shared) {
             self.reach.seen_by_group(env.memory, begun.who(), from.into(), &mut [0; CHUNK])?;
@@ -336,7 +341,14 @@ impl Block {
         match left {
             Some(elements) => {
                 for (to, element) in elements {
-                    self.reach.put(env.memory, who, to, &element)?;
+                    match copy.adds.checked_sub(1).filter(|ty| *ty >= 0) {
+                        Some(ty) => {
+                            let add = AtomicRequest::adds(ty, to, &element, copy.loc);
+                            // SAFETY: the memory of the launch is as `run` requires.
+                            unsafe { self.reach.atomic(env.memory, lane, &add)? };
+                        }
+                        None => self.reach.put(env.memory, who, to, &element)?,
+                    }
                 }
             }
             None => {

@@ -422,7 +422,7 @@ pub trait TargetEmitter<'c> {
     }
 
     /// Starts a store of such a box from shared memory; elements out of bounds are skipped.
-    fn tma_store(&self, _e: &Emit<'_, 'c>, _what: &PlacedBox<'c>) -> Res<()> {
+    fn tma_store(&self, _e: &Emit<'_, 'c>, _what: &PlacedBox<'c>, _adds: Option<DType>) -> Res<()> {
         missing("copies of boxes")
     }
 

@@ -21,7 +21,7 @@ use inkwell::module::Module;
 use inkwell::types::{BasicMetadataTypeEnum, BasicType, BasicTypeEnum};
 use inkwell::values::{BasicMetadataValueEnum, BasicValueEnum, IntValue};
 use inkwell::{AddressSpace, InlineAsmDialect};
-use tk_ops::ElementwiseOp;
+use tk_ops::{DType, ElementwiseOp};
 use tk_tile::Loc;
 use tk_tile::message::Form;
 
@@ -416,8 +416,8 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
         self.intrinsic(e, "barrier.cluster.wait", &[]).map(|_| ())
     }
 
-    fn tma_store(&self, e: &Emit<'_, 'c>, what: &PlacedBox<'c>) -> Res<()> {
-        self.store_box(e, what)
+    fn tma_store(&self, e: &Emit<'_, 'c>, what: &PlacedBox<'c>, adds: Option<DType>) -> Res<()> {
+        self.store_box(e, what, adds.is_some())
     }
 
     fn tensor_stores_wait(&self, e: &Emit<'_, 'c>, left: bool) -> Res<()> {

@@ -397,11 +397,13 @@ impl<'c> TargetEmitter<'c> for Sim {
         barrier: IntValue<'c>,
         _ranks: Option<IntValue<'c>>,
     ) -> Res<()> {
-        self.copy_box(e, "tk_sim_tensor_copy", what, Some(barrier))
+        self.copy_box(e, "tk_sim_tensor_copy", what, barrier)
     }
 
-    fn tma_store(&self, e: &Emit<'_, 'c>, what: &PlacedBox<'c>) -> Res<()> {
-        self.copy_box(e, "tk_sim_tensor_store", what, None)
+    fn tma_store(&self, e: &Emit<'_, 'c>, what: &PlacedBox<'c>, adds: Option<DType>) -> Res<()> {
+        // The position of the type after the one of no type.
+        let adds = adds.and_then(|d| DType::ALL.iter().position(|a| *a == d)).map_or(0, |n| n as u32 + 1);
+        self.copy_box(e, "tk_sim_tensor_store", what, e.int(adds))
     }
 
     fn tensor_stores_wait(&self, e: &Emit<'_, 'c>, left: bool) -> Res<()> {

@@ -121,11 +121,13 @@ fn encode(
     };
     let dtype = DType::parse(&map.dtype).ok_or_else(|| refused(info, "its type is unknown"))?;
     let bytes = dtype.bytes() as u64;
-    // The bits are copied as they are: of a type only its size matters, and what fills the outside is 0 in all of them.
-    let ty: u32 = match bytes {
-        1 => 0,
-        2 => 1,
-        4 => 2,
+    // The bits are copied as they are, and what fills the outside is 0 in all types: only where elements are added to memory
+    // does a type matter. Numbers of `CUtensorMapDataType`.
+    let ty: u32 = match (dtype, bytes) {
+        (DType::F32, _) => 7,
+        (_, 1) => 0,
+        (_, 2) => 1,
+        (_, 4) => 2,
         _ => 4,
     };
     let swizzle: u32 = match map.span {

@@ -84,11 +84,11 @@ typedef struct tki_dimension {
 } tki_dimension;
 
 /* A tensor that is described to the copy engine: the number of its address among the arguments; its dimensions, the fastest
-   first; bytes of an element, lines of a box, bytes of a line. */
+   first; bytes of an element, lines of a box, bytes of a line; 1 for elements of f32. */
 typedef struct tki_map {
     unsigned address, rank;
     tki_dimension dimensions[5];
-    unsigned bytes, lines, span;
+    unsigned bytes, lines, span, real;
 } tki_map;
 
 /* CUtensorMap of cuda.h. */
@@ -405,12 +405,12 @@ static uint64_t tki_number(tki_word word, const uint64_t *words)
 }
 
 /* Describes a tensor: tiled, a swizzle over the bytes of a line, 256 bytes at a time from memory, 0 outside. The bits are copied
-   as they are: of a type only its size matters. The first dimension has no stride: its elements lie together. */
+   as they are: only where elements are added to memory does a type matter. The first dimension has no stride: its elements lie together. */
 static int tki_encode(const tki_driver *driver, const tki_map *map, const tki_tensor *tensor, tki_encoded *out)
 {
     static const unsigned every[5] = {1, 1, 1, 1, 1};
     const unsigned box[5] = {map->span / map->bytes, map->lines, 1, 1, 1};
-    const unsigned type = map->bytes == 1 ? 0 : map->bytes == 2 ? 1 : map->bytes == 4 ? 2 : 4;
+    const unsigned type = map->real ? 7 : map->bytes == 1 ? 0 : map->bytes == 2 ? 1 : map->bytes == 4 ? 2 : 4;
     const unsigned swizzle = map->span == 32 ? 1 : map->span == 64 ? 2 : 3;
     return driver->encode(out->words, type, map->rank, tensor->address, tensor->extents, tensor->steps + 1, box, every, 0,
                           swizzle, 2, 0);

@@ -306,12 +306,13 @@ impl<'a> File<'a> {
                 };
                 let dimensions: Vec<String> = m.dimensions.iter().map(dimension).collect();
                 format!(
-                    "{{{}, {}, {{{}}}, {bytes}, {}, {}}}",
+                    "{{{}, {}, {{{}}}, {bytes}, {}, {}, {}}}",
                     m.address,
                     dimensions.len(),
                     dimensions.join(", "),
                     m.lines,
-                    m.span
+                    m.span,
+                    u8::from(m.dtype == "f32")
                 )
             };
             let maps: Vec<String> = v.maps.iter().map(one).collect();

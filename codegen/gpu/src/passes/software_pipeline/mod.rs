@@ -53,7 +53,7 @@ use crate::verify::verify_lowered;
 pub const PASS: Pass = Pass {
     name: "software_pipeline",
     purpose: "lets loads of loops run ahead, through multi-stage buffers",
-    needs: &[Property::SharedAccesses, Property::ProducerWarps],
+    needs: &[Property::DeferredWaits, Property::SharedAccesses, Property::ProducerWarps],
     leaves: &[Property::PipelinedLoads],
     run: Run::Kernel { run, verify: verify_lowered },
 };
@@ -130,8 +130,11 @@ impl<'a> Look<'a> {
         for i in walk::insts_in(func, body) {
             let inner = &func.insts[i];
             match inner.op {
-                op if orders_memory(op) => return None,
-                Op::Memory(MemoryOp::Store | MemoryOp::ViewStore | MemoryOp::ViewScatter) => {
+                _ if orders_memory(func, i) => return None,
+                Op::Atomic(_) | Op::Memory(MemoryOp::Store | MemoryOp::ViewStore | MemoryOp::ViewScatter) => {
+                    written.push(inner.operands.first().and_then(|v| roots.get(*v)));
+                }
+                Op::Target if matches!(GpuOp::of(inner), Some(GpuOp::TmaStore(_))) => {
                     written.push(inner.operands.first().and_then(|v| roots.get(*v)));
                 }
                 Op::Target if said.is_none() && matches!(GpuOp::of(inner), Some(GpuOp::AsyncWait(_))) => {

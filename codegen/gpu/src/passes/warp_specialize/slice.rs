@@ -13,6 +13,7 @@ use tk_tile::{BlockId, Def, Func, Id, InstId, Type, ValueId, walk};
 
 use crate::analysis::provenance::Roots;
 use crate::ir::kernel::Kernel;
+use crate::ir::op::GpuOp;
 
 /// Instructions, and the values that loops and branches carry for them.
 #[derive(Clone, Debug, Default)]
@@ -168,8 +169,12 @@ pub fn writes(kernel: &Kernel, roots: &Roots, root: ValueId) -> bool {
     walk::insts(func).into_iter().any(|i| {
         let inst = &func.insts[i];
         let place = inst.operands.first().copied();
-        matches!(inst.op, Op::Memory(_))
-            && of_inst(func, i) == Effects::Write
-            && place.is_none_or(|p| roots.get(p).is_none_or(|r| r == root))
+        let stores = match inst.op {
+            Op::Memory(_) => of_inst(func, i) == Effects::Write,
+            Op::Atomic(_) => true,
+            Op::Target => matches!(GpuOp::of(inst), Some(GpuOp::TmaStore(_))),
+            _ => false,
+        };
+        stores && place.is_none_or(|p| roots.get(p).is_none_or(|r| r == root))
     })
 }

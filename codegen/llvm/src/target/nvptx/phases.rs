@@ -106,12 +106,13 @@ impl<'c> Nvptx<'c> {
     }
 
     /// Starts a store of a box from shared memory.
-    pub(super) fn store_box(&self, e: &Emit<'_, 'c>, what: &PlacedBox<'c>) -> Res<()> {
+    pub(super) fn store_box(&self, e: &Emit<'_, 'c>, what: &PlacedBox<'c>, adds: bool) -> Res<()> {
         let PlacedBox { map, at, shared, caching } = what;
         let Words { hint, policy, .. } = Words::of(*caching);
         let places: Vec<String> = (2..at.len() + 2).map(|i| format!("${i}")).collect();
+        let (copy, add) = if adds { ("cp.reduce", ".add") } else { ("cp", "") };
         let text = format!(
-            "cp.async.bulk.tensor.{}d.global.shared::cta.bulk_group{hint} [$0, {{{}}}], [$1]{policy};",
+            "{copy}.async.bulk.tensor.{}d.global.shared::cta{add}.bulk_group{hint} [$0, {{{}}}], [$1]{policy};",
             at.len(),
             places.join(", ")
         );

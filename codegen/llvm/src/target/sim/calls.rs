@@ -31,16 +31,16 @@ impl Sim {
         e.int(n as u32)
     }
 
-    /// A copy of a box, and its mbarrier if it has one.
+    /// A copy of a box to shared memory, with its mbarrier, or from there, with the type of what is added.
     pub(super) fn copy_box<'c>(
         &self,
         e: &Emit<'_, 'c>,
         name: &str,
         what: &PlacedBox<'c>,
-        barrier: Option<IntValue<'c>>,
+        last: IntValue<'c>,
     ) -> Res<()> {
         let at = (0..MOST_DIMENSIONS).map(|i| what.at.get(i).copied().unwrap_or(e.int(0)));
-        let all = [what.map].into_iter().chain(at).chain([what.shared]).chain(barrier).chain([self.place(e)]);
+        let all = [what.map].into_iter().chain(at).chain([what.shared, last, self.place(e)]);
         let args: Vec<BasicValueEnum<'c>> = all.map(Into::into).collect();
         self.call(&Place::of(e), name, None, &args).map(|_| ())
     }

@@ -14,7 +14,7 @@ struct Calls {
     arrive: unsafe extern "C" fn(Ctx, u32, i32, i32),
     phase: unsafe extern "C" fn(Ctx, u32, u32, i32),
     copy: unsafe extern "C" fn(Ctx, u64, i32, i32, i32, i32, i32, u32, u32, i32),
-    store: unsafe extern "C" fn(Ctx, u64, i32, i32, i32, i32, i32, u32, i32),
+    store: unsafe extern "C" fn(Ctx, u64, i32, i32, i32, i32, i32, u32, i32, i32),
     stored: unsafe extern "C" fn(Ctx, i32, i32),
 }
 
@@ -138,7 +138,7 @@ kernel!(stores, l, {
     }
     l.barrier(2);
     if t == 0 {
-        unsafe { (OWN.store)(l.0, map, 0, 0, 0, 0, 0, 0, 3) };
+        unsafe { (OWN.store)(l.0, map, 0, 0, 0, 0, 0, 0, 0, 3) };
         if lacks != WAIT {
             unsafe { (OWN.stored)(l.0, i32::from(lacks == PATIENCE), 4) };
         }
