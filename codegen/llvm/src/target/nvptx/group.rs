@@ -1,5 +1,7 @@
 //! Emits `wgmma`: matrix instructions of warpgroups of NVIDIA GPUs.
 
+use std::collections::BTreeSet;
+
 use inkwell::values::{BasicValueEnum, IntValue};
 
 use super::matrix::matrix_type;
@@ -25,6 +27,23 @@ pub fn descriptor(lies: &Lies<'_>) -> u64 {
     (leading >> LEFT_OUT) << 16 | (u64::from(p.lines) >> LEFT_OUT) << 32 | mode << 62
 }
 
+/// Returns true for a constant 0, whose sign does not matter in a sum.
+fn is_zero(x: &BasicValueEnum<'_>) -> bool {
+    match x {
+        BasicValueEnum::FloatValue(x) => x.get_constant().is_some_and(|(v, _)| v == 0.0),
+        BasicValueEnum::IntValue(x) => x.get_zero_extended_constant() == Some(0),
+        _ => false,
+    }
+}
+
+/// Text that computes the descriptor of what is `bytes` after an operand, in the register `name`, and that descriptor.
+fn moved(name: &str, operand: &str, bytes: i64) -> (String, String) {
+    match bytes {
+        0 => (String::new(), operand.to_string()),
+        n => (format!("add.s64 {name}, {operand}, {};\n\t", n >> LEFT_OUT), name.to_string()),
+    }
+}
+
 impl<'c> Nvptx<'c> {
     fn described(&self, e: &Emit<'_, 'c>, lies: &Lies<'c>) -> Res<IntValue<'c>> {
         let (b, long) = (e.builder, e.context.i64_type());
@@ -44,9 +63,15 @@ impl<'c> Nvptx<'c> {
         let matrix = what.product.matrix;
         let count = acc.len();
         let letter = if acc.first().is_some_and(|x| x.is_float_value()) { "f" } else { "r" };
-        let mut constraints: Vec<String> = vec![format!("={letter}"); count];
-        constraints.extend((0..count).map(|i| i.to_string()));
-        let mut inputs = acc.to_vec();
+        // A product that adds to zeros does not read them: nothing has to write registers while others are in flight.
+        let adds = !acc.iter().all(is_zero);
+        let mut constraints: Vec<String> = vec![format!("=&{letter}"); count];
+        let mut inputs = vec![];
+        if adds {
+            constraints = vec![format!("={letter}"); count];
+            constraints.extend((0..count).map(|i| i.to_string()));
+            inputs.extend_from_slice(acc);
+        }
         let first = inputs.len() + count;
         let right = format!("${first}");
         inputs.push(self.described(e, &what.right)?.into());
@@ -65,31 +90,30 @@ impl<'c> Nvptx<'c> {
         let columns = what.columns();
         let depth = 1u32 << matrix.k;
         let sum = matrix_type(matrix.acc);
-        let mut text = String::from(
-            "{\n\t.reg .pred p;\n\t.reg .b64 x, y;\n\tsetp.eq.b32 p, 0, 0;\n\twgmma.fence.sync.aligned;\n\t",
-        );
+        let mut text = String::from("{\n\t.reg .pred p, q;\n\t.reg .b64 x, y;\n\tsetp.eq.b32 p, 0, 0;\n\t");
+        text += if adds { "" } else { "setp.ne.b32 q, 0, 0;\n\t" };
+        text += "wgmma.fence.sync.aligned;\n\t";
+        let mut begun = BTreeSet::new();
         for step in &what.steps {
             let list = |from: usize, n: usize| {
                 let names: Vec<String> = (from..from + n).map(|i| format!("${i}")).collect();
                 format!("{{{}}}", names.join(", "))
             };
-            let of = |name: &str, operand: &str, bytes: i64| match bytes {
-                0 => (String::new(), operand.to_string()),
-                n => (format!("add.s64 {name}, {operand}, {};\n\t", n >> LEFT_OUT), name.to_string()),
-            };
-            let (add, b) = of("y", &right, step.right);
+            let (add, b) = moved("y", &right, step.right);
             text += &add;
             let a = match &what.left {
                 Left::Lies(_) => {
-                    let (add, a) = of("x", &format!("${}", first + 1), step.left);
+                    let (add, a) = moved("x", &format!("${}", first + 1), step.left);
                     text += &add;
                     a
                 }
                 Left::Words(_) => list(first + 1 + step.left as usize, what.words()),
             };
             let d = list(step.accumulator, what.accumulators());
-            text +=
-                &format!("wgmma.mma_async.sync.aligned.m64n{columns}k{depth}.{sum}.{x}.{y} {d}, {a}, {b}, p");
+            let keeps = if begun.insert(step.accumulator) && !adds { "q" } else { "p" };
+            text += &format!(
+                "wgmma.mma_async.sync.aligned.m64n{columns}k{depth}.{sum}.{x}.{y} {d}, {a}, {b}, {keeps}"
+            );
             // Operands keep their signs; 16-bit ones state whether neighbours are across K.
             if !matrix.acc.is_int() {
                 text += ", 1, 1";
