@@ -17,20 +17,22 @@
 //!
 //! Applies to blocks that issue several products of warpgroups themselves. Products are waited for before anything that uses
 //! their results or fills a buffer that they read, before loops and products in inner blocks, and at the end of the block.
-//! The stages that they read are released when they are complete.
+//! The stages that they read are released when they are complete. Loads from shared memory that follow a wait are done before it.
 //!
 //! Requires lowered products. Guarantees the same results; a kernel whose lanes would lack registers is unchanged.
 
 use std::collections::BTreeSet;
 
+use tk_ops::table::Effects;
 use tk_ops::{ControlOp, Op};
-use tk_tile::{BlockId, Def, InstId, ValueId, walk};
+use tk_tile::effects::of_inst;
+use tk_tile::{BlockId, Def, FuncId, Inst, InstId, ValueId, walk};
 
 use crate::analysis::liveness::held;
 use crate::analysis::wgmma_shared;
 use crate::ir::builder::Edit;
 use crate::ir::kernel::{Kernel, Remark};
-use crate::ir::op::{GpuOp, Pipeline};
+use crate::ir::op::{GpuOp, MmaWait, Pipeline};
 use crate::ir::shared_access::{stage_index, touched};
 use crate::ir::warps::producer;
 use crate::passes::reallocate_registers::{BESIDE, share};
@@ -41,7 +43,7 @@ use crate::verify::verify_lowered;
 pub const PASS: Pass = Pass {
     name: "defer_waits",
     purpose: "waits for products where their results are needed",
-    needs: &[Property::OverlappedProducts],
+    needs: &[Property::OverlappedProducts, Property::PipelinedLoads],
     leaves: &[Property::DeferredWaits],
     run: Run::Kernel { run, verify: verify_lowered },
 };
@@ -56,21 +58,36 @@ fn run(kernel: &mut Kernel) {
             continue;
         }
         let before = kernel.clone();
-        Deferred { issued: vec![], open: vec![], releases: vec![] }.block(kernel, block, &products);
-        let (spec, warps) = (kernel.options.spec, 1 << kernel.options.threads().warp_bits);
-        let (threads, most) = match producer(kernel) {
-            Some((_, [_, consumers])) => {
-                (consumers, share(spec, warps).map_or(spec.registers_of_launch(warps + 1), |s| s.others))
-            }
-            None => (kernel.func().body, spec.registers_of_launch(warps)),
+        let deferred = |early| {
+            let mut kernel = before.clone();
+            Deferred { issued: vec![], open: vec![], releases: vec![], early }.block(
+                &mut kernel,
+                block,
+                &products,
+            );
+            Some(kernel).filter(|kernel| fits(kernel, &before))
         };
-        if held(kernel, threads) + BESIDE > most.max(held(&before, threads) + BESIDE) {
+        let Some(found) = deferred(true).or_else(|| deferred(false)) else {
             let loc = products.first().and_then(|p| before.func().insts[*p].loc);
-            *kernel = before;
             let text = "products are waited for one by one: lanes have too few registers for several".into();
             kernel.remarks.push(Remark { loc, text });
-        }
+            continue;
+        };
+        *kernel = found;
+        load_first(kernel, block);
     }
+}
+
+/// Returns true if lanes have registers for a kernel, or need no more than `before`.
+fn fits(kernel: &Kernel, before: &Kernel) -> bool {
+    let (spec, warps) = (kernel.options.spec, 1 << kernel.options.threads().warp_bits);
+    let (threads, most) = match producer(kernel) {
+        Some((_, [_, consumers])) => {
+            (consumers, share(spec, warps).map_or(spec.registers_of_launch(warps + 1), |s| s.others))
+        }
+        None => (kernel.func().body, spec.registers_of_launch(warps)),
+    };
+    held(kernel, threads) + BESIDE <= most.max(held(before, threads) + BESIDE)
 }
 
 /// Returns true for a product of warpgroups that is waited for where it is issued, and need not be.
@@ -88,6 +105,8 @@ struct Deferred {
     open: Vec<(InstId, ValueId)>,
     /// Releases of stages that some of these read.
     releases: Vec<InstId>,
+    /// Accumulators are computed before the first product in flight.
+    early: bool,
 }
 
 impl Deferred {
@@ -107,6 +126,9 @@ impl Deferred {
             edit.func().blocks[block].insts.push(i);
             if products.contains(&i) {
                 self.wait_for_stage_first(&mut edit, block, i);
+                if self.early {
+                    self.begin_first(&mut edit, block, i);
+                }
                 edit.leave_in_flight(i);
                 self.issued.push(i);
                 self.open.extend(edit.kernel.func().insts[i].results.first().map(|r| (i, *r)));
@@ -133,6 +155,48 @@ impl Deferred {
             let insts = &mut edit.func().blocks[block].insts;
             insts.get_mut(first..=place).into_iter().for_each(|part| part.rotate_right(1));
         }
+    }
+
+    /// Moves what computes the accumulator of a product before the products in flight, for which `ptxas` waits where it writes
+    /// registers of another accumulator.
+    fn begin_first(&self, edit: &mut Edit<'_>, block: BlockId, product: InstId) {
+        let func = edit.kernel.func();
+        let insts = &func.blocks[block].insts;
+        let at = |id: InstId| insts.iter().position(|i| *i == id);
+        let Some(first) = self.open.first().and_then(|(p, _)| at(*p)) else { return };
+        let Some(acc) = func.insts[product].operands.first().copied() else { return };
+        let mut needed = BTreeSet::new();
+        let mut values = vec![acc];
+        while let Some(v) = values.pop() {
+            let Def::Inst(id, _) = func.values[v].def else { continue };
+            let Some(place) = at(id).filter(|n| *n > first) else { continue };
+            let inst = &func.insts[id];
+            let is_load = matches!(GpuOp::of(inst), Some(GpuOp::SharedLoad(load)) if load.remote.is_none());
+            if !(inst.blocks.is_empty() && (is_load || of_inst(func, id) == Effects::Pure)) {
+                return;
+            }
+            needed.insert(place);
+            values.extend(&inst.operands);
+        }
+        let between = insts.get(first..).unwrap_or_default();
+        let fills =
+            between.iter().any(|i| !touched(&func.insts[*i]).1.is_empty() && !runs_ahead(&func.insts[*i]));
+        if needed.is_empty() || fills {
+            return;
+        }
+        let mut rest = edit.func().blocks[block].insts.split_off(first);
+        let (mut moved, mut others) = (vec![], vec![]);
+        for (n, i) in rest.drain(..).enumerate() {
+            if needed.contains(&(first + n)) { moved.push(i) } else { others.push(i) }
+        }
+        edit.func().blocks[block].insts.extend(moved);
+        edit.loc = edit.kernel.func().insts[product].loc;
+        // In registers of its own from here on.
+        let wait = MmaWait { buffers: vec![], pending: 0 };
+        let made = (edit.kernel.func().ty(acc), edit.layout_of(acc));
+        let own = edit.gpu(block, wait, &[acc], &[made]).first().copied().unwrap_or(acc);
+        edit.func().insts[product].operands.first_mut().into_iter().for_each(|v| *v = own);
+        edit.func().blocks[block].insts.extend(others);
     }
 
     /// Returns true if an instruction releases a stage that a product in flight reads.
@@ -166,6 +230,63 @@ impl Deferred {
             }
         }
     }
+}
+
+/// Moves loads from shared memory before the products and waits that precede them, with nothing but computations between:
+/// products in flight hide their latency, across whose waits `ptxas` does not move loads. One for which lanes would lack
+/// registers stays.
+fn load_first(kernel: &mut Kernel, block: BlockId) {
+    let is_load = |i: &InstId| matches!(GpuOp::of(&kernel.func().insts[*i]), Some(GpuOp::SharedLoad(load)) if load.remote.is_none());
+    let loads: Vec<InstId> = kernel.func().blocks[block].insts.iter().copied().filter(is_load).collect();
+    for load in loads {
+        let Some((from, to)) = earlier(kernel, block, load) else { continue };
+        let before = kernel.clone();
+        let insts = &mut kernel.module.funcs[FuncId(0)].blocks[block].insts;
+        insts.get_mut(to..=from).into_iter().for_each(|part| part.rotate_right(1));
+        if !fits(kernel, &before) {
+            *kernel = before;
+        }
+    }
+}
+
+/// The position of a load in its block, and an earlier one before products and waits, if there are some.
+fn earlier(kernel: &Kernel, block: BlockId, load: InstId) -> Option<(usize, usize)> {
+    let func = kernel.func();
+    let insts = &func.blocks[block].insts;
+    let from = insts.iter().position(|i| *i == load)?;
+    let mut to = None;
+    for (n, i) in insts.iter().enumerate().take(from).rev() {
+        let inst = &func.insts[*i];
+        let uses = inst.results.iter().any(|r| func.insts[load].operands.contains(r));
+        let waits = matches!(GpuOp::of(inst), Some(GpuOp::MmaWait(_) | GpuOp::Mma(_)));
+        let passes = match GpuOp::of(inst) {
+            Some(GpuOp::ConsumerRelease(_) | GpuOp::AsyncCommit(_)) => true,
+            _ => waits || runs_ahead(inst) || of_inst(func, *i) == Effects::Pure,
+        };
+        if uses || !passes {
+            break;
+        }
+        if waits {
+            to = Some(n);
+        } else if to.is_some() && computes(kernel, *i) {
+            // Its elements would stay in registers while others are computed.
+            break;
+        }
+    }
+    to.map(|to| (from, to))
+}
+
+/// Returns true for copies that run ahead: they fill other stages than an iteration reads.
+fn runs_ahead(inst: &Inst) -> bool {
+    matches!(GpuOp::of(inst), Some(GpuOp::AsyncCopy(copy)) if copy.ahead)
+}
+
+/// Returns true if an instruction has tiles as results.
+fn computes(kernel: &Kernel, id: InstId) -> bool {
+    let func = kernel.func();
+    let is_tile =
+        |v: &ValueId| kernel.module.types.get(func.ty(*v)).shape().is_some_and(|shape| !shape.is_empty());
+    func.insts[id].results.iter().any(is_tile)
 }
 
 /// Returns true if an instruction needs a product to be complete.

@@ -43,13 +43,15 @@ fn run(kernel: &mut Kernel) {
     if read.is_empty() {
         return;
     }
+    let copies = |i: &Inst| matches!(GpuOp::of(i), Some(GpuOp::AsyncCopy(_))) && writes(i, &read);
+    let copied = walk::insts(kernel.func()).into_iter().any(|i| copies(&kernel.func().insts[i]));
     let func = &mut kernel.module.funcs[FuncId(0)];
     let blocks: BTreeSet<_> = walk::insts(func).iter().flat_map(|i| func.insts[*i].blocks.clone()).collect();
     for block in std::iter::once(func.body).chain(blocks) {
         let mut open = false;
         for id in std::mem::take(&mut func.blocks[block].insts) {
             let inst = &func.insts[id];
-            let fills = needs_fence(inst, &read);
+            let fills = needs_fence(inst, &read, copied);
             // One fence suffices for consecutive stores.
             if open && !fills {
                 let loc = func.insts[id].loc;
@@ -75,12 +77,17 @@ pub fn read_by_groups(kernel: &Kernel) -> BTreeSet<usize> {
     insts.filter(|i| group(i).is_some()).flat_map(buffers).map(|b| b.buffer).collect()
 }
 
-/// Returns true if a fence must follow an instruction.
-fn needs_fence(inst: &Inst, read: &BTreeSet<usize>) -> bool {
+/// Returns true if a fence must follow an instruction, where wgmma or TMA reads these buffers; `copied` tells whether
+/// asynchronous copies fill some of them.
+fn needs_fence(inst: &Inst, read: &BTreeSet<usize>, copied: bool) -> bool {
     match GpuOp::of(inst) {
         // A copy is complete where it is waited for.
-        Some(GpuOp::AsyncWait(_)) => true,
+        Some(GpuOp::AsyncWait(_)) => copied,
         Some(GpuOp::AsyncCopy(_) | GpuOp::TmaLoad(_)) => false,
-        _ => touched(inst).1.iter().any(|b| read.contains(b)),
+        _ => writes(inst, read),
     }
+}
+
+fn writes(inst: &Inst, buffers: &BTreeSet<usize>) -> bool {
+    touched(inst).1.iter().any(|b| buffers.contains(b))
 }

@@ -117,10 +117,10 @@ pub enum Property {
     ProducerWarps,
     /// Products of a loop that depend on each other overlap.
     OverlappedProducts,
-    /// Products of a block are waited for where their results are needed.
-    DeferredWaits,
     /// Loads of loops run ahead of their use.
     PipelinedLoads,
+    /// Products of a block are waited for where their results are needed.
+    DeferredWaits,
     /// TMA stores are instructions.
     TmaStores,
     /// Stores to shared memory are at their final positions.

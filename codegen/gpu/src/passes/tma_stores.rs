@@ -38,7 +38,7 @@ use crate::verify::verify_lowered;
 pub const PASS: Pass = Pass {
     name: "tma_stores",
     purpose: "lets TMA store tiles that go through shared memory",
-    needs: &[Property::ProducerWarps, Property::PipelinedLoads],
+    needs: &[Property::ProducerWarps, Property::DeferredWaits],
     leaves: &[Property::TmaStores],
     run: Run::Kernel { run, verify: verify_lowered },
 };

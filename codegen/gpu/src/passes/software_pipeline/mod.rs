@@ -53,7 +53,7 @@ use crate::verify::verify_lowered;
 pub const PASS: Pass = Pass {
     name: "software_pipeline",
     purpose: "lets loads of loops run ahead, through multi-stage buffers",
-    needs: &[Property::DeferredWaits, Property::SharedAccesses, Property::ProducerWarps],
+    needs: &[Property::SharedAccesses, Property::ProducerWarps],
     leaves: &[Property::PipelinedLoads],
     run: Run::Kernel { run, verify: verify_lowered },
 };
