@@ -20,6 +20,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("sync", include_str!("../../../../stdlib/sync.tk")),
     ("views", include_str!("../../../../stdlib/views.tk")),
     ("nn/attention", include_str!("../../../../stdlib/nn/attention.tk")),
+    ("nn/attention_backward", include_str!("../../../../stdlib/nn/attention_backward.tk")),
     ("nn/batched", include_str!("../../../../stdlib/nn/batched.tk")),
     ("nn/cross_entropy", include_str!("../../../../stdlib/nn/cross_entropy.tk")),
     ("nn/decode", include_str!("../../../../stdlib/nn/decode.tk")),
