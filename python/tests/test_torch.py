@@ -93,3 +93,43 @@ def test_results_by_a_function(examples):
     softmax = tk.torch.op("tk_tests::made", kernel, out={"y": lambda x: x.new_empty(x.shape)})
     x = torch.randn(4, 7)
     np.testing.assert_allclose(softmax(x).numpy(), torch.softmax(x, -1).numpy(), atol=1e-6)
+
+
+def test_attention_has_gradients():
+    forward, gradients = tk.load("std::nn::attention"), tk.load("std::nn::attention_backward")
+
+    def backward(ctx, grad_out, _):
+        q, k, v, out, lse = ctx.saved_tensors
+        dq, dk, dv = (torch.empty_like(x) for x in (q, k, v))
+        rows = lse.new_empty(*lse.shape[:2], 2, lse.shape[2])
+        sums = torch.empty_like(q, dtype=torch.float32)
+        gradients.attention_backward_rows(out, grad_out, lse, rows, ctx.scale, sums)
+        gradients.attention_backward(grad_out, q, k, v, rows, dk, dv, ctx.scale, sums)
+        gradients.attention_backward_sums(sums, dq, ctx.scale)
+        return dq, dk, dv, None, None
+
+    def setup_context(ctx, inputs, output):
+        q, k, v, ctx.scale = inputs[:4]
+        ctx.save_for_backward(q, k, v, *output)
+
+    attention = tk.torch.op(
+        "tk_tests::attention",
+        forward.scaled_dot_product_attention,
+        out={
+            "out": lambda query, value: value.new_empty(*query.shape[:3], value.shape[3]),
+            "lse": lambda query: query.new_empty(query.shape[:3], dtype=torch.float32),
+        },
+        setup_context=setup_context,
+        backward=backward,
+    )
+    x = [torch.randn(2, heads, 30, 16, requires_grad=True) for heads in (4, 2, 2)]
+    out, _ = attention(*x, 0.25, None)
+    g = torch.randn_like(out)
+    out.backward(g)
+    y = [t.detach().double().requires_grad_() for t in x]
+    k, v = (t.repeat_interleave(2, 1) for t in y[1:])
+    exact = torch.nn.functional.scaled_dot_product_attention(y[0], k, v, is_causal=True, scale=0.25)
+    exact.backward(g.double())
+    torch.testing.assert_close(out.double(), exact, rtol=1e-5, atol=1e-5)
+    for ours, theirs in zip(x, y):
+        torch.testing.assert_close(ours.grad.double(), theirs.grad, rtol=1e-4, atol=1e-5)
