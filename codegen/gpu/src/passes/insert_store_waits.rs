@@ -10,8 +10,9 @@
 //! ```
 //!
 //! TMA stores are not ordered among each other, and two iterations may store to the same elements, so the wait in the
-//! loop is for memory, unless all of them add to it. It costs nothing where an iteration takes longer than a store: a persistent kernel multiplies
-//! the next tile meanwhile. It is placed before an earlier exchange through shared memory, whose barrier it then shares.
+//! loop is for memory, unless all of them add to it. It costs nothing where an iteration takes longer than a store: a
+//! persistent kernel multiplies the next tile meanwhile. It is placed before an earlier exchange through shared memory,
+//! whose barrier it then shares.
 //!
 //! Requires a kernel whose stores to shared memory are at their final positions. Guarantees that a buffer is not filled
 //! before TMA has read it, that it is live as long as TMA may read it, and that a program does not end before that.

@@ -129,6 +129,9 @@ impl Pair {
         else {
             return Err(None);
         };
+        if first.pipeline == second.pipeline {
+            return Err(Some("both read the same stage"));
+        }
         let place = |id: InstId| insts.iter().position(|i| *i == id).unwrap_or(0);
         let result = func.insts[second.product].results.first().copied();
         let depends = reached(func, body, first.product).contains(&second.product);
