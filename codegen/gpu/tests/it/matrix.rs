@@ -323,12 +323,12 @@ fn groups_want_rows_for_four_warps() {
     assert_eq!(choose([128, 128], 2, false), Some(7));
     assert_eq!(choose([64, 512], 2, false), Some(8), "an instruction has at most 256 columns");
     assert_eq!(choose([192, 96], 2, false), Some(5), "96 columns are three times 32");
-    // Too few warps, rows or columns; work done twice; rows that would be cut.
+    assert_eq!(choose([64, 128], 3, true), Some(6), "without more rows, warpgroups share the columns");
+    // Too few warps, rows or columns; work done twice.
     assert_eq!(choose([128, 128], 1, false), None);
     assert_eq!(choose([32, 128], 2, false), None);
     assert_eq!(choose([64, 4], 2, false), None);
     assert_eq!(choose([64, 8], 3, false), None);
-    assert_eq!(choose([64, 128], 3, true), None);
     // What a warp holds of a tile with fewer rows is nothing that a group holds.
     let warps = Tiles::choose(matrix(DType::F16), [16, 8], threads(3), false).unwrap();
     assert_eq!(Tiles::of(group(DType::F16), [16, 8], &warps.accumulator().layout().unwrap()), None);
