@@ -323,7 +323,7 @@ fn groups_want_rows_for_four_warps() {
     assert_eq!(choose([128, 128], 2, false), Some(7));
     assert_eq!(choose([64, 512], 2, false), Some(8), "an instruction has at most 256 columns");
     assert_eq!(choose([192, 96], 2, false), Some(5), "96 columns are three times 32");
-    assert_eq!(choose([64, 128], 3, true), Some(6), "without more rows, warpgroups share the columns");
+    assert_eq!(choose([64, 128], 3, true), Some(6), "groups share columns where rows are few");
     // Too few warps, rows or columns; work done twice.
     assert_eq!(choose([128, 128], 1, false), None);
     assert_eq!(choose([32, 128], 2, false), None);
