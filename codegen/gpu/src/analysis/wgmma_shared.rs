@@ -19,7 +19,7 @@
 //! Requires operands of [`crate::target::mma`]. Guarantees that lowering, verifier and emission use the same offsets.
 
 use tk_ops::DType;
-use tk_tile::Inst;
+use tk_tile::{Func, Inst, InstId};
 
 use crate::analysis;
 use crate::ir::kernel::{ALIGN, Kernel};
@@ -149,6 +149,11 @@ pub fn group(inst: &Inst) -> Option<&Mma> {
         GpuOp::Mma(mma) if mma.instruction.is_group() => Some(mma),
         _ => None,
     }
+}
+
+/// Returns true if warpgroups compute a product in these instructions.
+pub fn multiplies(func: &Func, insts: &[InstId]) -> bool {
+    insts.iter().any(|i| group(&func.insts[*i]).is_some())
 }
 
 /// Bytes from the start of an operand to the elements that an instruction reads, from row or column `across` and from

@@ -299,7 +299,7 @@ fn needs(kernel: &Kernel, id: InstId, product: InstId, result: ValueId) -> bool 
         inst.operands.contains(&result) || touched(inst).1.iter().any(|b| read.contains(b))
     };
     let inside: Vec<InstId> = inst.blocks.iter().flat_map(|b| walk::insts_in(func, *b)).collect();
-    let multiplies = inside.iter().any(|i| wgmma_shared::group(&func.insts[*i]).is_some());
+    let multiplies = wgmma_shared::multiplies(func, &inside);
     let control = match inst.op {
         Op::Control(ControlOp::For | ControlOp::While | ControlOp::Yield) => true,
         Op::Control(_) => multiplies,

@@ -18,7 +18,7 @@ use tk_ops::{AtomicOp, ControlOp, DType, ElementwiseOp, Op};
 use tk_tile::{BlockId, FuncId, InstId, Type, ValueId, walk};
 
 use super::form_tensor_accesses::affine::{Affine, Ramp, Sum};
-use super::tma_stores::reaches;
+use super::tma_stores::{reaches, runs_once};
 use crate::analysis::memory_order::orders_memory;
 use crate::analysis::wgmma_shared::{self, WgmmaShared};
 use crate::ir::builder::Edit;
@@ -54,9 +54,7 @@ struct Added {
 
 fn run(kernel: &mut Kernel) {
     let func = kernel.func();
-    let insts = walk::insts(func);
-    let multiplies = insts.iter().any(|i| wgmma_shared::group(&func.insts[*i]).is_some());
-    if !kernel.options.spec.has_tma || !multiplies {
+    if !kernel.options.spec.has_tma || !wgmma_shared::multiplies(func, &walk::insts(func)) {
         return;
     }
     let known = Known::new(kernel);
@@ -146,9 +144,7 @@ fn added(kernel: &Kernel, known: &Known, block: BlockId, atomic: InstId) -> Resu
     if taken + tall * wide * bytes > kernel.options.spec.shared_bytes {
         return refused("shared memory has no room for them");
     }
-    let loops = walk::insts(func).into_iter().map(|i| &func.insts[i]);
-    let mut loops = loops.filter(|i| matches!(i.op, Op::Control(ControlOp::For | ControlOp::While)));
-    let once = !loops.any(|i| i.blocks.iter().any(|b| walk::insts_in(func, *b).contains(&atomic)));
+    let once = runs_once(func, atomic);
     let (places, shape) = ([from, left], [tall, wide]);
     Ok(Added { block, atomic, view: *view, places, tile: *tile, bases, shape, span, once })
 }

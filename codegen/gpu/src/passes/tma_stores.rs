@@ -58,8 +58,10 @@ struct Taken {
 fn run(kernel: &mut Kernel) {
     let func = kernel.func();
     let insts = walk::insts(func);
-    let multiplies = insts.iter().any(|i| wgmma_shared::group(&func.insts[*i]).is_some());
-    if !kernel.options.spec.has_tma || !multiplies || !warp_specialize::may_run_ahead(kernel) {
+    if !kernel.options.spec.has_tma
+        || !wgmma_shared::multiplies(func, &insts)
+        || !warp_specialize::may_run_ahead(kernel)
+    {
         return;
     }
     let known = Known::new(kernel);
@@ -133,12 +135,17 @@ fn taken(kernel: &Kernel, known: &Known, store: InstId) -> Option<Taken> {
         && kernel.buffers.get(buffer)?.bytes == tall * wide * bytes;
     let fits = alone && last == load && together && plain && written && changes && whole;
     let shape = [tall, wide];
-    let loops = all
-        .iter()
-        .map(|i| &func.insts[*i])
-        .filter(|i| matches!(i.op, Op::Control(ControlOp::For | ControlOp::While)));
-    let once = !loops.flat_map(|i| &i.blocks).any(|b| walk::insts_in(func, *b).contains(&store));
+    let once = runs_once(func, store);
     fits.then_some(Taken { fill, load, store, buffer, bases, shape, span, once })
+}
+
+/// Returns true for an instruction that is in no loop.
+pub(super) fn runs_once(func: &Func, id: InstId) -> bool {
+    let mut loops = walk::insts(func)
+        .into_iter()
+        .map(|i| &func.insts[i])
+        .filter(|i| matches!(i.op, Op::Control(ControlOp::For | ControlOp::While)));
+    !loops.any(|i| i.blocks.iter().any(|b| walk::insts_in(func, *b).contains(&id)))
 }
 
 /// Returns true if an instruction reads or writes memory of a parameter.

@@ -318,9 +318,8 @@ impl Tiles {
             }
         }
         let warps = best.map_or([0, 0], |b| b.1);
-        // Consecutive rows stay in a warp as long as there are rows, and warpgroups do no work twice.
-        let alone =
-            matrix.is_group() && (warps[0] + warps[1] < free || rows && warps[0] < room[0] && warps[1] > 0);
+        // Warpgroups do no work twice.
+        let alone = matrix.is_group() && warps[0] + warps[1] < free;
         (!alone).then(|| Tiles::new(matrix, shape, warps, threads.warp_bits))
     }
 
