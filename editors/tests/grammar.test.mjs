@@ -31,9 +31,21 @@ function blocks({ path, text }) {
 
 const scoped = (scopes, prefix) => scopes.some((scope) => scope === prefix || scope.startsWith(`${prefix}.`));
 
+/** The pieces that a range touches. Pieces are in order and disjoint, so a binary search finds the first. */
+function piecesOf(pieces, { start, end }) {
+  let [first, last] = [0, pieces.length];
+  while (first < last) {
+    const middle = (first + last) >> 1;
+    if (pieces[middle].end > start) last = middle;
+    else first = middle + 1;
+  }
+  while (last < pieces.length && pieces[last].start < end) last++;
+  return pieces.slice(first, last);
+}
+
 /** Asks for the scopes of a range: `all` must be on every piece of it, `none` on no piece. */
 function expectScopes(where, pieces, token, { all, none = [] }) {
-  const covered = pieces.filter((piece) => piece.start < token.end && piece.end > token.start);
+  const covered = piecesOf(pieces, token);
   assert.ok(covered.length > 0, `${where}: \`${token.text}\` has no scope`);
   for (const piece of covered) {
     const shown = `${where}:${piece.line}: \`${piece.text}\` of \`${token.text}\` has ${piece.scopes.join(" ")}`;
@@ -71,7 +83,7 @@ function compare(path, text, pieces) {
         none: ["comment", "string", "storage", "keyword.control", "keyword.operator"],
       });
     } else if (["path", "other"].includes(token.kind)) {
-      const punctuation = tokens.some((other) => other.start === token.end && "([{}])".includes(token.text));
+      const punctuation = tokens[i + 1]?.start === token.end && "([{}])".includes(token.text);
       expectScopes(path, pieces, token, {
         all: ["punctuation", "keyword.operator", "meta", "source"],
         none: ["comment", "string", ...(punctuation ? WORDS : [])],
