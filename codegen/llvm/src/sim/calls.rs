@@ -107,7 +107,10 @@ impl Shuffle {
 
 /// A request of a lane to the scheduler. Pointers are to memory of the lane, which does not change while the lane
 /// waits.
+///
+/// A tag of four bytes leaves no unaligned gap before the fields, whose copies by halves stall the processor.
 #[derive(Clone, Copy)]
+#[repr(u32)]
 pub(super) enum Request {
     Load { space: SimSpace, addr: u64, bytes: i32, dst: *mut u8, loc: i32 },
     Store { space: SimSpace, addr: u64, bytes: i32, src: *const u8, loc: i32 },

@@ -20,7 +20,9 @@ pub(super) struct Clock {
     start: u32,
     /// The time up to which every lane is ordered after every lane.
     floor: u32,
+    /// A power of two, whose logarithm is the next field.
     warp_size: u32,
+    warp_shift: u32,
     /// The time up to which the lanes of each warp are ordered after one another.
     warps: Vec<u32>,
     /// The further vector of a single lane; `None` if it has none.
@@ -32,14 +34,16 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// For programs with this many lanes; 0 is before every time.
+    /// For programs with this many lanes, in warps of a power of two; 0 is before every time.
     pub fn new(lanes: u32, warp_size: u32) -> Clock {
-        let warps = lanes.div_ceil(warp_size.max(1)) as usize;
+        let warp_size = warp_size.max(1);
+        let warps = lanes.div_ceil(warp_size) as usize;
         Clock {
             now: 1,
             start: 0,
             floor: 0,
-            warp_size: warp_size.max(1),
+            warp_size,
+            warp_shift: warp_size.ilog2(),
             warps: vec![0; warps],
             lanes: vec![None; lanes as usize],
             released: BTreeMap::new(),
@@ -76,20 +80,26 @@ impl Clock {
         self.now - 1
     }
 
+    /// Returns true if an access of `other` at this time happens before the present of `lane`.
+    #[inline]
+    pub fn ordered(&self, lane: u32, time: u32, other: u32) -> bool {
+        time <= self.floor || time <= self.known(lane, other)
+    }
+
     /// The last time at which the accesses of `other` are over for `lane`.
     pub fn known(&self, lane: u32, other: u32) -> u32 {
         if lane == other {
             return u32::MAX;
         }
-        let warp = lane / self.warp_size;
-        let of_warp = if warp == other / self.warp_size { self.warps.get(warp as usize) } else { None };
+        let warp = lane >> self.warp_shift;
+        let of_warp = if warp == other >> self.warp_shift { self.warps.get(warp as usize) } else { None };
         let more = self.lanes.get(lane as usize).and_then(|l| l.as_deref()?.get(other as usize));
         self.floor.max(of_warp.copied().unwrap_or(0)).max(more.copied().unwrap_or(0))
     }
 
     /// Returns true if two lanes are of one warp.
     pub fn mates(&self, a: u32, b: u32) -> bool {
-        a / self.warp_size == b / self.warp_size
+        a >> self.warp_shift == b >> self.warp_shift
     }
 
     /// All lanes synchronize.

@@ -1,47 +1,47 @@
-//! Elements of matrix products on the simulated target, and how their products are summed.
+//! Elements of matrix products on the simulated target, and the sums of their products.
+//!
+//! Every element is an f64: it has the values of all operand types, and sums of products of 8-bit integers are exact.
 
 use tk_ops::DType;
 use tk_ops::scalar::Scalar;
 
-/// Elements of the operands as the instruction reads them.
-#[derive(Clone, Copy)]
-pub enum Element {
-    /// A float.
-    Float(f64),
-    /// An integer.
-    Int(i64),
-}
-
-/// An element by its bits; higher bits are ignored.
-pub fn element(d: DType, bits: u64) -> Element {
-    let x = Scalar::from_bits(d, bits);
+/// The value of an operand's element by its bits; higher bits are ignored.
+pub fn element(d: DType, bits: u64) -> f64 {
     match d {
-        DType::I8 => Element::Int(i64::from(bits as u8 as i8)),
-        DType::U8 => Element::Int(i64::from(bits as u8)),
-        _ => Element::Float(x.as_f64().unwrap_or(f64::NAN)),
+        DType::I8 => f64::from(bits as u8 as i8),
+        DType::U8 => f64::from(bits as u8),
+        _ => Scalar::from_bits(d, bits).as_f64().unwrap_or(f64::NAN),
     }
 }
 
-/// The bits of an accumulator with products added.
-pub fn add(sum: DType, bits: u64, products: impl Iterator<Item = (Element, Element)>) -> u64 {
-    let float = |e: Element| match e {
-        Element::Float(x) => x,
-        Element::Int(x) => x as f64,
-    };
-    match sum {
-        DType::F64 => {
-            products.fold(f64::from_bits(bits), |c, (a, b)| float(a).mul_add(float(b), c)).to_bits()
-        }
-        DType::F32 => {
-            let c = f64::from(f32::from_bits(bits as u32));
-            let sum = products.fold(c, |c, (a, b)| c + float(a) * float(b)) as f32;
-            sum.to_bits().into()
-        }
-        _ => {
-            let whole = |e: Element| if let Element::Int(x) = e { x } else { 0 };
-            let sum =
-                products.fold(bits as u32 as i32, |c, (a, b)| c.wrapping_add((whole(a) * whole(b)) as i32));
-            u64::from(sum.cast_unsigned())
+/// The value of an accumulator by its bits.
+pub fn accumulator(acc: DType, bits: u64) -> f64 {
+    match acc {
+        DType::F64 => f64::from_bits(bits),
+        DType::F32 => f32::from_bits(bits as u32).into(),
+        _ => (bits as u32).cast_signed().into(),
+    }
+}
+
+/// The bits of an accumulator with this value: f32 rounded, integers modulo 2^32.
+pub fn accumulator_bits(acc: DType, value: f64) -> u64 {
+    match acc {
+        DType::F64 => value.to_bits(),
+        DType::F32 => (value as f32).to_bits().into(),
+        _ => (value as i64 as u32).into(),
+    }
+}
+
+/// Adds `a [m, k] @ b [k, n]` to `c [m, n]`, all in order of rows, in the order of K: sums of f64 by fused
+/// multiply-adds, others without rounding to the type of the accumulator.
+pub fn multiply(acc: DType, (n, k): (usize, usize), a: &[f64], b: &[f64], c: &mut [f64]) {
+    for (a, c) in a.chunks_exact(k).zip(c.chunks_exact_mut(n)) {
+        for (x, b) in a.iter().zip(b.chunks_exact(n)) {
+            if acc == DType::F64 {
+                c.iter_mut().zip(b).for_each(|(c, y)| *c = x.mul_add(*y, *c));
+            } else {
+                c.iter_mut().zip(b).for_each(|(c, y)| *c += x * y);
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ use std::ffi::c_void;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use corosensei::stack::DefaultStack;
+use corosensei::stack::{DefaultStack, Stack, StackPointer};
 use corosensei::{Coroutine, CoroutineResult};
 
 use super::calls::{Context, Request};
@@ -16,7 +16,7 @@ use super::calls::{Context, Request};
 /// A compiled kernel: the context of a lane, and the arguments.
 pub type KernelFn = unsafe extern "C" fn(*mut c_void, *const u64);
 
-/// Bytes of a stack. A lane of a tile of 64 KiB over one warp keeps 2 KiB of it; 256 KiB suffice for the spills of a
+/// Bytes of a stack, less those of [`OFFSETS`]. A lane of a tile of 64 KiB over one warp keeps 2 KiB of it; 256 KiB suffice for the spills of a
 /// hundred such tiles. The system allocates only pages that are accessed; a page after the end traps.
 const STACK: usize = 256 << 10;
 
@@ -28,23 +28,56 @@ const KEPT: usize = 2048;
 /// allocator fails too.
 const MOST: usize = 28_000;
 
-static POOL: Mutex<Vec<DefaultStack>> = Mutex::new(Vec::new());
+/// Stacks begin at this many different cache lines of a page, one after the other. Beginning at the end of a page all of
+/// them would share the few sets of the caches that such an address has, and switching lanes would miss them.
+const OFFSETS: usize = 64;
+const LINE: usize = 64;
+
+static POOL: Mutex<Vec<LaneStack>> = Mutex::new(Vec::new());
 
 /// The number of stacks, used and kept.
 static STACKS: AtomicUsize = AtomicUsize::new(0);
 
+/// The stack of a lane.
+pub(super) struct LaneStack {
+    memory: DefaultStack,
+    /// Bytes that are left free at its high end.
+    offset: usize,
+}
+
+impl LaneStack {
+    /// The stack with this number; `None` if the system has no memory for it.
+    fn new(number: usize) -> Option<LaneStack> {
+        let memory = DefaultStack::new(STACK + OFFSETS * LINE).ok()?;
+        Some(LaneStack { memory, offset: number % OFFSETS * LINE })
+    }
+}
+
+// SAFETY: `memory` has the guard page; its high end is aligned, and moves by less than what was added to `STACK`, in
+// multiples of a cache line.
+unsafe impl Stack for LaneStack {
+    fn base(&self) -> StackPointer {
+        let base = self.memory.base();
+        StackPointer::new(base.get() - self.offset).unwrap_or(base)
+    }
+
+    fn limit(&self) -> StackPointer {
+        self.memory.limit()
+    }
+}
+
 /// The stacks of one launch that no fiber uses now.
 #[derive(Default)]
-pub(super) struct Stacks(Vec<DefaultStack>);
+pub(super) struct Stacks(Vec<LaneStack>);
 
 impl Stacks {
     /// Takes a stack; `None` if the system has no memory, or the process too many stacks.
-    pub fn take(&mut self) -> Option<DefaultStack> {
+    pub fn take(&mut self) -> Option<LaneStack> {
         let kept = || POOL.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).pop();
         self.0.pop().or_else(kept).or_else(|| {
             let room = |n: usize| (n < MOST).then_some(n + 1);
-            STACKS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, room).ok()?;
-            let new = DefaultStack::new(STACK).ok();
+            let number = STACKS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, room).ok()?;
+            let new = LaneStack::new(number);
             if new.is_none() {
                 STACKS.fetch_sub(1, Ordering::Relaxed);
             }
@@ -53,7 +86,7 @@ impl Stacks {
     }
 
     /// Returns a stack.
-    pub fn put(&mut self, stack: DefaultStack) {
+    pub fn put(&mut self, stack: LaneStack) {
         self.0.push(stack);
     }
 }
@@ -68,7 +101,7 @@ impl Drop for Stacks {
 }
 
 /// A running lane.
-pub(super) struct Fiber(Option<Coroutine<u64, Request, (), DefaultStack>>);
+pub(super) struct Fiber(Option<Coroutine<u64, Request, (), LaneStack>>);
 
 /// The arguments of a fiber.
 #[derive(Clone, Copy)]
@@ -86,7 +119,7 @@ impl Fiber {
     /// # Safety
     /// As long as the fiber is resumed, the kernel may be called with these arguments, and its frames contain nothing
     /// that needs to be dropped.
-    pub unsafe fn new(stack: DefaultStack, entry: Entry) -> Fiber {
+    pub unsafe fn new(stack: LaneStack, entry: Entry) -> Fiber {
         Fiber(Some(Coroutine::with_stack(stack, move |yielder, _| {
             let Entry { kernel, args, lane, program, grid } = entry;
             let context = Context { yielder, lane, program, grid };
@@ -106,7 +139,7 @@ impl Fiber {
     }
 
     /// Ends the lane wherever it is and returns its stack.
-    pub fn stop(mut self) -> Option<DefaultStack> {
+    pub fn stop(mut self) -> Option<LaneStack> {
         let mut running = self.0.take()?;
         // SAFETY: the caller of `new` guarantees that nothing on the stack needs to be dropped; `Context` and `Entry`
         // do not.

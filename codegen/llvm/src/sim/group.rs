@@ -14,7 +14,7 @@ use tk_ops::DType;
 use super::access::{Reach, Who};
 use super::block::Block;
 use super::calls::GroupCall;
-use super::element::{Element, add, element};
+use super::element::{accumulator, accumulator_bits, element, multiply};
 use super::env::Env;
 use super::fault::{FaultKind, Wrong};
 use super::launch::Global;
@@ -83,7 +83,7 @@ struct Begun {
     call: GroupCall,
     loc: i32,
     /// The left operand, if it is in registers.
-    held: Vec<Element>,
+    held: Vec<f64>,
     /// The contents of shared memory.
     found: Vec<u8>,
     /// The accumulators of each lane, one after the other: before, and with the product once it is done.
@@ -240,9 +240,9 @@ impl Products {
 }
 
 /// The left operand from the words of the lanes (PTX manual, "Register Fragments" of `wgmma`).
-fn held(kind: Kind, waits: &[Wait]) -> Vec<Element> {
+fn held(kind: Kind, waits: &[Wait]) -> Vec<f64> {
     let (words, each) = kind.words();
-    let mut all = vec![Element::Int(0); kind.rows() * kind.k()];
+    let mut all = vec![0.0; kind.rows() * kind.k()];
     for (wait, number) in waits.iter().zip(0usize..) {
         let (warp, lane) = (number / LANES as usize, number % LANES as usize);
         let (group, within) = (lane / 4, lane % 4);
@@ -312,42 +312,52 @@ impl Begun {
     /// Adds the product to the accumulators.
     fn multiply(&mut self) {
         let (kind, call) = (self.kind, self.call);
-        let mut bytes = self.found.as_slice();
-        let mut operand = |side: usize, across: bool, extent: usize| {
+        let (rows, columns, k) = (kind.rows(), kind.columns, kind.k());
+        // Calls `place` with the position across K, the position along it, and the element.
+        let decode = |bytes: &[u8],
+                      side: usize,
+                      across: bool,
+                      extent: usize,
+                      place: &mut dyn FnMut(usize, usize, f64)| {
             let d = kind.operands[side.min(1)];
-            let size = d.bytes();
-            let (own, rest) = bytes.split_at(extent * kind.k() * size);
-            bytes = rest;
-            let (lines, each) = if across { (extent, kind.k()) } else { (kind.k(), extent) };
-            debug_assert_eq!(lines * each * size, own.len());
-            let mut all = vec![Element::Int(0); extent * kind.k()];
-            for (n, x) in own.chunks(size).enumerate() {
-                let (line, at) = (n / lines, n % lines);
-                let (x_at, k_at) = if across { (at, line) } else { (line, at) };
+            let each = if across { extent } else { k };
+            for (n, x) in bytes.chunks(d.bytes()).enumerate() {
+                let (line, at) = (n / each, n % each);
                 let mut bits = [0; 8];
                 bits.iter_mut().zip(x).for_each(|(to, from)| *to = *from);
-                let slot = all.get_mut(x_at * kind.k() + k_at);
-                slot.into_iter().for_each(|e| *e = element(d, u64::from_le_bytes(bits)));
+                let (x_at, k_at) = if across { (at, line) } else { (line, at) };
+                place(x_at, k_at, element(d, u64::from_le_bytes(bits)));
             }
-            all
         };
-        let left = if call.flags & 1 == 1 {
-            self.held.clone()
-        } else {
-            operand(0, call.flags & 2 != 0, kind.rows())
-        };
-        let right = operand(1, call.flags & 4 != 0, kind.columns);
+        let in_registers = call.flags & 1 == 1;
+        let left_bytes = if in_registers { 0 } else { rows * k * kind.operands[0].bytes() };
+        let (left_part, right_part) = self.found.split_at(left_bytes.min(self.found.len()));
+        let mut left = self.held.clone();
+        left.resize(rows * k, 0.0);
+        decode(left_part, 0, call.flags & 2 != 0, rows, &mut |row, at, x| {
+            left.get_mut(row * k + at).into_iter().for_each(|e| *e = x);
+        });
+        let mut right = vec![0.0; k * columns];
+        decode(right_part, 1, call.flags & 4 != 0, columns, &mut |column, at, x| {
+            right.get_mut(at * columns + column).into_iter().for_each(|e| *e = x);
+        });
         let registers = kind.accumulators();
-        for (n, acc) in self.accumulators.iter_mut().enumerate() {
+        // The place in the matrix of an accumulator (PTX manual, "Register Fragments" of `wgmma`).
+        let place = |n: usize| {
             let (lane, register) = (n / registers, n % registers);
             let (warp, lane) = (lane / LANES as usize, lane % LANES as usize);
             let row = 16 * warp + lane / 4 + 8 * (register / 2 % 2);
-            let column = 8 * (register / 4) + 2 * (lane % 4) + register % 2;
-            let line = |all: &[Element], at: usize| -> Vec<Element> {
-                all.iter().skip(at * kind.k()).take(kind.k()).copied().collect()
-            };
-            let products = line(&left, row).into_iter().zip(line(&right, column));
-            *acc = add(kind.matrix.acc, u64::from(*acc), products) as u32;
+            row * columns + 8 * (register / 4) + 2 * (lane % 4) + register % 2
+        };
+        let mut sums = vec![0.0; rows * columns];
+        for (n, acc) in self.accumulators.iter().enumerate() {
+            sums.get_mut(place(n))
+                .into_iter()
+                .for_each(|s| *s = accumulator(kind.matrix.acc, u64::from(*acc)));
+        }
+        multiply(kind.matrix.acc, (columns, k), &left, &right, &mut sums);
+        for (n, acc) in self.accumulators.iter_mut().enumerate() {
+            *acc = accumulator_bits(kind.matrix.acc, sums.get(place(n)).copied().unwrap_or(f64::NAN)) as u32;
         }
     }
 }

@@ -13,7 +13,7 @@ use tk_ops::DType;
 use super::access::Who;
 use super::block::Block;
 use super::calls::{MatrixCall, SimSpace};
-use super::element::{Element, add, element};
+use super::element::{accumulator, accumulator_bits, element, multiply};
 use super::env::Env;
 use super::fault::{FaultKind, Wrong};
 
@@ -61,7 +61,7 @@ impl Block {
                 self.load_matrices(&brought, matrices, transposed, env)
             }
             MatrixCall::Store { matrices } => self.store_matrices(&brought, matrices, env),
-            MatrixCall::Multiply { kind, operands } => multiply(&brought, kind, operands),
+            MatrixCall::Multiply { kind, operands } => multiply_add(&brought, kind, operands),
         }
     }
 
@@ -131,6 +131,7 @@ fn instruction(kind: i32) -> Option<MmaInstruction> {
 }
 
 /// How an instruction distributes its matrices.
+#[derive(Clone, Copy)]
 struct Held {
     matrix: MmaInstruction,
     /// Bytes of a word, and elements of an operand in one.
@@ -177,7 +178,7 @@ impl Held {
     }
 }
 
-fn multiply(lanes: &[Brought], kind: i32, operands: [i32; 2]) -> Result<(), Wrong> {
+fn multiply_add(lanes: &[Brought], kind: i32, operands: [i32; 2]) -> Result<(), Wrong> {
     let wrong = || Wrong::new(FaultKind::Call, "an unknown matrix instruction is called");
     let matrix = instruction(kind).ok_or_else(wrong)?;
     let dtype = |code: i32| {
@@ -191,8 +192,7 @@ fn multiply(lanes: &[Brought], kind: i32, operands: [i32; 2]) -> Result<(), Wron
     let held = Held { matrix, size, packed };
     let (of_a, of_b) = (held.of_factor(m), held.of_factor(n));
     let (words_a, words_b) = (of_a / packed, of_b / packed);
-    let zero = Element::Int(0);
-    let (mut a, mut b) = (vec![zero; m * k], vec![zero; k * n]);
+    let (mut a, mut b, mut c) = (vec![0.0; m * k], vec![0.0; k * n], vec![0.0; m * n]);
     let read = |lane: &Brought, word: usize| -> u64 {
         let mut bytes = [0; 8];
         // SAFETY: the lane waits, and guarantees that these words may be read there.
@@ -221,12 +221,22 @@ fn multiply(lanes: &[Brought], kind: i32, operands: [i32; 2]) -> Result<(), Wron
             b.get_mut(along * n + column).into_iter().for_each(|e| *e = part(lane, words_a, i, y));
         }
     }
+    // The accumulators of a lane: their words, and their places in the matrix.
+    let accumulators = |number: usize| {
+        let of_lane = m * n / lanes.len().max(1);
+        (0..of_lane)
+            .map(move |i| (words_a + words_b + i, held.accumulator(number, i)))
+            .map(move |(word, (row, column))| (word, row * n + column))
+    };
     for (lane, number) in lanes.iter().zip(0usize..) {
-        for i in 0..m * n / lanes.len().max(1) {
-            let (row, column) = held.accumulator(number, i);
-            let word = words_a + words_b + i;
-            let pairs = (0..k).filter_map(|s| Some((*a.get(row * k + s)?, *b.get(s * n + column)?)));
-            let sum = add(matrix.acc, read(lane, word), pairs).to_le_bytes();
+        for (word, at) in accumulators(number) {
+            c.get_mut(at).into_iter().for_each(|e| *e = accumulator(matrix.acc, read(lane, word)));
+        }
+    }
+    multiply(matrix.acc, (n, k), &a, &b, &mut c);
+    for (lane, number) in lanes.iter().zip(0usize..) {
+        for (word, at) in accumulators(number) {
+            let sum = accumulator_bits(matrix.acc, c.get(at).copied().unwrap_or(f64::NAN)).to_le_bytes();
             // SAFETY: the lane waits, and guarantees that the result may be written there.
             unsafe { std::ptr::copy_nonoverlapping(sum.as_ptr(), lane.room.add(word * size), size) };
         }

@@ -77,9 +77,7 @@ impl Recent {
 
     /// One that does not happen before the present of `lane`.
     fn unordered(&self, lane: u32, clock: &Clock) -> Option<Stamp> {
-        [self.last, self.mate, self.far]
-            .into_iter()
-            .find(|s| s.time > 0 && s.time > clock.known(lane, s.lane))
+        [self.last, self.mate, self.far].into_iter().find(|s| !clock.ordered(lane, s.time, s.lane))
     }
 }
 
@@ -201,10 +199,12 @@ fn check(cell: &Cell, atomics: Option<&Atomics>, t: &Touch, clock: &Clock) -> Re
     let write = cell.write;
     // If lanes write one cell of device memory at once, one wins: the language allows it in one store.
     let one_store = !t.strict && t.access_kind == AccessKind::Write && write.loc == t.by.loc;
-    if write.time > clock.known(lane, write.lane) && !one_store {
+    if !one_store && !clock.ordered(lane, write.time, write.lane) {
         return Err(Conflict::Race { before: write, wrote: true });
     }
-    if let Some(before) = cell.reads.unordered(lane, clock).filter(|_| t.access_kind.writes()) {
+    if t.access_kind.writes()
+        && let Some(before) = cell.reads.unordered(lane, clock)
+    {
         return Err(Conflict::Race { before, wrote: false });
     }
     let Some(atomics) = atomics.filter(|_| !t.access_kind.atomic()) else { return Ok(()) };
@@ -282,7 +282,7 @@ mod tests {
         let (mut found, mut right) = (0, 0);
         for seed in 0..20_000 {
             let mut random = Random::new(seed, 0);
-            let (lanes, width) = (6, 3);
+            let (lanes, width) = (8, 4);
             let mut clock = Clock::new(lanes, width);
             let mut shadow = Shadow::new(4);
             clock.begin();
@@ -295,7 +295,8 @@ mod tests {
                         // Reads are frequent, so that some replace others.
                         let access_kind =
                             if random.chance(150) { AccessKind::Read } else { DEEDS[random.below(5)] };
-                        let by = Stamp { time: clock.now(), lane: random.below(6) as u32, loc: step };
+                        let by =
+                            Stamp { time: clock.now(), lane: random.below(lanes as usize) as u32, loc: step };
                         let touch = Touch { at: 0, bytes: 4, access_kind, by, strict: false };
                         let expected = past.iter().any(|(before, done)| {
                             clash(*done, access_kind) && before.time > clock.known(by.lane, before.lane)
