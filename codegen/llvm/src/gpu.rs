@@ -40,8 +40,8 @@ pub struct Text {
     pub messages: Vec<Message>,
     /// The kernel has barriers of all programs of a launch.
     pub meets: bool,
-    /// LLVM IR, optimised.
-    pub llvm: String,
+    /// LLVM IR after its passes, if it was requested.
+    pub llvm: Option<String>,
     /// The input of the assembler, or the assembly of the object.
     pub asm: String,
     /// The input of the linker, if LLVM assembles.
@@ -115,18 +115,20 @@ pub fn verify_machine_code() {
     ONCE.call_once(|| parse_options(&[c"-verify-machineinstrs"]));
 }
 
-/// Compiles a kernel for a GPU, with the lines of its source.
-pub fn text(kernel: &Kernel, lines: &SourceFiles, until: Until) -> Res<Text> {
+/// Compiles a kernel for a GPU, with the lines of its source; keeps the text of LLVM IR if requested, whose printing takes
+/// as long as a pass.
+pub fn text(kernel: &Kernel, lines: &SourceFiles, until: Until, keep_ir: bool) -> Res<Text> {
     let generate = if kernel.options.spec.has_gcn { generate_amd } else { generate_nvidia };
-    contained(|| generate(kernel, lines, until)).unwrap_or_else(|gave_up| Err(Stop::Refused(gave_up)))
+    contained(|| generate(kernel, lines, until, keep_ir))
+        .unwrap_or_else(|gave_up| Err(Stop::Refused(gave_up)))
 }
 
-fn generate_nvidia(kernel: &Kernel, lines: &SourceFiles, until: Until) -> Res<Text> {
-    generate::<Nvptx<'_>>(&Context::create(), kernel, lines, until)
+fn generate_nvidia(kernel: &Kernel, lines: &SourceFiles, until: Until, keep_ir: bool) -> Res<Text> {
+    generate::<Nvptx<'_>>(&Context::create(), kernel, lines, until, keep_ir)
 }
 
-fn generate_amd(kernel: &Kernel, lines: &SourceFiles, until: Until) -> Res<Text> {
-    generate::<Amdgcn<'_>>(&Context::create(), kernel, lines, until)
+fn generate_amd(kernel: &Kernel, lines: &SourceFiles, until: Until, keep_ir: bool) -> Res<Text> {
+    generate::<Amdgcn<'_>>(&Context::create(), kernel, lines, until, keep_ir)
 }
 
 fn generate<'c, T: GpuModule<'c>>(
@@ -134,6 +136,7 @@ fn generate<'c, T: GpuModule<'c>>(
     kernel: &Kernel,
     lines: &SourceFiles,
     until: Until,
+    keep_ir: bool,
 ) -> Res<Text> {
     set_options();
     let said = Said::listen(context);
@@ -162,7 +165,7 @@ fn generate<'c, T: GpuModule<'c>>(
     let mut messages = emitter.into_messages();
     drop(table);
     optimise(&module, &machine, &format!("{PASSES}{}", T::LAST_PASSES))?;
-    let llvm = module.print_to_string().to_string();
+    let llvm = keep_ir.then(|| module.print_to_string().to_string());
     if needs.any() && messages.is_empty() && !needs.meets {
         // Messages of a function that is applied to no element are never sent, but the parameter for them exists.
         messages.push(Message { text: String::new(), kind: Kind::Assert(vec![]), loc: None });

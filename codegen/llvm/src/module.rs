@@ -87,8 +87,6 @@ pub struct Hosted {
     pub maps: Vec<TensorMap>,
     /// The tables that calls index.
     pub tables: Tables,
-    /// LLVM IR, optimised.
-    pub llvm: String,
     /// Keeps the code alive; dropped before the context that it belongs to.
     _engine: ExecutionEngine<'static>,
 }
@@ -141,7 +139,6 @@ fn generate(kernel: &Kernel) -> Res<Hosted> {
     let sim = Sim::default();
     emit(context, &builder, &module, kernel, &sim, function, None)?;
     optimise(&module, &machine, PASSES)?;
-    let llvm = module.print_to_string().to_string();
     // Code runs once or a few times, and most of its time is in calls of the simulator: with the register allocator for
     // fast code, tests took twice as long, three quarters of it in LLVM.
     let engine =
@@ -165,7 +162,6 @@ fn generate(kernel: &Kernel) -> Res<Hosted> {
         params: slots(kernel),
         maps: maps(kernel),
         tables: sim.into_tables(),
-        llvm,
         _engine: engine,
     })
 }

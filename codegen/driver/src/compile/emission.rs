@@ -30,14 +30,14 @@ pub fn compile(
     // LLVM aborts the process if a kernel has more shared memory than the target.
     let shared_bytes = stages.scheduled.shared_bytes();
     fits(&stages.scheduled, shared_bytes)?;
-    let made = gpu::text(&stages.scheduled, &lines(request.sources), until)
+    let made = gpu::text(&stages.scheduled, &lines(request.sources), until, keep_stages)
         .map_err(|stop| vec![stopped(&stop, request)])?;
     let texts = keep_stages.then(|| StageTexts {
         layout: stages.laid_out.to_string(),
         pictures: pictures(&stages.laid_out),
         sched: stages.scheduled.to_string(),
         after,
-        llvm: made.llvm.clone(),
+        llvm: made.llvm.clone().unwrap_or_default(),
         asm: made.asm.clone(),
         located: [&*stages.laid_out, &*stages.scheduled].map(|k| text::print(k, Options { locs: true })),
     });
