@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use tk_driver::{Asked, Cache, Environment, ProgramShape, Request, Tools, Until, compile, facts_about};
+use tk_driver::{
+    Asked, Cache, CompiledKernel, Environment, ProgramShape, Request, Tools, Until, compile, facts_about,
+};
 use tk_gpu::TargetSpec;
 use tk_interp::{Arg, Fault, Memory, Options};
 use tk_ops::Op;
@@ -56,6 +58,30 @@ fn refused_by(target: &TargetSpec) -> &'static [&'static str] {
     }
 }
 
+/// Kernels of NVIDIA that are assembled together: a process of the assembler costs as much as an average kernel.
+const TOGETHER: usize = 32;
+
+/// One text for the assembler of the kernels with these texts, each with names of its own and without source positions.
+fn joined(kernels: &[CompiledKernel]) -> String {
+    let is_any = |line: &str, words: &[&str]| words.iter().any(|word| line.trim_start().starts_with(word));
+    // Kernels ask for the oldest version that has what they use, and the versions have numbers of one digit after the dot.
+    let versions = kernels.iter().flat_map(|k| k.asm.lines().filter(|l| l.starts_with(".version")));
+    let first =
+        kernels.iter().flat_map(|k| k.asm.lines()).filter(|l| is_any(l, &[".target", ".address_size"]));
+    let mut all: String =
+        versions.max().into_iter().chain(first.take(2)).map(|line| format!("{line}\n")).collect();
+    for (n, kernel) in kernels.iter().enumerate() {
+        let text = kernel.asm.replace("shared_of_launch", &format!("shared_of_{n}"));
+        let text = text.replace(&format!(".entry {}(", kernel.name), &format!(".entry kernel_{n}("));
+        let text = text.replace(&format!("{}_param_", kernel.name), &format!("kernel_{n}_param_"));
+        let left_out = [".version", ".target", ".address_size", ".file", ".loc", ".section"];
+        // Memory of a thread is `.local`.
+        let lines = text.lines().filter(|l| !is_any(l, &left_out) || is_any(l, &[".local"]));
+        lines.for_each(|line| all += &format!("{line}\n"));
+    }
+    all
+}
+
 /// What the compiler computes by itself.
 const COMPILE_TIME: &[&str] = &["next_pow2"];
 
@@ -70,6 +96,8 @@ struct Building {
     operations: Mutex<BTreeSet<Op>>,
     /// What was refused, with one of the kernels.
     refused: Mutex<BTreeMap<String, String>>,
+    /// Kernels that are not assembled yet.
+    waiting: Mutex<Vec<CompiledKernel>>,
 }
 
 impl Building {
@@ -90,7 +118,29 @@ impl Building {
             built: Mutex::default(),
             operations: Mutex::default(),
             refused: Mutex::default(),
+            waiting: Mutex::default(),
         }
+    }
+
+    /// Assembles these kernels: together if that is possible, else one after the other, which says what is refused.
+    fn assemble(&self, kernels: &[CompiledKernel]) {
+        let Ok(assembler) = self.tools.assembler(self.target) else { return };
+        if let ([first, _, ..], true) = (kernels, self.target.has_ptx) {
+            let whole = CompiledKernel { asm: joined(kernels), ..first.clone() };
+            match assembler.assemble(&whole) {
+                Ok(_) => return,
+                Err(e) => eprintln!("assembled one by one: {}", e.message),
+            }
+        }
+        for kernel in kernels {
+            if let Err(e) = assembler.assemble(kernel) {
+                self.refuse(e.message, &kernel.name);
+            }
+        }
+    }
+
+    fn refuse(&self, message: String, kernel: &str) {
+        self.refused.lock().unwrap().entry(message).or_insert_with(|| kernel.to_string());
     }
 
     fn build(&self, compiled: &Compiled, options: &LaunchOptions, assemble: bool) {
@@ -129,16 +179,20 @@ impl Building {
                 stages.asm
             );
         }
-        let wrong = match made {
-            Err(wrong) => wrong.iter().map(|d| format!("{}: {}", d.code, d.message)).collect(),
-            Ok(kernel) if self.assembles && assemble => {
-                let made = self.tools.assembler(target).and_then(|a| a.assemble(&kernel));
-                made.err().map(|e| e.message).into_iter().collect()
+        match made {
+            Err(wrong) => {
+                wrong.iter().for_each(|d| self.refuse(format!("{}: {}", d.code, d.message), &func.name));
             }
-            Ok(_) => vec![],
-        };
-        for message in wrong {
-            self.refused.lock().unwrap().entry(message).or_insert_with(|| func.name.clone());
+            Ok(kernel) if self.assembles && assemble => {
+                let mut waiting = self.waiting.lock().unwrap();
+                waiting.push(kernel);
+                if waiting.len() >= TOGETHER {
+                    let kernels = std::mem::take(&mut *waiting);
+                    drop(waiting);
+                    self.assemble(&kernels);
+                }
+            }
+            Ok(_) => {}
         }
     }
 }
@@ -217,6 +271,7 @@ fn refused(target: &'static TargetSpec, whole: bool) -> Vec<String> {
         program::run_on(text, Some(&device));
     });
     each(&everything::operations(), |p| unfolded(&building, p));
+    building.assemble(&std::mem::take(&mut *building.waiting.lock().unwrap()));
     let of_target = format!(" cannot be compiled for `{}` yet", target.name);
     let allowed = |m: &str| refused_by(target).iter().any(|what| *m == format!("E1003: {what}{of_target}"));
     let refused = building.refused.lock().unwrap();
