@@ -9,13 +9,17 @@ use std::fs;
 use std::hash::{DefaultHasher, Hasher};
 use std::path::{Path, PathBuf};
 
-/// What tile IR goes through, from this folder. Where the sources are not there, the version number has to do.
-const FOLDERS: [&str; 5] =
-    ["src", "../layout/src", "../llvm/src", "../../lang/ops/src", "../../lang/tile/src"];
+/// What tile IR goes through, from this folder. In a package without the workspace, the version number has to do.
+const FOLDERS: [&str; 5] = ["src", "../gpu/src", "../llvm/src", "../../lang/ops/src", "../../lang/tile/src"];
 
 fn main() {
     let mut files = vec![];
-    for folder in FOLDERS {
+    let in_workspace = Path::new("../gpu").exists();
+    for folder in FOLDERS.into_iter().filter(|f| in_workspace || *f == "src") {
+        assert!(
+            Path::new(folder).is_dir(),
+            "{folder} has moved: the compile cache would miss what changes in it"
+        );
         println!("cargo::rerun-if-changed={folder}");
         collect(Path::new(folder), &mut files);
     }
