@@ -12,6 +12,9 @@ PYTHON := .venv/bin/python
 # `cargo xtask` with the features of all default members: nothing is compiled for it that tests have compiled.
 XTASK := cargo run --quiet --bin xtask --
 
+# Crates of the workspace are linted while they are compiled. `cargo` without `make` compiles them without lints, once more.
+export RUSTC_WORKSPACE_WRAPPER := $(CURDIR)/scripts/rustc-lint
+
 # Where scripts/setup installs NVIDIA's assembler: `tk` uses no `.venv` that is not active or named. The same is in
 # .cargo/config.toml, for `cargo` without `make`.
 export TK_VENV ?= $(CURDIR)/.venv
@@ -24,12 +27,12 @@ KERNELS := examples/*.tk stdlib/*.tk stdlib/*/*.tk
 # Runs a command as a stage, named after its target, which says how long it took.
 STAGE = @scripts/stage $@
 
-.PHONY: demo test setup build format lint unit programs kernels together simulated sim sim64 sim-wmma sim-others numpy evidence transformer editors python cmake tidy bless
+.PHONY: demo test setup build format lint unit programs kernels together once simulated sim sim64 sim-wmma sim-others numpy evidence transformer editors python cmake tidy bless
 
 demo: build
 	@scripts/demo $(TK) $(TRANSFORMER)
 
-test: setup format lint unit programs kernels together tidy
+test: setup format lint unit programs kernels together once tidy
 	@scripts/stage --table
 	@echo "make test: everything is green"
 
@@ -43,11 +46,15 @@ build: setup
 format: setup
 	$(STAGE) cargo fmt --all --check
 
+# What no other stage compiles: the command without LLVM, which a machine that only checks and formats builds, and the
+# benchmarks. `--workspace --bin tk` instead of `--package tk-cli`: the features of other crates stay as they are, so only
+# the command is compiled again. Before `unit`, which puts the command with LLVM in its place.
 lint: setup
-	$(STAGE) scripts/lint
+	$(STAGE) bash -exc 'cargo build --workspace --no-default-features --features tk/jit --bin tk; \
+		cargo build --package tk-bench --benches'
 
 # The default members. The feature is the compiler inside of the library `tk`.
-unit: setup
+unit: lint
 	$(STAGE) cargo test --features tk/jit
 
 # The others that have tests. Their crates of ours are those of `unit`.
@@ -63,6 +70,10 @@ kernels: unit
 # What runs the commands that `unit` and `programs` have built, two at a time, the longest first: most of it takes one core.
 together: unit programs
 	@$(MAKE) --no-print-directory --old-file=unit --old-file=programs --jobs=2 --output-sync=target sim-wmma sim sim64 sim-others editors python cmake numpy evidence transformer
+
+# Nothing is compiled twice in all of this.
+once: unit programs python
+	$(STAGE) scripts/once
 
 # The same on the simulated targets: what Hopper, CDNA and RDNA have.
 simulated: sim sim64 sim-wmma sim-others

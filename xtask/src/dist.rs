@@ -58,6 +58,8 @@ fn make(root: &Path) -> Result<(), String> {
         let mut command = Command::new(program);
         command.current_dir(root).env("CARGO_TARGET_DIR", &dist).env("RUSTFLAGS", &flags);
         command.env("SOURCE_DATE_EPOCH", &time).env("CARGO_INCREMENTAL", "0");
+        // The Makefile's, which lints and turns optimizations of the compiler off for that.
+        command.env_remove("RUSTC_WORKSPACE_WRAPPER");
         command
     };
     run_all(
