@@ -51,6 +51,10 @@ pub fn keep_rolled(context: &Context, back: InstructionValue<'_>) {
 pub const PASSES: &str = "always-inline,function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,gvn,\
     loop-mssa(licm),instcombine<no-verify-fixpoint>,dse,simplifycfg)";
 
+/// The passes for the host, which only make less code to generate: code runs once or a few times, and most of its time is in
+/// calls of the simulator.
+const HOST_PASSES: &str = "always-inline,function(sroa,early-cse,instsimplify,simplifycfg,dce)";
+
 /// The additional passes for a module with more instructions than [`LONG`]. Sums get their constants last, as all sums
 /// of addresses should have them for `NaryReassociate`, which NVPTX and AMDGPU run before instruction selection: it
 /// goes through the function once more for each sum that it changes (`findClosestMatchingDominator` drops the
@@ -138,9 +142,8 @@ fn generate(kernel: &Kernel) -> Res<Hosted> {
     builder.position_at_end(context.append_basic_block(function, "entry"));
     let sim = Sim::default();
     emit(context, &builder, &module, kernel, &sim, function, None)?;
-    optimise(&module, &machine, PASSES)?;
-    // Code runs once or a few times, and most of its time is in calls of the simulator: with the register allocator for
-    // fast code, tests took twice as long, three quarters of it in LLVM.
+    optimise(&module, &machine, HOST_PASSES)?;
+    // With the register allocator for fast code, tests took twice as long, three quarters of it in LLVM.
     let engine =
         module.create_jit_execution_engine(OptimizationLevel::None).map_err(|e| Stop::Bug(e.to_string()))?;
     for (name, address) in names() {

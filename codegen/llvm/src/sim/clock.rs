@@ -20,8 +20,7 @@ pub(super) struct Clock {
     start: u32,
     /// The time up to which every lane is ordered after every lane.
     floor: u32,
-    /// A power of two, whose logarithm is the next field.
-    warp_size: u32,
+    /// The logarithm of the lanes of a warp.
     warp_shift: u32,
     /// The time up to which the lanes of each warp are ordered after one another.
     warps: Vec<u32>,
@@ -42,7 +41,6 @@ impl Clock {
             now: 1,
             start: 0,
             floor: 0,
-            warp_size,
             warp_shift: warp_size.ilog2(),
             warps: vec![0; warps],
             lanes: vec![None; lanes as usize],
@@ -114,8 +112,7 @@ impl Clock {
         if shuffle && !SHUFFLE_ORDERS {
             return;
         }
-        let first = warp * self.warp_size;
-        let lanes = first..(first + self.warp_size).min(self.lanes.len() as u32);
+        let lanes = self.of_warp(warp);
         if lanes.clone().any(|l| self.lanes.get(l as usize).is_some_and(Option::is_some)) {
             self.some(lanes);
         } else {
@@ -141,11 +138,28 @@ impl Clock {
         self.tick();
     }
 
-    /// Adds the vector of a lane, and its own accesses until now.
+    /// The lanes of a warp.
+    fn of_warp(&self, warp: u32) -> std::ops::Range<u32> {
+        (warp << self.warp_shift)..((warp + 1) << self.warp_shift).min(self.lanes.len() as u32)
+    }
+
+    /// Adds the vector of a lane, [`Clock::known`] of every other one, and its own accesses until now.
     fn add(&self, all: &mut [u32], lane: u32) {
-        for (known, other) in all.iter_mut().zip(0..) {
-            *known = (*known).max(self.known(lane, other).min(self.now));
+        let add = |known: &mut u32, time: u32| *known = (*known).max(time);
+        let floor = self.floor;
+        match self.lanes.get(lane as usize).and_then(Option::as_deref) {
+            Some(more) => {
+                all.iter_mut()
+                    .zip(more)
+                    .for_each(|(known, time)| add(known, floor.max((*time).min(self.now))));
+            }
+            None => all.iter_mut().for_each(|known| add(known, floor)),
         }
+        let warp = lane >> self.warp_shift;
+        let (of_warp, lanes) = (self.warps.get(warp as usize).copied().unwrap_or(0), self.of_warp(warp));
+        let mates = all.get_mut(lanes.start as usize..lanes.end as usize);
+        mates.into_iter().flatten().for_each(|known| add(known, of_warp));
+        all.get_mut(lane as usize).into_iter().for_each(|known| add(known, self.now));
     }
 
     /// A lane releases its vector at an address.

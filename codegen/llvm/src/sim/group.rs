@@ -34,6 +34,12 @@ fn mark(product: u32, register: usize) -> u32 {
     MARK | (product % NUMBERS) << REGISTER_BITS | register as u32
 }
 
+/// The register of a mark of this product, if the word is one.
+fn register_of(word: u32, product: u32) -> Option<usize> {
+    let register = word & ((1 << REGISTER_BITS) - 1);
+    (word - register == mark(product, 0)).then_some(register as usize)
+}
+
 /// The types and extents of an instruction.
 #[derive(Clone, Copy)]
 struct Kind {
@@ -181,20 +187,16 @@ impl Block {
         for (_, number) in due {
             products.finish(number, first, &mut self.reach, env.memory)?;
             let Some(begun) = products.begun.iter_mut().find(|b| b.number == number) else { continue };
-            let accumulators = begun
-                .accumulators
-                .iter()
-                .skip(mine * begun.kind.accumulators())
-                .take(begun.kind.accumulators());
-            let room = room.cast::<u32>();
-            for (register, acc) in accumulators.enumerate() {
-                for word in 0..usize::try_from(words).unwrap_or(0) {
-                    // SAFETY: the lane guarantees that this many words may be read and written there.
-                    unsafe {
-                        if room.add(word).read_unaligned() == mark(number, register) {
-                            room.add(word).write_unaligned(*acc);
-                        }
-                    }
+            let registers = begun.kind.accumulators();
+            let own = begun.accumulators.chunks(registers).nth(mine).unwrap_or(&[]);
+            for word in 0..usize::try_from(words).unwrap_or(0) {
+                // SAFETY: the lane guarantees that this many words may be read and written there.
+                let word = unsafe { room.cast::<u32>().add(word) };
+                // SAFETY: as above.
+                let register = register_of(unsafe { word.read_unaligned() }, number);
+                if let Some(acc) = register.and_then(|r| own.get(r)) {
+                    // SAFETY: as above.
+                    unsafe { word.write_unaligned(*acc) };
                 }
             }
             begun.left -= 1;
@@ -313,34 +315,29 @@ impl Begun {
     fn multiply(&mut self) {
         let (kind, call) = (self.kind, self.call);
         let (rows, columns, k) = (kind.rows(), kind.columns, kind.k());
-        // Calls `place` with the position across K, the position along it, and the element.
-        let decode = |bytes: &[u8],
-                      side: usize,
-                      across: bool,
-                      extent: usize,
-                      place: &mut dyn FnMut(usize, usize, f64)| {
-            let d = kind.operands[side.min(1)];
-            let each = if across { extent } else { k };
-            for (n, x) in bytes.chunks(d.bytes()).enumerate() {
-                let (line, at) = (n / each, n % each);
-                let mut bits = [0; 8];
-                bits.iter_mut().zip(x).for_each(|(to, from)| *to = *from);
-                let (x_at, k_at) = if across { (at, line) } else { (line, at) };
-                place(x_at, k_at, element(d, u64::from_le_bytes(bits)));
-            }
-        };
+        // Puts the elements of an operand into a matrix whose strides across K and along it these are.
+        let decode =
+            |bytes: &[u8], side: usize, across: bool, [from, along]: [usize; 2], into: &mut [f64]| {
+                let d = kind.operands[side];
+                let extent = into.len() / k;
+                let each = if across { extent } else { k };
+                for (n, x) in bytes.chunks(d.bytes()).enumerate() {
+                    let (line, at) = (n / each, n % each);
+                    let mut bits = [0; 8];
+                    bits.iter_mut().zip(x).for_each(|(to, from)| *to = *from);
+                    let (x_at, k_at) = if across { (at, line) } else { (line, at) };
+                    let slot = into.get_mut(x_at * from + k_at * along);
+                    slot.into_iter().for_each(|e| *e = element(d, u64::from_le_bytes(bits)));
+                }
+            };
         let in_registers = call.flags & 1 == 1;
         let left_bytes = if in_registers { 0 } else { rows * k * kind.operands[0].bytes() };
         let (left_part, right_part) = self.found.split_at(left_bytes.min(self.found.len()));
         let mut left = self.held.clone();
         left.resize(rows * k, 0.0);
-        decode(left_part, 0, call.flags & 2 != 0, rows, &mut |row, at, x| {
-            left.get_mut(row * k + at).into_iter().for_each(|e| *e = x);
-        });
+        decode(left_part, 0, call.flags & 2 != 0, [k, 1], &mut left);
         let mut right = vec![0.0; k * columns];
-        decode(right_part, 1, call.flags & 4 != 0, columns, &mut |column, at, x| {
-            right.get_mut(at * columns + column).into_iter().for_each(|e| *e = x);
-        });
+        decode(right_part, 1, call.flags & 4 != 0, [1, columns], &mut right);
         let registers = kind.accumulators();
         // The place in the matrix of an accumulator (PTX manual, "Register Fragments" of `wgmma`).
         let place = |n: usize| {

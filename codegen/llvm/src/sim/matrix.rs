@@ -224,9 +224,10 @@ fn multiply_add(lanes: &[Brought], kind: i32, operands: [i32; 2]) -> Result<(), 
     // The accumulators of a lane: their words, and their places in the matrix.
     let accumulators = |number: usize| {
         let of_lane = m * n / lanes.len().max(1);
-        (0..of_lane)
-            .map(move |i| (words_a + words_b + i, held.accumulator(number, i)))
-            .map(move |(word, (row, column))| (word, row * n + column))
+        (0..of_lane).map(move |i| {
+            let (row, column) = held.accumulator(number, i);
+            (words_a + words_b + i, row * n + column)
+        })
     };
     for (lane, number) in lanes.iter().zip(0usize..) {
         for (word, at) in accumulators(number) {
