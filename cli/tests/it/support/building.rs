@@ -12,6 +12,7 @@ use tk_driver::{
     Asked, Cache, CompiledKernel, Environment, ProgramShape, Request, Tools, Until, compile, facts_about,
 };
 use tk_gpu::TargetSpec;
+use tk_gpu::target::spec::SM_80;
 use tk_interp::{Arg, Fault, Memory, Options};
 use tk_ops::Op;
 use tk_ops::rows::rows;
@@ -82,6 +83,31 @@ fn joined(kernels: &[CompiledKernel]) -> String {
     all
 }
 
+/// The kernels that the assembler has taken for the oldest target: a later one takes the same text (PTX manual, ".target"),
+/// so that only what differs is assembled for it.
+#[derive(Default)]
+pub struct Assembled(Mutex<BTreeSet<String>>);
+
+impl Assembled {
+    /// The text of a kernel, without what names the target and without source positions.
+    fn text(kernel: &CompiledKernel) -> String {
+        let differs = [".version", ".target", ".file", ".loc", ".section", "//"];
+        let same = |line: &&str| {
+            let line = line.trim_start();
+            line.starts_with(".local") || !differs.iter().any(|d| line.starts_with(d))
+        };
+        kernel.asm.lines().filter(same).flat_map(|line| [line, "\n"]).collect()
+    }
+
+    fn has(&self, kernel: &CompiledKernel) -> bool {
+        self.0.lock().unwrap().contains(&Assembled::text(kernel))
+    }
+
+    fn add(&self, kernels: &[CompiledKernel]) {
+        self.0.lock().unwrap().extend(kernels.iter().map(Assembled::text));
+    }
+}
+
 /// What the compiler computes by itself.
 const COMPILE_TIME: &[&str] = &["next_pow2"];
 
@@ -98,10 +124,11 @@ struct Building {
     refused: Mutex<BTreeMap<String, String>>,
     /// Kernels that are not assembled yet.
     waiting: Mutex<Vec<CompiledKernel>>,
+    assembled: Arc<Assembled>,
 }
 
 impl Building {
-    fn new(target: &'static TargetSpec) -> Building {
+    fn new(target: &'static TargetSpec, assembled: &Arc<Assembled>) -> Building {
         let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("../Cargo.toml");
         let folder = std::env::temp_dir().join(format!("tk-targets-{}", std::process::id()));
         let tools = Tools::new(Environment::of_process(Some(&here)), Cache::at(&folder, 1 << 20));
@@ -119,6 +146,7 @@ impl Building {
             operations: Mutex::default(),
             refused: Mutex::default(),
             waiting: Mutex::default(),
+            assembled: Arc::clone(assembled),
         }
     }
 
@@ -128,14 +156,21 @@ impl Building {
         if let ([first, _, ..], true) = (kernels, self.target.has_ptx) {
             let whole = CompiledKernel { asm: joined(kernels), ..first.clone() };
             match assembler.assemble(&whole) {
-                Ok(_) => return,
+                Ok(_) => return self.taken(kernels),
                 Err(e) => eprintln!("assembled one by one: {}", e.message),
             }
         }
         for kernel in kernels {
-            if let Err(e) = assembler.assemble(kernel) {
-                self.refuse(e.message, &kernel.name);
+            match assembler.assemble(kernel) {
+                Ok(_) => self.taken(std::slice::from_ref(kernel)),
+                Err(e) => self.refuse(e.message, &kernel.name),
             }
+        }
+    }
+
+    fn taken(&self, kernels: &[CompiledKernel]) {
+        if self.target.name == SM_80.name {
+            self.assembled.add(kernels);
         }
     }
 
@@ -183,7 +218,7 @@ impl Building {
             Err(wrong) => {
                 wrong.iter().for_each(|d| self.refuse(format!("{}: {}", d.code, d.message), &func.name));
             }
-            Ok(kernel) if self.assembles && assemble => {
+            Ok(kernel) if self.assembles && assemble && !self.assembled.has(&kernel) => {
                 let mut waiting = self.waiting.lock().unwrap();
                 waiting.push(kernel);
                 if waiting.len() >= TOGETHER {
@@ -261,8 +296,8 @@ fn each<T: Sync>(items: &[T], run: impl Fn(&T) + Sync) {
     });
 }
 
-fn refused(target: &'static TargetSpec, whole: bool) -> Vec<String> {
-    let building = Arc::new(Building::new(target));
+fn refused(target: &'static TargetSpec, whole: bool, assembled: &Arc<Assembled>) -> Vec<String> {
+    let building = Arc::new(Building::new(target, assembled));
     let device: Arc<dyn Device> = building.clone();
     let programs = everything::programs();
     let programs = programs.iter().filter(|_| whole).map(|p| p.text.clone());
@@ -293,12 +328,13 @@ fn refused(target: &'static TargetSpec, whole: bool) -> Vec<String> {
 }
 
 /// Whatever a target refuses is a mistake.
-pub fn has_everything(target: &'static TargetSpec) {
-    on_large_stack(move || refused(target, true));
+pub fn has_everything(target: &'static TargetSpec, assembled: &Arc<Assembled>) {
+    let assembled = Arc::clone(assembled);
+    on_large_stack(move || refused(target, true, &assembled));
 }
 
 /// The same of the examples, the library and the example of every operation, for a target that differs little from another.
-#[allow(dead_code, reason = "`targets_amd.rs` asks for it")]
-pub fn has_operations(target: &'static TargetSpec) {
-    on_large_stack(move || refused(target, false));
+pub fn has_operations(target: &'static TargetSpec, assembled: &Arc<Assembled>) {
+    let assembled = Arc::clone(assembled);
+    on_large_stack(move || refused(target, false, &assembled));
 }
