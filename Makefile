@@ -72,7 +72,7 @@ together: unit programs
 	@$(MAKE) --no-print-directory --old-file=unit --old-file=programs --jobs=2 --output-sync=target sim-wmma sim sim64 sim-others editors python cmake numpy evidence transformer
 
 # Nothing is compiled twice in all of this.
-once: unit programs python
+once: together
 	$(STAGE) scripts/once
 
 # The same on the simulated targets: what Hopper, CDNA and RDNA have.
