@@ -36,6 +36,7 @@ pub const NAMES: &[&str] = &[
     "axes",
     "axis",
     "bins",
+    "bounded",
     "cache",
     "callee",
     "cargs",

@@ -2,6 +2,7 @@
 
 pub mod access_width;
 pub mod axis;
+pub mod bounded;
 pub mod coalesce;
 pub mod conversion;
 pub mod dot_chains;

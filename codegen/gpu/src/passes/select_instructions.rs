@@ -1,4 +1,4 @@
-//! Chooses how each access to memory is done: its width, `stmatrix`, `ldmatrix`.
+//! Chooses how each access to memory is done: its width, `stmatrix`, `ldmatrix`, bounds that the hardware checks.
 //!
 //! ```text
 //! v1 = view_load v0, ..                    v1 = view_load v0, .. {vector = 8}
@@ -12,6 +12,7 @@
 use tk_tile::{Attr, FuncId, Inst, walk};
 
 use crate::analysis::axis::AxisInfo;
+use crate::analysis::bounded::bounded;
 use crate::analysis::{access_width, stmatrix};
 use crate::ir::kernel::Kernel;
 use crate::ir::op::{GpuOp, MmaOperand, StoreAccess};
@@ -33,7 +34,10 @@ fn run(kernel: &mut Kernel) {
         let inst = &kernel.func().insts[id];
         if let Some(v) = access_width::accessed(kernel, inst) {
             let vector = access_width::memory(kernel, &axis, inst, v);
-            kernel.module.funcs[FuncId(0)].insts[id].attrs.set("vector", Attr::Int(vector.into()));
+            let bounded = bounded(kernel, &axis, inst, v);
+            let attrs = &mut kernel.module.funcs[FuncId(0)].insts[id].attrs;
+            attrs.set("vector", Attr::Int(vector.into()));
+            bounded.into_iter().for_each(|axis| attrs.set("bounded", Attr::Int(axis as i64)));
         } else if let Some(op) = selected(kernel, &axis, inst) {
             kernel.module.funcs[FuncId(0)].insts[id].attrs = op.attrs();
         }

@@ -8,6 +8,7 @@ use tk_tile::{Inst, InstId, walk};
 use super::fault::GpuInvariant::{S09, S10};
 use super::fault::{Check, GpuVerifyError, each, ensure, fault, whole};
 use crate::analysis::axis::AxisInfo;
+use crate::analysis::bounded::bounded;
 use crate::analysis::{access_width, stmatrix};
 use crate::ir::kernel::Kernel;
 use crate::ir::op::{FragmentLoad, GpuOp, MmaOperand, Pipeline, StoreAccess};
@@ -31,6 +32,11 @@ fn width(chosen: Option<u32>, most: u32) -> Check {
 fn access(kernel: &Kernel, axis: &AxisInfo, inst: &Inst) -> Check {
     if let Some(v) = access_width::accessed(kernel, inst) {
         let chosen = inst.attrs.int("vector").map(|n| u32::try_from(n).unwrap_or(0));
+        let along = inst.attrs.int("bounded");
+        let can = bounded(kernel, axis, inst, v);
+        ensure(along.is_none() || along == can.map(|d| d as i64), S09, || {
+            "its lanes do not differ along this axis alone, whose bound is the hardware's".into()
+        })?;
         return width(chosen, access_width::memory(kernel, axis, inst, v));
     }
     let (operand, result) = (inst.operands.first().copied(), inst.results.first().copied());

@@ -5,8 +5,6 @@
 use inkwell::IntPredicate;
 use inkwell::values::IntValue;
 use tk_gpu::ir::kernel::LayoutId;
-use tk_gpu::layout::linear::InDim;
-use tk_gpu::layout::padded;
 use tk_ops::{DType, MemoryOp};
 use tk_tile::{Inst, Type, ValueId};
 
@@ -15,9 +13,6 @@ use super::value::{Val, View};
 use super::{Emit, Res, Stop, bug};
 use crate::target::Near;
 use tk_gpu::ir::caching::Caching;
-
-/// The most bytes of a row of a box in which lanes are near each other: any offset in it is below 2^30 ([`Near`]).
-const LONGEST_ROW: u64 = 1 << 29;
 
 /// The part of an axis that a slice contains, in 64-bit numbers.
 pub(super) enum Cut<'c> {
@@ -340,30 +335,19 @@ impl<'c> Emit<'_, 'c> {
         Ok(address)
     }
 
-    /// The address of the element of a register relative to a uniform one, if lanes differ only along neighbours in
-    /// memory: then they are less than a row of the box apart.
+    /// The address of the element of a register relative to a uniform one: lanes differ only along the axis `fast`, whose
+    /// elements are neighbours in memory.
     fn box_near(
         &self,
         view: &View<'c>,
         origin: IntValue<'c>,
-        (layout, shape): (LayoutId, &[u32]),
+        (layout, rank): (LayoutId, usize),
         n: usize,
-        chain: &mut Chain<'c>,
-    ) -> Res<Option<Near<'c>>> {
+        (fast, chain): (usize, &mut Chain<'c>),
+    ) -> Res<Near<'c>> {
         let held = self.kernel.layouts.get(layout);
-        let unit = |d: usize| view.strides.get(d).is_some_and(|s| s.get_sign_extended_constant() == Some(1));
-        let atom = held.atom();
-        let bases = |dim: InDim| (0..atom.bits(dim)).filter_map(move |i| atom.basis(dim, i));
-        let Some(fast) = (0..shape.len()).find(|d| unit(*d)) else { return Ok(None) };
-        let mut of_threads = bases(InDim::Lane).chain(bases(InDim::Warp));
-        let along = of_threads.all(|b| b.iter().enumerate().all(|(d, c)| d == fast || *c == 0));
-        let row = u64::from(padded(shape.get(fast).copied().unwrap_or(1))) * u64::from(view.bytes);
-        let has = self.kernel.options.spec.has_bounded_access;
-        if !has || !held.is_disjoint() || !along || row > LONGEST_ROW {
-            return Ok(None);
-        }
         if chain.is_empty() {
-            chain.push((vec![0; shape.len()], origin));
+            chain.push((vec![0; rank], origin));
         }
         let mut at = held.register(n);
         if let Some(at) = at.get_mut(fast) {
@@ -373,7 +357,7 @@ impl<'c> Emit<'_, 'c> {
         let coords = self.thread_coords(layout)?;
         let thread = coords.get(fast).copied().ok_or_else(|| Stop::Bug("no such axis".into()))?;
         let distance = self.builder.build_int_mul(thread, self.int(view.bytes), "")?;
-        Ok(Some(Near { base, distance }))
+        Ok(Near { base, distance })
     }
 
     /// The addresses of the wide accesses to a box of a view, the first register of each; `vector` neighbours at once.
@@ -400,11 +384,14 @@ impl<'c> Emit<'_, 'c> {
             let layout = self.layout_id(tile)?;
             let at = corner.iter().map(|c| self.extend(c.at, true)).collect::<Res<Vec<_>>>()?;
             let origin = self.advanced(&view, view.base, &at)?;
+            let bounded = inst.attrs.int("bounded").and_then(|d| usize::try_from(d).ok());
             let (mut places, mut own, mut uniform) = (vec![], vec![], vec![]);
             for n in (0..self.count(tile)?).step_by(vector as usize) {
                 let (address, offset) = self.box_address(&view, origin, layout, n, &mut own)?;
                 let predicate = self.is_inside(&view, &corner, layout, shape, n)?;
-                let near = self.box_near(&view, origin, (layout, shape), n, &mut uniform)?;
+                let near = bounded
+                    .map(|fast| self.box_near(&view, origin, (layout, rank), n, (fast, &mut uniform)))
+                    .transpose()?;
                 places.push(MemoryPlace { address, offset, predicate, near });
             }
             places

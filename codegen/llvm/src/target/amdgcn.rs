@@ -25,7 +25,7 @@ use tk_tile::Loc;
 use tk_tile::message::Form;
 
 use super::message::{MessageBuffer, Speaks};
-use super::{Access, Atomic, Entry, Failing, Lane, Near, Passed, Space, Start, TargetEmitter};
+use super::{Access, Atomic, Entry, Failing, Lane, Passed, Space, Start, TargetEmitter};
 use crate::emit::value::{vector_of, word};
 use crate::emit::{Emit, Res, Stop, bug};
 use crate::math::{Approximations, LlvmMath};
@@ -257,7 +257,7 @@ impl<'c> TargetEmitter<'c> for Amdgcn<'c> {
         other: &[BasicValueEnum<'c>],
     ) -> Res<Vec<BasicValueEnum<'c>>> {
         let ty = self.whole(access)?;
-        if let (Space::Global, Some(near), Some(predicate)) = (space, bounds(access), access.predicate) {
+        if let (Space::Global, Some(near), Some(predicate)) = (space, access.near, access.predicate) {
             let all = self.bounded_load(e, (access, near, predicate), ty, other)?;
             return self.apart(e, access, all);
         }
@@ -285,7 +285,7 @@ impl<'c> TargetEmitter<'c> for Amdgcn<'c> {
     ) -> Res<()> {
         let all = self.joined(e, access, values)?;
         let all = if space == Space::Shared { self.out_of_accumulators(e, all)? } else { all };
-        if let (Space::Global, Some(near), Some(predicate)) = (space, bounds(access), access.predicate) {
+        if let (Space::Global, Some(near), Some(predicate)) = (space, access.near, access.predicate) {
             return self.bounded_store(e, (access, near, predicate), all);
         }
         let pointer = self.place(e, space, access)?;
@@ -439,9 +439,4 @@ fn marked<'c>(e: &Emit<'_, 'c>, inst: InstructionValue<'c>, access: &Access<'c>)
 /// Returns true if an access is streaming.
 fn is_streamed(caching: Caching) -> bool {
     caching.level == Level::Streaming || caching.evict == Evict::First
-}
-
-/// The operands of a buffer instruction, which sets cache policies itself. Volatile accesses are left to LLVM.
-fn bounds<'c>(access: &Access<'c>) -> Option<Near<'c>> {
-    access.near.filter(|_| access.caching.level != Level::Volatile)
 }

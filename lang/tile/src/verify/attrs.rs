@@ -15,8 +15,9 @@ type Known = (&'static [&'static str], &'static [&'static str]);
 const NONE: Known = (&[], &[]);
 const AXIS: Known = (&["axis"], &[]);
 const PERM: Known = (&["perm"], &[]);
-/// `vector` is what code generation decides.
+/// `vector` and `bounded` are what code generation decides.
 const CACHED: Known = (&[], &["cache", "evict", "vector"]);
+const BOX: Known = (&[], &["bounded", "cache", "evict", "vector"]);
 
 /// The attributes of `op`.
 fn known(op: Op) -> Known {
@@ -93,10 +94,9 @@ fn memory(op: MemoryOp) -> Known {
     match op {
         MemoryOp::PtrAdd | MemoryOp::View | MemoryOp::ViewPtr => NONE,
         MemoryOp::ViewInside => (&[], &["vector"]),
+        MemoryOp::ViewLoad | MemoryOp::ViewStore => BOX,
         MemoryOp::Load
         | MemoryOp::Store
-        | MemoryOp::ViewLoad
-        | MemoryOp::ViewStore
         | MemoryOp::ViewGather
         | MemoryOp::ViewScatter
         | MemoryOp::Prefetch => CACHED,
@@ -132,9 +132,8 @@ fn control(op: ControlOp) -> Known {
 fn kind(op: Op, name: &str, value: &Attr) -> bool {
     match name {
         "value" if op == Op::Create(CreateOp::Const) => matches!(value, Attr::Scalar(_)),
-        "axis" | "bins" | "k" | "pack" | "seed" | "stages" | "start" | "unroll" | "value" | "vector" => {
-            matches!(value, Attr::Int(_))
-        }
+        "axis" | "bins" | "bounded" | "k" | "pack" | "seed" | "stages" | "start" | "unroll" | "value"
+        | "vector" => matches!(value, Attr::Int(_)),
         "absent" | "axes" | "perm" | "shape" | "starts" | "values" => matches!(value, Attr::Ints(_)),
         "descending" | "fast" | "flatten" | "ordered" | "reverse" | "specialize" => {
             matches!(value, Attr::Bool(_))
