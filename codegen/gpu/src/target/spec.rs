@@ -131,6 +131,9 @@ pub struct TargetSpec {
     pub sm: Multiprocessor,
     /// An access at a 32-bit offset from a uniform address does nothing if the offset is out of bounds.
     pub has_bounded_access: bool,
+    /// The cache policies of such an access to data that is used once, for loads and for stores: those that LLVM chooses for
+    /// plain nontemporal accesses (`SIMemoryLegalizer`). Bits for `glc` or `sc0` (1), `slc` or `nt` (2), `dlc` (4).
+    pub streaming_policies: [u32; 2],
     /// Copies to shared memory can be asynchronous.
     pub has_async_copy: bool,
     /// One instruction copies a whole tile.
@@ -202,6 +205,7 @@ pub const SM_80: TargetSpec = TargetSpec {
         reserved_bytes: 1 << 10,
     },
     has_bounded_access: false,
+    streaming_policies: [0, 0],
     has_async_copy: true,
     has_tma: false,
     has_mma: true,
@@ -323,6 +327,7 @@ pub const GFX90A: TargetSpec = TargetSpec {
         reserved_bytes: 0,
     },
     has_bounded_access: true,
+    streaming_policies: [1 | 2, 1 | 2],
     has_async_copy: false,
     has_tma: false,
     has_mma: true,
@@ -352,6 +357,7 @@ pub const GFX90A: TargetSpec = TargetSpec {
 pub const GFX942: TargetSpec = TargetSpec {
     name: "gfx942",
     runs_on: Some(RunsOn { major: 9, minor: 4, later: Later::None }),
+    streaming_policies: [2, 2],
     matrices: CDNA3,
     has_f8: true,
     tick_ns: 10,
@@ -388,6 +394,7 @@ pub const GFX1100: TargetSpec = TargetSpec {
         shared_bytes: 64 << 10,
         reserved_bytes: 0,
     },
+    streaming_policies: [2 | 4, 1 | 2 | 4],
     matrices: RDNA3,
     tick_ns: 10,
     // `HW_ID1`: WGP_ID, SA_ID and SE_ID with what is between them.
@@ -399,6 +406,8 @@ pub const GFX1100: TargetSpec = TargetSpec {
 pub const GFX1201: TargetSpec = TargetSpec {
     name: "gfx1201",
     runs_on: Some(RunsOn { major: 12, minor: 0, later: Later::None }),
+    // Policies are numbers, of which this is `TH_NT`.
+    streaming_policies: [1, 1],
     matrices: RDNA4,
     has_f8: true,
     ..GFX1100

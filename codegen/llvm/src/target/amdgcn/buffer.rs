@@ -8,7 +8,6 @@
 use inkwell::AddressSpace;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, IntValue};
-use tk_gpu::TargetSpec;
 
 use super::{Amdgcn, BUFFER, GLOBAL, is_streamed};
 use crate::emit::value::{vector_of, word};
@@ -25,20 +24,6 @@ const OUTSIDE: u32 = 0x8000_0000;
 const PLAIN: u32 = 7 << 12 | 4 << 15;
 /// For RDNA in addition: a bit that must be set, and that only the offset is compared with the bound.
 const PLAIN_RDNA: u32 = PLAIN | 1 << 24 | 3 << 28;
-
-/// The cache policy of streaming accesses, as LLVM chooses for plain nontemporal accesses (`SIMemoryLegalizer`): bits
-/// for `glc` or `sc0`, `slc` or `nt`, `dlc`.
-fn streamed(spec: &TargetSpec, stores: bool) -> u32 {
-    let (first, second, third) = (1, 2, 4);
-    match spec.name {
-        "gfx90a" => first | second,
-        // Its policies are numbers, of which this is `TH_NT`.
-        "gfx1201" => first,
-        _ if spec.has_rdna && stores => first | second | third,
-        _ if spec.has_rdna => second | third,
-        _ => second,
-    }
-}
 
 /// An access with its address and predicate.
 type Bounded<'a, 'c> = (&'a Access<'c>, Near<'c>, IntValue<'c>);
@@ -60,7 +45,9 @@ impl<'c> Amdgcn<'c> {
         let by = e.i32().const_int(access.offset.cast_unsigned(), false);
         let inside = e.builder.build_int_add(near.distance, by, "")?;
         let offset = e.builder.build_select(predicate, inside, e.int(OUTSIDE), "")?;
-        let caches = if is_streamed(access.caching) { streamed(e.kernel.options.spec, stores) } else { 0 };
+        let [of_loads, of_stores] = e.kernel.options.spec.streaming_policies;
+        let streaming = if stores { of_stores } else { of_loads };
+        let caches = if is_streamed(access.caching) { streaming } else { 0 };
         Ok([resource, offset, e.int(0).into(), e.int(caches).into()])
     }
 
