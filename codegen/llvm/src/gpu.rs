@@ -12,12 +12,12 @@ use tk_gpu::ir::tensor_map::{TensorMap, maps};
 use tk_ops::DType;
 use tk_tile::message::{Kind, Message};
 
+use crate::diagnostics::DiagnosticCollector;
 use crate::emit::value::word;
 use crate::emit::{Res, Slot, Stop, emit, first_loc, slots};
 use crate::fatal::contained;
 use crate::lines::{LineTable, SourceFiles};
 use crate::module::{PASSES, optimise, symbol};
-use crate::said::Said;
 use crate::target::GpuModule;
 use crate::target::amdgcn::Amdgcn;
 use crate::target::message::Needs;
@@ -39,7 +39,7 @@ pub struct Text {
     /// The messages of the kernel.
     pub messages: Vec<Message>,
     /// The kernel has barriers of all programs of a launch.
-    pub meets: bool,
+    pub has_grid_barrier: bool,
     /// LLVM IR after its passes, if it was requested.
     pub llvm: Option<String>,
     /// The input of the assembler, or the assembly of the object.
@@ -139,7 +139,7 @@ fn generate<'c, T: GpuModule<'c>>(
     keep_ir: bool,
 ) -> Res<Text> {
     set_options();
-    let said = Said::listen(context);
+    let said = DiagnosticCollector::install(context);
     let symbol = symbol(&kernel.func().name);
     let module = context.create_module(&symbol);
     let machine = T::processor(kernel).machine()?;
@@ -166,7 +166,7 @@ fn generate<'c, T: GpuModule<'c>>(
     drop(table);
     optimise(&module, &machine, &format!("{PASSES}{}", T::LAST_PASSES))?;
     let llvm = keep_ir.then(|| module.print_to_string().to_string());
-    if needs.any() && messages.is_empty() && !needs.meets {
+    if needs.any() && messages.is_empty() && !needs.has_grid_barrier {
         // Messages of a function that is applied to no element are never sent, but the parameter for them exists.
         messages.push(Message { text: String::new(), kind: Kind::Assert(vec![]), loc: None });
     }
@@ -190,7 +190,7 @@ fn generate<'c, T: GpuModule<'c>>(
     if let Some(error) = said.error() {
         return Err(Stop::Refused(error));
     }
-    Ok(Text { symbol, params, maps, messages, meets: needs.meets, llvm, asm, object })
+    Ok(Text { symbol, params, maps, messages, has_grid_barrier: needs.has_grid_barrier, llvm, asm, object })
 }
 
 /// Gives each `.file` a time and a size: without them the assembler looks for a file of that name, and writes its

@@ -1,5 +1,6 @@
 //! LLVM emission of scheduled kernels, and the simulated target.
 
+mod diagnostics;
 pub mod emit;
 mod fatal;
 pub mod gpu;
@@ -7,7 +8,6 @@ pub mod lines;
 pub mod math;
 pub mod module;
 mod processor;
-mod said;
 pub mod scalar;
 pub mod sim;
 pub mod target;

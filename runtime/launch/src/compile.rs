@@ -178,7 +178,7 @@ pub struct Binary {
     /// Its messages.
     pub messages: Arc<[Message]>,
     /// Whether all programs of a launch meet.
-    pub meets: bool,
+    pub has_grid_barrier: bool,
 }
 
 /// A machine parameter.

@@ -50,7 +50,7 @@ pub fn compile(
         params: made.params.iter().map(param).collect(),
         maps: made.maps.iter().map(described).collect(),
         messages: made.messages,
-        meets: made.meets,
+        has_grid_barrier: made.has_grid_barrier,
         shortages: stages.scheduled.shortages.clone(),
         remarks: stages.scheduled.remarks.clone(),
         asm: made.asm,

@@ -24,7 +24,7 @@ struct Head {
     params: Vec<(String, KernelParamKind, String)>,
     maps: Vec<TensorMap>,
     messages: Vec<Said>,
-    meets: bool,
+    has_grid_barrier: bool,
     /// Position, and the numbers of the remedy.
     shortages: Vec<(Option<Place>, Numbers)>,
     /// Position and text.
@@ -99,7 +99,7 @@ pub(crate) fn encode(kernel: &CompiledKernel, cubin: &Cubin) -> Option<Vec<u8>> 
         params: kernel.params.iter().map(param).collect(),
         maps: kernel.maps.clone(),
         messages: kernel.messages.iter().map(said).collect(),
-        meets: kernel.meets,
+        has_grid_barrier: kernel.has_grid_barrier,
         shortages: kernel.shortages.iter().map(|s| (place(s.loc), numbers(s.remedy))).collect(),
         remarks: kernel.remarks.iter().map(|r| (place(r.loc), r.text.clone())).collect(),
         report: cubin.report.clone(),
@@ -128,7 +128,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<(CompiledKernel, Cubin)> {
         params: head.params.into_iter().map(param).collect::<Option<_>>()?,
         maps: head.maps,
         messages: head.messages.into_iter().map(message).collect::<Option<_>>()?,
-        meets: head.meets,
+        has_grid_barrier: head.has_grid_barrier,
         shortages: head.shortages.into_iter().map(shortage).collect(),
         remarks: head.remarks.into_iter().map(|(at, text)| Remark { loc: loc(at), text }).collect(),
         asm: std::str::from_utf8(asm).ok()?.to_string(),
@@ -182,7 +182,7 @@ mod tests {
                 },
                 Message { text: String::new(), kind: Kind::Assert(vec![16]), loc: None },
             ],
-            meets: true,
+            has_grid_barrier: true,
             shortages: vec![Shortage {
                 loc: Some(Loc { file: 1, start: 2, end: 3 }),
                 remedy: Remedy::Stages { asked: 4, fits: 2 },

@@ -31,7 +31,7 @@ pub(crate) fn interpreted(
         params: params.iter().enumerate().map(param).collect(),
         maps: vec![],
         messages: vec![],
-        meets: false,
+        has_grid_barrier: false,
         shortages: vec![],
         remarks: vec![],
         asm: String::new(),

@@ -134,7 +134,7 @@ pub struct CompiledKernel {
     /// parameter, after the three numbers of programs: [`tk_tile::message::control`].
     pub messages: Vec<Message>,
     /// It has barriers of all programs of a launch, which must run at the same time.
-    pub meets: bool,
+    pub has_grid_barrier: bool,
     /// Loops that have fewer iterations in flight than requested.
     pub shortages: Vec<Shortage>,
     /// Where the fastest instructions do not apply.

@@ -85,7 +85,7 @@ impl Compile for Jit {
             params: built.kernel.params.iter().map(kind).collect(),
             maps: built.kernel.maps,
             messages: built.kernel.messages.into(),
-            meets: built.kernel.meets,
+            has_grid_barrier: built.kernel.has_grid_barrier,
         })
     }
 

@@ -315,7 +315,7 @@ impl Shipping<'_> {
             let message = "internal error in shipping: the arguments do not fit the kernel";
             return Err(vec![Diagnostic::error(codes::INTERNAL, place, message, "")]);
         }
-        if kernel.meets && !special.cooperative {
+        if kernel.has_grid_barrier && !special.cooperative {
             let message = format!("`{}` synchronizes its programs with `grid_barrier`", special.name);
             let note = "add `launch(cooperative = true)`: all programs then run at the same time";
             return Err(vec![Diagnostic::error(codes::CLAUSE, place, message, "").note(note)]);
@@ -330,7 +330,7 @@ impl Shipping<'_> {
         });
         let messages = said(&kernel.messages, &self.session.checked().sources);
         let tile = text::print(&compiled.module, text::Options::default()).into_bytes();
-        let (resources, has_control) = (&built.cubin.report, kernel.meets || !messages.is_empty());
+        let (resources, has_control) = (&built.cubin.report, kernel.has_grid_barrier || !messages.is_empty());
         let (by_launch, by_binary) = shared_memory(kernel, resources);
         let variant = tk_bundle::Variant {
             target: kernel.target.name.to_string(),

@@ -116,9 +116,9 @@ pub fn describe(
         barriers: resources.barriers,
         binary_bytes: built.cubin.bytes.len(),
         params: made.params.iter().map(parameter).collect(),
-        control: made.meets || !made.messages.is_empty(),
+        control: made.has_grid_barrier || !made.messages.is_empty(),
         messages: made.messages.len(),
-        cooperative: made.meets,
+        cooperative: made.has_grid_barrier,
         advice: &resources.advice,
         remarks: remarks(&made.remarks, sources),
         versions: Versions {

@@ -28,7 +28,7 @@ fn kernel(object: Option<&[u8]>) -> CompiledKernel {
         shortages: vec![],
         remarks: vec![],
         maps: vec![],
-        meets: false,
+        has_grid_barrier: false,
         asm: String::new(),
         object: object.map(<[u8]>::to_vec),
         stages: None,

@@ -25,7 +25,7 @@ fn kernel(asm: &str) -> CompiledKernel {
         shortages: vec![],
         remarks: vec![],
         maps: vec![],
-        meets: false,
+        has_grid_barrier: false,
         asm: asm.into(),
         object: None,
         stages: None,

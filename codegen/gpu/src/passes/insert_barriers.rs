@@ -219,7 +219,7 @@ impl Barriers<'_> {
             && !pending.is_empty()
             && self.needed(id, &[]) < self.needed(id, pending)
         {
-            self.meet((block, id), inst.loc);
+            self.insert_barrier((block, id), inst.loc);
             pending.clear();
         }
         match inst.op {
@@ -316,14 +316,14 @@ impl Barriers<'_> {
         let global = |t: &Touch| !matches!(t.place, Place::Shared { .. });
         let waits = pending.iter().any(|p| touches.iter().any(|t| p.conflicts(t)) || releases && global(p));
         if waits {
-            self.meet(at, loc);
+            self.insert_barrier(at, loc);
             pending.clear();
         }
         join(pending, touches);
     }
 
     /// Inserts a barrier at the end of a block, before the next instruction.
-    fn meet(&mut self, (block, before): (BlockId, InstId), loc: Option<Loc>) {
+    fn insert_barrier(&mut self, (block, before): (BlockId, InstId), loc: Option<Loc>) {
         if let Some(tried) = &mut self.tried {
             tried.insert(before);
             return;

@@ -122,9 +122,9 @@ impl Tail {
         let loads: u32 = search.tail.inner.keys().filter(|v| is_load(kernel, **v)).map(words).sum();
         let held: u32 = search.outer.keys().map(words).sum();
         let warps = (1 << kernel.options.threads().warp_bits) / kernel.options.blocks.max(1);
-        let room = kernel.options.spec.registers_of_launch(PROGRAMS * warps);
-        search.tail.is_ahead = held + 2 * (loads >> log2) + BESIDE <= room;
-        (loads > 0 && held + loads + BESIDE > room).then_some(search.tail)
+        let budget = kernel.options.spec.registers_of_launch(PROGRAMS * warps);
+        search.tail.is_ahead = held + 2 * (loads >> log2) + BESIDE <= budget;
+        (loads > 0 && held + loads + BESIDE > budget).then_some(search.tail)
     }
 }
 

@@ -117,16 +117,16 @@ fn added(kernel: &Kernel, known: &Known, block: BlockId, atomic: InstId) -> Resu
     let (Some(from), Some(left)) = (along(*row, 0), along(*column, 1)) else {
         return refused("their positions do not count up from a row and a column");
     };
-    let natural = |(values, factor): (&[ValueId], i64)| {
-        factor >= 0 && values.iter().all(|v| known.axes.tile(*v).natural)
+    let non_negative = |(values, factor): (&[ValueId], i64)| {
+        factor >= 0 && values.iter().all(|v| known.axes.tile(*v).non_negative)
     };
     let divisor = |(values, factor): (&[ValueId], i64)| {
         let own = values.iter().map(|v| known.axes.tile(*v).divisibility().trailing_zeros()).sum::<u32>();
         1u64 << (own + factor.trailing_zeros()).min(u64::BITS / 2)
     };
     let start = BoxStart {
-        natural_row: from.products().all(natural),
-        natural_column: left.products().all(natural),
+        non_negative_row: from.products().all(non_negative),
+        non_negative_column: left.products().all(non_negative),
         column_divisor: left.products().map(divisor).min().unwrap_or(1 << (u64::BITS / 2)),
     };
     let matrix = mapped_for_writes(kernel, *view, start).map_err(Some)?;

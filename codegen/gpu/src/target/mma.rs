@@ -34,7 +34,7 @@
 //! | an operand | 8 neighbours along K | rows or columns, then K |
 //! | accumulator | columns 1, 2 and 4 | rows, then column 8 |
 //!
-//! A *warpgroup* of four warps multiplies together ([`Matrix::warps`]): each has 16 of 64 rows, distributed as above;
+//! A *warpgroup* of four warps multiplies together ([`MmaInstruction::warps`]): each has 16 of 64 rows, distributed as above;
 //! the columns of an instruction are consecutive in registers, up to 256 of them. `B` is in shared memory and `A` too,
 //! unless it is in registers as above ([`crate::analysis::wgmma_shared`]).
 //!
@@ -301,10 +301,10 @@ impl Tiles {
         if !is_whole(&matrix, shape) {
             return None;
         }
-        let room = [bits[0].saturating_sub(own[0]), bits[1].saturating_sub(own[1])];
+        let most = [bits[0].saturating_sub(own[0]), bits[1].saturating_sub(own[1])];
         let mut best: Option<([u64; 3], [u32; 2])> = None;
-        for m in 0..=free.min(room[0]) {
-            let n = (free - m).min(room[1]);
+        for m in 0..=free.min(most[0]) {
+            let n = (free - m).min(most[1]);
             let part = |d: usize, w: u32| u64::from(padded(shape[d]) >> w);
             let (height, width) = (part(0, m), part(1, n));
             let cost = [

@@ -152,10 +152,10 @@ impl Walk<'_> {
             buffer.map_or((0, 0), |b| (u64::from(b.offset), u64::from(b.offset) + u64::from(b.bytes)))
         };
         let (x, y) = (range(a.1), range(b.1));
-        let meet = x.0 < y.1 && y.0 < x.1;
+        let overlap = x.0 < y.1 && y.0 < x.1;
         match (a.2, b.2) {
             (Kind::Read, Kind::Read) => false,
-            (Kind::Add, Kind::Add) => meet && a.1 != b.1,
+            (Kind::Add, Kind::Add) => overlap && a.1 != b.1,
             // It came first.
             (Kind::Remote, Kind::Read) if a.1 == b.1 => false,
             (Kind::Store, Kind::Store) if a.1 == b.1 => !self.are_apart(a.0, b.0),
@@ -163,7 +163,7 @@ impl Walk<'_> {
             (Kind::Store | Kind::Remote | Kind::Own | Kind::Pipelined, _)
             | (_, Kind::Store | Kind::Remote | Kind::Own | Kind::Pipelined)
             | (Kind::Read, Kind::Add)
-            | (Kind::Add, Kind::Read) => meet,
+            | (Kind::Add, Kind::Read) => overlap,
         }
     }
 

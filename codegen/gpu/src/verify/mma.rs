@@ -14,7 +14,7 @@ use crate::ir::op::{Fragments, Mma, MmaOperand, MmaWait, Product, SharedDot};
 use crate::layout::cut;
 use crate::target::mma::{InstructionName, Tiles};
 
-/// Records the size of the elements of a buffer; returns the number for which it has room.
+/// Records the size of the elements of a buffer; returns the number that it holds.
 pub(super) type UseOf<'a> = &'a mut dyn FnMut(usize, u64) -> Result<i64, Fault>;
 
 /// Accumulator and result have the same type and layout.
@@ -30,10 +30,10 @@ pub(super) fn plain(cx: Cx<'_>, dot: &SharedDot, acc: ValueId, r: ValueId, use_o
     let [m, n] = *cx.shape(acc) else { return fault(S03, "an accumulator is a matrix") };
     let Product { elems, k, .. } = dot.product;
     for ((buffer, elem), rows) in dot.buffers.iter().zip(elems).zip([m, n]) {
-        let room = use_of(buffer.buffer, elem.bytes() as u64)?;
+        let capacity = use_of(buffer.buffer, elem.bytes() as u64)?;
         let elements = i128::from(rows) * i128::from(k);
-        ensure(k > 0 && elements <= i128::from(room), S04, || {
-            format!("{elements} elements of a factor in a buffer of {room}")
+        ensure(k > 0 && elements <= i128::from(capacity), S04, || {
+            format!("{elements} elements of a factor in a buffer of {capacity}")
         })?;
     }
     Ok(())
@@ -65,8 +65,8 @@ pub(super) fn instruction(
     let sides = [(&mma.a, [m, k]), (&mma.b, [k, n])];
     for (side, ((operand, shape), elem)) in sides.into_iter().zip(elems).enumerate() {
         if let MmaOperand::Shared { buffer, bases, .. } = operand {
-            let room = use_of(buffer.buffer, elem.bytes() as u64)?;
-            spread_over(&shape, bases, room)?;
+            let capacity = use_of(buffer.buffer, elem.bytes() as u64)?;
+            spread_over(&shape, bases, capacity)?;
             let known = !tiles.matrix.is_group() || WgmmaShared::find(&tiles, side, elem, k, bases).is_some();
             ensure(known, S03, || {
                 format!("a group does not read factors as `{}_bases` says", ["a", "b"][side.min(1)])
@@ -115,6 +115,6 @@ pub(super) fn fragments(
     ensure(fits, S03, || format!("{r} is not what an instruction multiplies"))?;
     let steps = !tiles.matrix.is_group() && start.is_multiple_of(own) && start < k && cut(k).repeats == 1;
     ensure(steps, S03, || format!("no instruction begins at {start} of {k}"))?;
-    let room = use_of(fragments.buffer.buffer, elem.bytes() as u64)?;
-    spread_over(&whole, &fragments.bases, room)
+    let capacity = use_of(fragments.buffer.buffer, elem.bytes() as u64)?;
+    spread_over(&whole, &fragments.bases, capacity)
 }

@@ -33,7 +33,7 @@
 //! | S07 | A barrier separates two accesses to the same bytes of shared memory of which one is a store, on every path through branches and loops; except for stores to other elements of a buffer, additions, accesses of each thread to its `own` elements, and copies and stores `ahead` into other stages of a multi-stage buffer. |
 //! | S08 | A program of several blocks contains only operations that [`crate::passes::cluster`] allows, with a warp for each block, on a target with clusters. A remote store alone fills its buffer, for one load. Blocks wait for each other before the first store to shared memory. Programs of a cluster that load together wait for each other when their mbarriers are initialized, and at the end. |
 //! | S09 | Every access to memory has its width or its instruction: a power of two of elements that is aligned in memory, adjacent in registers, and inside of view and mask as a whole or not at all. Bounds are left to the hardware only along the axis along which lanes differ. |
-//! | S10 | Each TMA pipeline is initialized, filled with as many bytes as its producer announces, waited for and released: no warp waits at a barrier where none arrives. |
+//! | S10 | Each TMA pipeline is initialized, filled with as many bytes as its producer announces, waited for and released: each kind of wait has an arrival somewhere in the kernel. |
 
 mod async_copies;
 mod barriers;

@@ -215,8 +215,8 @@ fn access(cx: Cx<'_>, inst: &Inst, op: &GpuOp, sizes: &mut [Option<u64>]) -> Che
         }
         (GpuOp::SharedGather(gather), [at], [r]) => {
             gathered(cx, *at, *r)?;
-            let room = use_of(gather.buffer, bytes(*r))?;
-            strided(&gather.placement, &along(gather.axis, gather.extent, cx.shape(*at))?, room)
+            let capacity = use_of(gather.buffer, bytes(*r))?;
+            strided(&gather.placement, &along(gather.axis, gather.extent, cx.shape(*at))?, capacity)
         }
         (GpuOp::SharedScatter(scatter), [v, at], []) => {
             ensure(cx.id(*at) == cx.id(*v) && cx.shape(*at) == cx.shape(*v), S03, || {
@@ -224,19 +224,19 @@ fn access(cx: Cx<'_>, inst: &Inst, op: &GpuOp, sizes: &mut [Option<u64>]) -> Che
             })?;
             ensure(cx.ty(*at).dtype() == Some(DType::I32), S03, || "positions are ranks, `i32`".into())?;
             ensure(scatter.axis < cx.shape(*v).len(), S03, || "there is no such dimension".into())?;
-            let room = use_of(scatter.buffer, bytes(*v))?;
-            strided(&scatter.placement, cx.shape(*v), room)
+            let capacity = use_of(scatter.buffer, bytes(*v))?;
+            strided(&scatter.placement, cx.shape(*v), capacity)
         }
         (GpuOp::SharedRank(rank), [v], [r]) => {
             ranked(cx, *v, *r)?;
-            let room = use_of(rank.buffer, bytes(*v))?;
-            strided(&rank.placement, &along(rank.axis, rank.extent, cx.shape(*v))?, room)
+            let capacity = use_of(rank.buffer, bytes(*v))?;
+            strided(&rank.placement, &along(rank.axis, rank.extent, cx.shape(*v))?, capacity)
         }
         (GpuOp::SharedAdd(add), [at, mask @ ..], []) => {
             counted(cx, *at, mask)?;
-            let room = use_of(add.buffer, DType::I32.bytes() as u64)?;
+            let capacity = use_of(add.buffer, DType::I32.bytes() as u64)?;
             let bins = i64::from(add.bins);
-            ensure((1..=room).contains(&bins), S04, || format!("{bins} counts in a buffer of {room}"))
+            ensure((1..=capacity).contains(&bins), S04, || format!("{bins} counts in a buffer of {capacity}"))
         }
         (GpuOp::SharedDot(dot), [acc], [r]) => mma::plain(cx, dot, *acc, *r, &mut use_of),
         (GpuOp::Mma(mma), [acc, factors @ ..], [r]) => {
@@ -292,14 +292,14 @@ fn counted(cx: Cx<'_>, at: ValueId, mask: &[ValueId]) -> Check {
 }
 
 /// S04 of the elements of a tile, one by one.
-fn placed(cx: Cx<'_>, placement: &Placement, v: ValueId, room: i64) -> Check {
+fn placed(cx: Cx<'_>, placement: &Placement, v: ValueId, capacity: i64) -> Check {
     match placement {
-        Placement::Swizzled { bases } => spread(cx, v, bases, room),
-        Placement::Strided(strides) => strided(strides, cx.shape(v), room),
+        Placement::Swizzled { bases } => spread(cx, v, bases, capacity),
+        Placement::Strided(strides) => strided(strides, cx.shape(v), capacity),
     }
 }
 
-/// The number of elements of this size for which a buffer has room.
+/// The number of elements of this size that a buffer holds.
 fn used(cx: Cx<'_>, buffer: usize, bytes: u64, sizes: &mut [Option<u64>]) -> Result<i64, Fault> {
     let found = cx.kernel.buffers.get(buffer).zip(sizes.get_mut(buffer));
     let Some((found, size)) = found else { return fault(S03, format!("there is no buffer {buffer}")) };
@@ -320,7 +320,7 @@ fn along(axis: usize, extent: u32, shape: &[u32]) -> Result<Vec<u32>, Fault> {
 }
 
 /// S04 of elements at `start` + the sum of their coordinates times `strides`.
-fn strided(Strides { start, strides }: &Strides, shape: &[u32], room: i64) -> Check {
+fn strided(Strides { start, strides }: &Strides, shape: &[u32], capacity: i64) -> Check {
     ensure(strides.len() == shape.len(), S03, || {
         format!("{} strides for {} dimensions", strides.len(), shape.len())
     })?;
@@ -330,26 +330,26 @@ fn strided(Strides { start, strides }: &Strides, shape: &[u32], room: i64) -> Ch
         low += far.min(0);
         high += far.max(0);
     }
-    ensure(low >= 0 && high < i128::from(room), S04, || {
-        format!("elements {low} to {high} of a buffer of {room}")
+    ensure(low >= 0 && high < i128::from(capacity), S04, || {
+        format!("elements {low} to {high} of a buffer of {capacity}")
     })
 }
 
 /// S04 of elements placed by `bases`; atoms are consecutive.
-fn spread(cx: Cx<'_>, v: ValueId, bases: &[i64], room: i64) -> Check {
+fn spread(cx: Cx<'_>, v: ValueId, bases: &[i64], capacity: i64) -> Check {
     if cx.layout(v).is_none() {
         return fault(S03, "a scalar has no bits of coordinates");
     }
-    spread_over(cx.shape(v), bases, room)
+    spread_over(cx.shape(v), bases, capacity)
 }
 
 /// The same for a tile of this shape.
-pub(super) fn spread_over(shape: &[u32], bases: &[i64], room: i64) -> Check {
+pub(super) fn spread_over(shape: &[u32], bases: &[i64], capacity: i64) -> Check {
     let bits: u32 = shape.iter().map(|n| cut(*n).log2).sum();
     ensure(bases.len() == bits as usize, S03, || format!("{} bases for {bits} bits", bases.len()))?;
     let inside = bases.iter().all(|b| (0..1i64 << bits.min(40)).contains(b));
     let elements: i64 = shape.iter().map(|n| i64::from(padded(*n))).product();
-    ensure(inside && elements <= room, S04, || format!("{elements} elements in a buffer of {room}"))?;
+    ensure(inside && elements <= capacity, S04, || format!("{elements} elements in a buffer of {capacity}"))?;
     let rank = Span::of(bases.iter().map(|b| b.cast_unsigned())).rank();
     ensure(rank == bases.len(), S04, || "two elements have one place".into())
 }

@@ -8,7 +8,7 @@ use tk_gpu::ir::op::GpuOp;
 use tk_ops::{ControlOp, MemoryOp, Op};
 use tk_tile::{BlockId, Inst, Type, ValueId, walk};
 
-use super::fold::State;
+use super::reduce::State;
 use super::state::Nested;
 use super::value::Val;
 use super::{Emit, Res, Stop};

@@ -12,13 +12,12 @@ pub mod control;
 pub mod coords;
 pub mod dot;
 pub mod elements;
-pub mod fold;
 pub mod global;
-pub mod group;
 pub mod mma;
 pub mod place;
 pub mod print;
 pub mod random;
+pub mod reduce;
 pub mod scan;
 pub mod shared;
 pub mod shuffle;
@@ -28,6 +27,7 @@ pub mod tile;
 pub mod tma_pipeline;
 pub mod value;
 pub mod view;
+pub mod wgmma;
 
 use std::collections::{BTreeMap, BTreeSet};
 

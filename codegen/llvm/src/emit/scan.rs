@@ -11,7 +11,7 @@ use tk_gpu::layout::linear::InDim;
 use tk_ops::{DType, ReduceOp, ScanOp};
 use tk_tile::Inst;
 
-use super::fold::{Combine, State};
+use super::reduce::{Combine, State};
 use super::{Emit, Res, Stop, bug};
 use crate::target::Lane;
 

@@ -31,7 +31,7 @@ pub(super) enum Cut<'c> {
 struct Corner<'c> {
     at: IntValue<'c>,
     /// It is known to be nonnegative.
-    natural: bool,
+    non_negative: bool,
 }
 
 /// Addresses in the order in which they were computed, and the distance of each from register 0 along each axis.
@@ -181,7 +181,10 @@ impl<'c> Emit<'_, 'c> {
             // A position that does not fit is out of bounds, and must not wrap around to the inside.
             let at = if extent.get_type().get_bit_width() == 64 { x } else { self.saturated(x)? };
             let constant = at.get_sign_extended_constant();
-            corner.push(Corner { at, natural: constant.map_or(self.axis.tile(*v).natural, |c| c >= 0) });
+            corner.push(Corner {
+                at,
+                non_negative: constant.map_or(self.axis.tile(*v).non_negative, |c| c >= 0),
+            });
         }
         Ok(corner)
     }
@@ -237,7 +240,7 @@ impl<'c> Emit<'_, 'c> {
         let mut all = self.is_real(layout, shape, n)?;
         let held = self.kernel.layouts.get(layout);
         for (d, (corner, extent)) in corner.iter().zip(&view.extents).enumerate() {
-            let inside = if corner.natural && held.is_disjoint() {
+            let inside = if corner.non_negative && held.is_disjoint() {
                 // The length of the view from this thread on: computed once for all of its registers.
                 let left = self.left(*corner, *extent, layout, d)?;
                 let at = held.register(n).get(d).copied().unwrap_or(0);

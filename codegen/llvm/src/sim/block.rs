@@ -8,10 +8,10 @@ use super::copies::{self, Copies};
 use super::env::Env;
 use super::fault::{Fault, FaultKind, Wrong};
 use super::fiber::{Entry, Fiber};
-use super::group::{Products, Steps};
-use super::meet::{Meeting, Meetings, Wait};
-use super::phases::Phases;
+use super::mbarrier::Phases;
 use super::random::Random;
+use super::sync::{SyncPoint, SyncPoints, Wait};
+use super::wgmma::{Products, Steps};
 
 /// The probability, out of 256, that another lane runs after a request; a program draws one. The first lets each lane
 /// run as far as possible, the last changes the lane all the time.
@@ -79,7 +79,7 @@ pub(super) struct Block {
     pub lanes: Vec<Lane>,
     /// The lanes that do not wait.
     pub runnable: Vec<u32>,
-    pub meetings: Meetings,
+    pub sync_points: SyncPoints,
     pub reach: Reach,
     /// The products of each warpgroup.
     pub products: Vec<Products>,
@@ -99,7 +99,7 @@ impl Block {
             program: [0; 3],
             lanes: (0..l.threads).map(|_| Lane::default()).collect(),
             runnable: vec![],
-            meetings: Meetings::new(l.threads, l.warp_size),
+            sync_points: SyncPoints::new(l.threads, l.warp_size),
             reach: Reach::new(l.threads, l.warp_size, l.shared_bytes, l.banks),
             products: (0..l.threads.div_ceil(128)).map(|_| Products::default()).collect(),
             phases: Phases::default(),
@@ -119,7 +119,7 @@ impl Block {
         self.random = Random::new(l.seed, index.wrapping_add(1));
         self.switch = SWITCHES.get(self.random.below(SWITCHES.len())).copied().unwrap_or(0);
         self.reach.begin();
-        self.meetings.begin();
+        self.sync_points.begin();
         self.products.iter_mut().for_each(|p| *p = Products::default());
         self.phases = Phases::default();
         self.runnable.clear();
@@ -184,7 +184,7 @@ impl Block {
                 return Ok(turn);
             }
         }
-        Ok(if self.meetings.returned() == self.lanes.len() as u32 { Turn::Done } else { Turn::Blocked })
+        Ok(if self.sync_points.returned() == self.lanes.len() as u32 { Turn::Done } else { Turn::Blocked })
     }
 
     /// Runs the lane at an index of `runnable` until another one should run.
@@ -301,15 +301,15 @@ impl Block {
             Request::Barrier { id, threads, loc } => {
                 let all = self.lanes.len() as i32;
                 let threads = if threads == 0 { all } else { threads };
-                self.meet(lane, Wait::at(Meeting::Barrier { id, threads }, loc), env)
+                self.meet(lane, Wait::at(SyncPoint::Barrier { id, threads }, loc), env)
             }
-            Request::WarpBarrier { loc } => self.meet(lane, Wait::at(Meeting::Warp { loc }, loc), env),
+            Request::WarpBarrier { loc } => self.meet(lane, Wait::at(SyncPoint::Warp { loc }, loc), env),
             Request::Shuffle { mode, value, operand, loc } => {
-                let wait = Wait { value, operand, ..Wait::at(Meeting::Shuffle { mode, loc }, loc) };
+                let wait = Wait { value, operand, ..Wait::at(SyncPoint::Shuffle { mode, loc }, loc) };
                 self.meet(lane, wait, env)
             }
             Request::Matrix { what, addr, room, loc } => {
-                let at = Wait::at(Meeting::Matrix { what, loc }, loc);
+                let at = Wait::at(SyncPoint::Matrix { what, loc }, loc);
                 self.meet(lane, Wait { value: addr, room: room as usize, ..at }, env)
             }
             Request::Commit
@@ -323,7 +323,7 @@ impl Block {
             | Request::Tensor(_)
             | Request::TensorStore(_)
             | Request::StoreWait { .. } => self.serve_beside(lane, request, env),
-            Request::GridBarrier { loc } => self.meet(lane, Wait::at(Meeting::Grid, loc), env),
+            Request::GridBarrier { loc } => self.meet(lane, Wait::at(SyncPoint::Grid, loc), env),
             Request::Assert { .. } => Ok(Next::Wait),
             Request::Print { record, bytes } => {
                 let len = usize::try_from(bytes).unwrap_or(0);
@@ -346,7 +346,7 @@ impl Block {
                 Ok(Next::Go(0))
             }
             Request::Group(GroupRequest { what, words, accumulators, loc }) => {
-                let at = Wait::at(Meeting::Group { what, loc }, loc);
+                let at = Wait::at(SyncPoint::Group { what, loc }, loc);
                 self.meet(lane, Wait { room: accumulators as usize, more: words as usize, ..at }, env)
             }
             Request::GroupCommit => {

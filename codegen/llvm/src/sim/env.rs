@@ -58,7 +58,7 @@ impl Env<'_> {
     }
 
     /// Counts a lane that has arrived at the grid barrier.
-    pub fn came_to_grid(&mut self) -> Result<(), Wrong> {
+    pub fn arrive_at_grid(&mut self) -> Result<(), Wrong> {
         self.waiting += 1;
         if self.launch.cooperative {
             return Ok(());

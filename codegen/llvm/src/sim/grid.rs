@@ -182,7 +182,7 @@ impl Grid<'_> {
         let mut places: BTreeMap<(i32, WaitKind), u64> = BTreeMap::new();
         let lanes = self.active.iter().chain(&self.blocked).flat_map(|b| &b.lanes);
         for wait in lanes.filter_map(|l| l.wait) {
-            *places.entry((wait.loc, wait.meeting.kind())).or_default() += 1;
+            *places.entry((wait.loc, wait.point.kind())).or_default() += 1;
         }
         fault.waiting = places.into_iter().map(|((loc, kind), lanes)| Waiting { loc, kind, lanes }).collect();
         let mut counts: BTreeMap<WaitKind, u64> = BTreeMap::new();

@@ -40,7 +40,7 @@ struct Brought {
 impl Block {
     /// All lanes of a warp have arrived.
     pub fn matrices(&mut self, number: u32, what: MatrixCall, env: &mut Env<'_>) -> Result<(), Wrong> {
-        let size = self.meetings.warp_size;
+        let size = self.sync_points.warp_size;
         let lanes = match what {
             MatrixCall::Load { .. } | MatrixCall::Store { .. } => LANES,
             MatrixCall::Multiply { kind, .. } => instruction(kind).map_or(LANES, |m| 1 << m.lane_bits()),

@@ -22,23 +22,23 @@ mod env;
 mod fault;
 mod fiber;
 mod grid;
-mod group;
 mod launch;
-mod library;
+mod libcalls;
 mod matrix;
-mod meet;
+mod mbarrier;
 pub mod names;
-mod phases;
 mod random;
 mod shadow;
+mod sync;
 mod tally;
+mod wgmma;
 
 pub use self::calls::{Order, Scope, Shuffle, SimSpace, symbols};
 pub use self::fault::{Fault, FaultKind, WaitKind, Waiting};
 pub use self::fiber::KernelFn;
 pub use self::launch::{Global, Launch};
-pub use self::library::library;
-pub use self::phases::{SimDimension, SimTensorMap};
+pub use self::libcalls::library;
+pub use self::mbarrier::{SimDimension, SimTensorMap};
 pub use self::tally::Statistics;
 
 /// Runs a launch to completion.

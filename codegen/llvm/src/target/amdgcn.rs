@@ -320,7 +320,7 @@ impl<'c> TargetEmitter<'c> for Amdgcn<'c> {
 
     fn barrier(&self, e: &Emit<'_, 'c>) -> Res<()> {
         let is_alone = e.kernel.options.threads().warp_bits == 0;
-        self.inlined(e, &text::meeting(is_alone), &[]).map(|_| ())
+        self.inlined(e, &text::barrier(is_alone), &[]).map(|_| ())
     }
 
     /// LLVM treats loaded values and those from other lanes as divergent, and would mask lanes off around code that

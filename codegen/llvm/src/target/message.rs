@@ -28,7 +28,7 @@ pub struct Needs {
     /// It asserts.
     pub asserts: bool,
     /// Its programs synchronize.
-    pub meets: bool,
+    pub has_grid_barrier: bool,
 }
 
 impl Needs {
@@ -37,12 +37,12 @@ impl Needs {
         let func = kernel.func();
         let has = |op| walk::insts(func).into_iter().any(|i| func.insts[i].op == Op::Control(op));
         let (prints, asserts) = (has(ControlOp::Print), has(ControlOp::Assert));
-        Needs { prints, asserts, meets: has(ControlOp::GridBarrier) }
+        Needs { prints, asserts, has_grid_barrier: has(ControlOp::GridBarrier) }
     }
 
     /// Returns true if it has control memory.
     pub fn any(self) -> bool {
-        self.prints || self.asserts || self.meets
+        self.prints || self.asserts || self.has_grid_barrier
     }
 }
 

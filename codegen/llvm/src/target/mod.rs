@@ -3,11 +3,11 @@
 //! Code that LLVM instructions of every target can express is not here.
 
 pub mod amdgcn;
+pub mod cas_loop;
 pub mod message;
 pub mod nvptx;
 pub mod request;
 pub mod sim;
-pub mod swap;
 
 use inkwell::AddressSpace;
 use inkwell::builder::Builder;

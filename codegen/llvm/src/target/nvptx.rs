@@ -6,15 +6,14 @@
 
 mod atomic;
 mod cluster;
-mod group;
 mod intrinsics;
 mod matrix;
+mod mbarrier;
 mod memory;
 mod message;
 mod module;
-mod phases;
+mod wgmma;
 
-pub(super) use group::descriptor;
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::builder::Builder;
 use inkwell::module::Module;
@@ -24,6 +23,7 @@ use inkwell::{AddressSpace, InlineAsmDialect};
 use tk_ops::{DType, ElementwiseOp};
 use tk_tile::Loc;
 use tk_tile::message::Form;
+pub(super) use wgmma::descriptor;
 
 use super::message::{MessageBuffer, Speaks};
 use super::{Access, Atomic, Entry, Failing, Lane, Passed, PlacedBox, Space, Start, TargetEmitter};
@@ -43,16 +43,16 @@ pub struct Nvptx<'c> {
 
 impl<'c> Nvptx<'c> {
     /// The barrier of the threads of a program. A single warp needs only a warp barrier.
-    fn meeting(&self, e: &Emit<'_, 'c>) -> Meeting {
+    fn barrier_scope(&self, e: &Emit<'_, 'c>) -> BarrierScope {
         let threads = e.kernel.options.threads();
         if e.kernel.options.blocks > 1 {
-            Meeting::Cluster
+            BarrierScope::Cluster
         } else if threads.warp_bits == 0 {
-            Meeting::Warp
+            BarrierScope::Warp
         } else if e.producers > 0 {
-            Meeting::Consumers(threads.count())
+            BarrierScope::Consumers(threads.count())
         } else {
-            Meeting::Block
+            BarrierScope::Block
         }
     }
 
@@ -89,7 +89,7 @@ impl<'c> Nvptx<'c> {
         };
         let has_side_effects = match kind {
             Kind::Pure | Kind::WgmmaOperands => false,
-            Kind::Memory | Kind::Meeting => true,
+            Kind::Memory | Kind::Convergent => true,
         };
         let clobbers = if has_side_effects { ",~{memory}" } else { "" };
         let constraints = format!("{constraints}{clobbers}");
@@ -110,7 +110,7 @@ impl<'c> Nvptx<'c> {
             call.add_attribute(AttributeLoc::Function, e.context.create_enum_attribute(id, 0));
         };
         mark("nounwind");
-        if matches!(kind, Kind::Meeting | Kind::WgmmaOperands) {
+        if matches!(kind, Kind::Convergent | Kind::WgmmaOperands) {
             mark("convergent");
         }
         Ok(match (outputs, call.try_as_basic_value().basic()) {
@@ -144,7 +144,7 @@ impl<'c> Nvptx<'c> {
 
 /// A barrier of all threads of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Meeting {
+enum BarrierScope {
     /// Of the blocks of a cluster.
     Cluster,
     /// Of one warp.
@@ -155,14 +155,16 @@ enum Meeting {
     Block,
 }
 
-impl Meeting {
+impl BarrierScope {
     /// As assembly.
     fn text(self) -> String {
         match self {
-            Meeting::Cluster => "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;".to_string(),
-            Meeting::Warp => "bar.warp.sync -1;".to_string(),
-            Meeting::Consumers(threads) => format!("bar.sync 1, {threads};"),
-            Meeting::Block => "bar.sync 0;".to_string(),
+            BarrierScope::Cluster => {
+                "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;".to_string()
+            }
+            BarrierScope::Warp => "bar.warp.sync -1;".to_string(),
+            BarrierScope::Consumers(threads) => format!("bar.sync 1, {threads};"),
+            BarrierScope::Block => "bar.sync 0;".to_string(),
         }
     }
 }
@@ -177,7 +179,7 @@ enum Kind {
     /// It accesses memory.
     Memory,
     /// Threads synchronize.
-    Meeting,
+    Convergent,
 }
 
 /// What is known when a kernel starts.
@@ -361,7 +363,7 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
     fn elect(&self, e: &Emit<'_, 'c>) -> Res<IntValue<'c>> {
         // After a comparison of lanes the assembler would generate a loop around every copy.
         let text = "{ .reg .pred p; elect.sync _|p, -1; selp.b32 $0, 1, 0, p; }";
-        let out = self.asm(e, text, "=r", &[e.i32().into()], &[], Kind::Meeting)?;
+        let out = self.asm(e, text, "=r", &[e.i32().into()], &[], Kind::Convergent)?;
         let Some(x) = out.first() else { return bug("an election gave nothing") };
         Ok(e.builder.build_int_compare(inkwell::IntPredicate::NE, x.into_int_value(), e.int(0), "")?)
     }
@@ -446,19 +448,19 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
     }
 
     fn barrier(&self, e: &Emit<'_, 'c>) -> Res<()> {
-        match self.meeting(e) {
-            Meeting::Cluster => {
+        match self.barrier_scope(e) {
+            BarrierScope::Cluster => {
                 self.intrinsic(e, "barrier.cluster.arrive.aligned", &[])?;
                 self.intrinsic(e, "barrier.cluster.wait.aligned", &[])?;
             }
-            Meeting::Warp => {
+            BarrierScope::Warp => {
                 self.barrier_warp(e)?;
             }
-            Meeting::Consumers(threads) => {
+            BarrierScope::Consumers(threads) => {
                 let (barrier, threads) = (e.int(1).into(), e.int(threads).into());
                 self.intrinsic(e, "barrier.cta.sync.aligned.count", &[barrier, threads])?;
             }
-            Meeting::Block => {
+            BarrierScope::Block => {
                 self.block_barrier(e)?;
             }
         }

@@ -173,6 +173,6 @@ fn interpreted(compiled: &Compiled) -> Result<Binary, Wrong> {
         params,
         maps: vec![],
         messages: Arc::default(),
-        meets: false,
+        has_grid_barrier: false,
     })
 }

@@ -113,14 +113,14 @@ pub struct KernelInfo {
     /// Its messages.
     pub messages: Arc<[Message]>,
     /// Whether all programs of a launch synchronize.
-    pub meets: bool,
+    pub has_grid_barrier: bool,
 }
 
 impl KernelInfo {
     /// Returns true if it gets control memory.
     #[inline]
     pub fn has_control(&self) -> bool {
-        self.meets || !self.messages.is_empty()
+        self.has_grid_barrier || !self.messages.is_empty()
     }
 }
 
@@ -248,8 +248,17 @@ impl fmt::Debug for Kernel {
 impl Kernel {
     /// Of what a compiler gave.
     pub fn of(binary: Binary) -> Kernel {
-        let Binary { name, image, threads, shared_bytes, blocks_per_program, params, maps, messages, meets } =
-            binary;
+        let Binary {
+            name,
+            image,
+            threads,
+            shared_bytes,
+            blocks_per_program,
+            params,
+            maps,
+            messages,
+            has_grid_barrier,
+        } = binary;
         Module::lazy(image).kernel(KernelInfo {
             name,
             threads,
@@ -258,7 +267,7 @@ impl Kernel {
             params,
             maps,
             messages,
-            meets,
+            has_grid_barrier,
         })
     }
 

@@ -200,7 +200,7 @@ impl Kernels {
                 params,
                 maps: vec![],
                 messages: Arc::default(),
-                meets: false,
+                has_grid_barrier: false,
             },
             Code::Machine => KernelInfo {
                 name: variant.symbol.clone(),
@@ -213,7 +213,7 @@ impl Kernels {
                 params,
                 maps: variant.maps.clone(),
                 messages: bundled::messages(variant).ok_or_else(damaged)?.into(),
-                meets: variant.control > 0 && variant.messages.is_empty(),
+                has_grid_barrier: variant.control > 0 && variant.messages.is_empty(),
             },
         };
         let kernel = Module::lazy(image.into()).kernel(info);

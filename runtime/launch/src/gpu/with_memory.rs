@@ -68,10 +68,10 @@ impl WithMemory<'_> {
 
     /// A launch whose memory lives as long as the stream needs it.
     fn meeting(&self, values: &mut [u64]) -> Result<(), CudaError> {
-        let (meets, mut held) = (self.kernel.info().meets, vec![]);
+        let (has_grid_barrier, mut held) = (self.kernel.info().has_grid_barrier, vec![]);
         let mut start = || {
             let mut control = None;
-            if meets {
+            if has_grid_barrier {
                 let address = self.stream.alloc(control::BYTES)?;
                 held.push(address);
                 self.stream.fill_zero(address, control::BYTES)?;

@@ -91,7 +91,7 @@ impl Analysis<'_> {
         let Some((iv, carried)) = args.split_first() else { return };
         let (lo, step) = (self.axis(*lo), self.axis(*step));
         let counter = TileFacts::scalar(lo.divisibility().min(step.divisibility()), None);
-        let counter = TileFacts { natural: lo.natural && step.natural, ..counter };
+        let counter = TileFacts { non_negative: lo.non_negative && step.non_negative, ..counter };
         self.info.set(*iv, ValueFacts::Tile(counter));
         self.fixpoint(carried, init, *body);
         for (r, v) in inst.results.iter().zip(carried) {

@@ -67,17 +67,17 @@ pub struct TileFacts {
     /// The value of every element, if it is known.
     pub value: Option<i64>,
     /// No element is negative.
-    pub natural: bool,
+    pub non_negative: bool,
 }
 
 impl TileFacts {
     fn unknown(rank: usize) -> TileFacts {
-        TileFacts { dims: vec![Dim::UNKNOWN; rank.max(1)], value: None, natural: false }
+        TileFacts { dims: vec![Dim::UNKNOWN; rank.max(1)], value: None, non_negative: false }
     }
 
     fn scalar(divisible: u64, value: Option<i64>) -> TileFacts {
         let dim = Dim { divisibility: divisible.clamp(1, MOST), ..Dim::UNKNOWN };
-        TileFacts { dims: vec![dim], value, natural: value.is_some_and(|v| v >= 0) }
+        TileFacts { dims: vec![dim], value, non_negative: value.is_some_and(|v| v >= 0) }
     }
 
     fn constant(value: i64) -> TileFacts {
@@ -85,8 +85,8 @@ impl TileFacts {
     }
 
     /// The same, known not to be negative.
-    fn natural(self) -> TileFacts {
-        TileFacts { natural: true, ..self }
+    fn non_negative(self) -> TileFacts {
+        TileFacts { non_negative: true, ..self }
     }
 
     /// The divisor of the value of a scalar.
@@ -150,7 +150,7 @@ impl ValueFacts {
             (ValueFacts::Tile(a), ValueFacts::Tile(b)) => ValueFacts::Tile(TileFacts {
                 dims: a.dims.iter().zip(&b.dims).map(|(a, b)| a.meet(*b)).collect(),
                 value: a.value.filter(|v| b.value == Some(*v)),
-                natural: a.natural && b.natural,
+                non_negative: a.non_negative && b.non_negative,
             }),
             (ValueFacts::View(a), ValueFacts::View(b)) => ValueFacts::View(a.meet(b)),
             (ValueFacts::Tile(_), ValueFacts::View(_)) | (ValueFacts::View(_), ValueFacts::Tile(_)) => {

@@ -36,7 +36,7 @@ impl Analysis<'_> {
                 Some(ValueFacts::Tile(axis))
             }
             Op::Control(ControlOp::ProgramId | ControlOp::NumPrograms) => {
-                Some(ValueFacts::Tile(TileFacts::scalar(1, None).natural()))
+                Some(ValueFacts::Tile(TileFacts::scalar(1, None).non_negative()))
             }
             // The same elements, owned by other lanes.
             Op::Target if matches!(GpuOp::of(inst), Some(GpuOp::Convert(_))) => Some(self.known(operand(0)?)),
@@ -64,7 +64,7 @@ impl Analysis<'_> {
                 let start = inst.attrs.int("start").unwrap_or(0);
                 let n = u64::from(shape.first()?.next_power_of_two());
                 let dim = Dim { contiguity: n, constancy: 1, divisibility: power(start) };
-                Some(TileFacts { dims: vec![dim], value: None, natural: start >= 0 })
+                Some(TileFacts { dims: vec![dim], value: None, non_negative: start >= 0 })
             }
             CreateOp::Splat => Some(self.axis(*inst.operands.first()?).splat(shape)),
             CreateOp::Table | CreateOp::Undef => None,
@@ -114,14 +114,14 @@ impl Analysis<'_> {
     }
 
     /// Returns true if no element is negative, by its facts or because its type is unsigned.
-    fn is_natural(&self, v: ValueId) -> bool {
-        self.axis(v).natural || self.ty(v).dtype().is_some_and(|d| d.is_int() && !d.is_signed())
+    fn is_non_negative(&self, v: ValueId) -> bool {
+        self.axis(v).non_negative || self.ty(v).dtype().is_some_and(|d| d.is_int() && !d.is_signed())
     }
 
     fn elementwise(&self, op: ElementwiseOp, inst: &Inst, result: ValueId) -> Option<TileFacts> {
         let args = Args {
             known: inst.operands.iter().map(|v| self.axis(*v)).collect(),
-            natural: inst.operands.iter().all(|v| self.is_natural(*v)),
+            non_negative: inst.operands.iter().all(|v| self.is_non_negative(*v)),
             rank: self.ty(result).shape()?.len().max(1),
         };
         let is_int = |v: &ValueId| self.ty(*v).dtype().is_some_and(|d| d.is_int());
@@ -131,7 +131,7 @@ impl Analysis<'_> {
         match op.group() {
             Group::Arithmetic(f) => self.arithmetic(f, inst, &args),
             Group::IntBinary(IntBinary::CeilDiv) | Group::Shift(Shift::Shr) => {
-                Some(TileFacts { natural: args.natural, ..args.same() })
+                Some(TileFacts { non_negative: args.non_negative, ..args.same() })
             }
             Group::Shift(Shift::Shl) => {
                 let by = args.known.get(1).and_then(|a| a.value).filter(|v| (0..24).contains(v))?;
@@ -146,14 +146,14 @@ impl Analysis<'_> {
             Group::Cast(_) => self.cast(inst, &args, result),
             Group::MinMax(f) => {
                 let larger = matches!(f, MinMax::Maximum | MinMax::MaxNum);
-                let natural = larger && inst.operands.iter().any(|v| self.is_natural(*v));
+                let non_negative = larger && inst.operands.iter().any(|v| self.is_non_negative(*v));
                 let one = args.each(&either)?;
-                Some(TileFacts { natural: natural || one.natural, ..one })
+                Some(TileFacts { non_negative: non_negative || one.non_negative, ..one })
             }
             // One of the limits, or a value between them.
             Group::Clamp(_) => {
-                let natural = inst.operands.iter().skip(1).all(|v| self.is_natural(*v));
-                Some(TileFacts { natural, ..args.same() })
+                let non_negative = inst.operands.iter().skip(1).all(|v| self.is_non_negative(*v));
+                Some(TileFacts { non_negative, ..args.same() })
             }
             Group::Sign(_)
             | Group::Bitwise(_)
@@ -175,7 +175,9 @@ impl Analysis<'_> {
     fn arithmetic(&self, f: Arithmetic, inst: &Inst, args: &Args) -> Option<TileFacts> {
         match f {
             Arithmetic::Add => args.folded(&add, i64::checked_add),
-            Arithmetic::Sub => args.folded(&sub, i64::checked_sub).map(|a| TileFacts { natural: false, ..a }),
+            Arithmetic::Sub => {
+                args.folded(&sub, i64::checked_sub).map(|a| TileFacts { non_negative: false, ..a })
+            }
             Arithmetic::Mul => match args.known.as_slice() {
                 [a, b] if b.value == Some(1) => Some(a.clone()),
                 [a, b] if a.value == Some(1) => Some(b.clone()),
@@ -183,10 +185,10 @@ impl Analysis<'_> {
             },
             Arithmetic::Rem => {
                 // The sign is that of the left side: a run of negative numbers is broken at a multiple.
-                let natural = inst.operands.first().is_some_and(|v| self.is_natural(*v));
-                args.each(&|a, b| rem(a, b, natural)).map(|a| TileFacts { natural, ..a })
+                let non_negative = inst.operands.first().is_some_and(|v| self.is_non_negative(*v));
+                args.each(&|a, b| rem(a, b, non_negative)).map(|a| TileFacts { non_negative, ..a })
             }
-            Arithmetic::Div => Some(TileFacts { natural: args.natural, ..args.same() }),
+            Arithmetic::Div => Some(TileFacts { non_negative: args.non_negative, ..args.same() }),
         }
     }
 
@@ -199,7 +201,7 @@ impl Analysis<'_> {
             return Some(args.same());
         }
         let wider = to.bits() > from.bits() || to.bits() == from.bits() && from.is_signed();
-        Some(TileFacts { natural: wider && args.natural, ..axis.clone() })
+        Some(TileFacts { non_negative: wider && args.non_negative, ..axis.clone() })
     }
 
     fn memory(&self, op: MemoryOp, inst: &Inst) -> Option<ValueFacts> {
@@ -234,8 +236,8 @@ impl Analysis<'_> {
             MemoryOp::ViewShape | MemoryOp::ViewStride => {
                 let (view, axis) = (view()?, usize::try_from(inst.attrs.int("axis")?).ok()?);
                 Some(ValueFacts::Tile(if op == MemoryOp::ViewShape {
-                    let natural = self.has_natural_extent(operand(0)?, axis);
-                    TileFacts { natural, ..TileFacts::scalar(*view.extents.get(axis)?, None) }
+                    let non_negative = self.has_non_negative_extent(operand(0)?, axis);
+                    TileFacts { non_negative, ..TileFacts::scalar(*view.extents.get(axis)?, None) }
                 } else {
                     let (d, one) = *view.strides.get(axis)?;
                     TileFacts::scalar(d, one.then_some(1))
@@ -265,22 +267,24 @@ impl Analysis<'_> {
 
     /// Returns true if the extent of a view along an axis is known to be nonnegative: launches ensure it for
     /// parameters, and slices are clamped.
-    fn has_natural_extent(&self, view: ValueId, axis: usize) -> bool {
+    fn has_non_negative_extent(&self, view: ValueId, axis: usize) -> bool {
         let Def::Inst(id, _) = self.func.values[view].def else {
             return self.func.blocks[self.func.body].args.contains(&view);
         };
         let inst = &self.func.insts[id];
         let of = inst.operands.first().copied();
         match inst.op {
-            Op::Memory(MemoryOp::View) => inst.operands.get(1 + axis).is_some_and(|v| self.is_natural(*v)),
+            Op::Memory(MemoryOp::View) => {
+                inst.operands.get(1 + axis).is_some_and(|v| self.is_non_negative(*v))
+            }
             Op::Memory(MemoryOp::ViewSlice) => {
                 let codes = inst.attrs.ints("axes").unwrap_or(&[]).iter().enumerate();
                 let kept = codes.filter(|(_, code)| **code != 0).nth(axis);
-                kept.zip(of).is_some_and(|((n, code), of)| *code != 1 || self.has_natural_extent(of, n))
+                kept.zip(of).is_some_and(|((n, code), of)| *code != 1 || self.has_non_negative_extent(of, n))
             }
             Op::Memory(MemoryOp::ViewPermute) => {
                 let perm = inst.attrs.ints("perm").and_then(|p| usize::try_from(*p.get(axis)?).ok());
-                perm.zip(of).is_some_and(|(n, of)| self.has_natural_extent(of, n))
+                perm.zip(of).is_some_and(|(n, of)| self.has_non_negative_extent(of, n))
             }
             _ => false,
         }
@@ -321,7 +325,7 @@ impl Analysis<'_> {
 struct Args {
     known: Vec<TileFacts>,
     /// No operand has a negative element.
-    natural: bool,
+    non_negative: bool,
     /// The rank of the result, at least 1.
     rank: usize,
 }
@@ -331,14 +335,14 @@ impl Args {
     fn same(&self) -> TileFacts {
         let constancy = |d: usize| self.known.iter().map(|a| a.dim(d).constancy).min().unwrap_or(1);
         let dims = (0..self.rank).map(|d| Dim { constancy: constancy(d), ..Dim::UNKNOWN });
-        TileFacts { dims: dims.collect(), value: None, natural: false }
+        TileFacts { dims: dims.collect(), value: None, non_negative: false }
     }
 
     /// Applies a rule for two operands along each dimension.
     fn each(&self, rule: &dyn Fn(Dim, Dim) -> Dim) -> Option<TileFacts> {
         let [a, b] = self.known.as_slice() else { return None };
         let dims = (0..self.rank).map(|d| rule(a.dim(d), b.dim(d))).collect();
-        Some(TileFacts { dims, value: None, natural: self.natural })
+        Some(TileFacts { dims, value: None, non_negative: self.non_negative })
     }
 
     /// Applies the rule along each dimension, and folds the value if both are known. A value that does not fit every
@@ -388,9 +392,9 @@ fn mul(a: Dim, b: Dim) -> Dim {
 }
 
 /// `a % b`: where `a` counts up from a multiple of a divisor of `b`, no run has a multiple of `b` inside.
-fn rem(a: Dim, b: Dim, is_natural: bool) -> Dim {
+fn rem(a: Dim, b: Dim, is_non_negative: bool) -> Dim {
     let aligned = a.contiguity.min(a.divisibility).min(b.divides_all()).min(b.constancy);
-    let contiguity = if is_natural { aligned } else { 1 };
+    let contiguity = if is_non_negative { aligned } else { 1 };
     Dim {
         contiguity,
         constancy: a.constancy.min(b.constancy),

@@ -140,13 +140,13 @@ impl Look<'_> {
         let strides = [self.known(rows)?, self.known(columns)?];
         let places = split(&at.start, [rows, columns])?;
         // At a negative position pointers may access memory, and boxes do not.
-        let natural = |v: &ValueId| self.axis.tile(*v).natural;
+        let non_negative = |v: &ValueId| self.axis.tile(*v).non_negative;
         let narrow =
             |v: &ValueId| self.module.types.get(self.func.ty(*v)).dtype().is_some_and(|d| d.bits() <= 32);
         let known = self.known_at(load);
         let inside = |(p, factor): (&[ValueId], i64)| {
             (1..=i64::from(i32::MAX)).contains(&factor)
-                && p.iter().all(|v| natural(v) && narrow(v) && known.contains(v))
+                && p.iter().all(|v| non_negative(v) && narrow(v) && known.contains(v))
         };
         if !places.iter().flat_map(Sum::products).all(inside) {
             return None;

@@ -124,7 +124,7 @@ pub struct Expand<'a> {
     /// The values of the carried part of the slice at the end of an iteration.
     ends: Vec<ValueId>,
     /// Some thread reads what others copied.
-    meets: bool,
+    needs_barrier: bool,
 }
 
 impl<'a> std::ops::Deref for Expand<'a> {
@@ -146,7 +146,7 @@ impl<'a> Expand<'a> {
     pub fn new(kernel: &'a mut Kernel, plan: PipelinePlan) -> Expand<'a> {
         let ends = yielded(kernel.func(), plan.body);
         let ends = plan.carried.iter().filter_map(|k| ends.get(*k).copied()).collect();
-        Expand { edit: Edit { kernel, loc: None }, plan, copies: vec![], ends, meets: false }
+        Expand { edit: Edit { kernel, loc: None }, plan, copies: vec![], ends, needs_barrier: false }
     }
 
     /// Expands it.
@@ -159,7 +159,7 @@ impl<'a> Expand<'a> {
         let tail = self.func().blocks[outer].insts.split_off(at);
         let begin = self.prologue(outer);
         let zero = self.int(outer, DType::I32, 0);
-        let prefetches = self.meets && self.is_alone() && !self.plan.by_registers;
+        let prefetches = self.needs_barrier && self.is_alone() && !self.plan.by_registers;
         let prefetch = if prefetches { self.prefetch() } else { None };
         let factors = match (&prefetch, self.kernel.func().insts[id].operands.first().copied()) {
             (Some(prefetch), Some(lo)) => {
@@ -210,7 +210,7 @@ impl<'a> Expand<'a> {
                 PrefetchTarget::Buffer { store, buffer } => {
                     self.widen(buffer);
                     self.read_pieces(buffer, slot);
-                    self.meets = true;
+                    self.needs_barrier = true;
                     let Some(GpuOp::SharedStore(store)) = GpuOp::of(&self.kernel.func().insts[store]) else {
                         continue;
                     };
@@ -267,7 +267,7 @@ impl<'a> Expand<'a> {
         let alone = layout
             .as_ref()
             .is_some_and(|l| l.atom().free_bits(InDim::Lane) == 0 && l.atom().free_bits(InDim::Warp) == 0);
-        self.meets |= !alone;
+        self.needs_barrier |= !alone;
         let placement = match layout.and_then(|l| by_threads(&l, most)) {
             Some(bases) => Placement::Swizzled { bases },
             None => Placement::Strided(Strides { start: 0, strides: row_major(&shape) }),
@@ -502,7 +502,7 @@ impl<'a> Expand<'a> {
         }
         let pending = self.plan.ahead().saturating_sub(1);
         self.gpu(body, AsyncWait { pending }, &[], &[]);
-        if self.meets {
+        if self.needs_barrier {
             self.gpu(body, Barrier {}, &[], &[]);
         }
     }

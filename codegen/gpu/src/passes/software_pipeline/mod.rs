@@ -179,14 +179,14 @@ impl<'a> Look<'a> {
                 return None;
             }
         }
-        let room = self.fitting(&taken);
+        let max_stages = self.fitting(&taken);
         let multi_stage_buffers: Vec<usize> = taken.iter().filter_map(|t| t.target.buffer()).collect();
         // While one iteration is multiplied, the next one begins: that takes one stage more.
         let in_flight = async_mma::product(self.kernel, self.body, &multi_stage_buffers)
-            .filter(|_| room >= async_mma::LEAST_STAGES);
+            .filter(|_| max_stages >= async_mma::LEAST_STAGES);
         let most = if by_registers { STAGES_BY_REGISTERS } else { u32::MAX };
         let limit = self.kernel.options.most_stages;
-        let stages = (self.stages.min(limit) + u32::from(in_flight.is_some())).min(room).min(most);
+        let stages = (self.stages.min(limit) + u32::from(in_flight.is_some())).min(max_stages).min(most);
         Some(PipelinePlan {
             at: self.at,
             body: self.body,
@@ -350,15 +350,15 @@ impl<'a> Look<'a> {
         let start = walk::insts(func).iter().position(|i| *i == self.at.1).unwrap_or(0);
         let end = start + walk::insts_in(func, self.body).len();
         let (lives, _) = lives(self.kernel);
-        let meets = |life: &Life| life.is_some_and(|(from, to)| from <= end && start <= to);
+        let overlaps = |life: &Life| life.is_some_and(|(from, to)| from <= end && start <= to);
         let others =
-            lives.iter().enumerate().filter(|(b, life)| !multi_stage_buffers.contains(b) && meets(life));
+            lives.iter().enumerate().filter(|(b, life)| !multi_stage_buffers.contains(b) && overlaps(life));
         let others: u64 = others.map(|(b, _)| bytes(b)).sum();
         let own = taken.iter().filter(|t| t.target.buffer().is_none());
         let own = own.map(|t| whole(expand::own_bytes(self.kernel, t.load)));
         let each: u64 = multi_stage_buffers.iter().map(|b| bytes(*b)).chain(own).sum();
-        let room = u64::from(self.kernel.options.spec.shared_bytes).saturating_sub(others);
-        let most = u32::try_from(room / each.max(1)).unwrap_or(u32::MAX);
+        let available = u64::from(self.kernel.options.spec.shared_bytes).saturating_sub(others);
+        let most = u32::try_from(available / each.max(1)).unwrap_or(u32::MAX);
         most.max(1)
     }
 }

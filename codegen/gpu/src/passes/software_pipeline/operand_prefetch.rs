@@ -62,8 +62,8 @@ impl Expand<'_> {
             .into_iter()
             .filter(|i| {
                 let (reads, writes) = touched(&func.insts[*i]);
-                let meets = matches!(GpuOp::of(&func.insts[*i]), Some(GpuOp::Barrier(_)));
-                meets || !reads.is_empty() || !writes.is_empty()
+                let is_barrier = matches!(GpuOp::of(&func.insts[*i]), Some(GpuOp::Barrier(_)));
+                is_barrier || !reads.is_empty() || !writes.is_empty()
             })
             .collect();
         let [product] = users[..] else { return None };

@@ -33,9 +33,9 @@ impl Known {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BoxStart {
     /// Its row is not negative.
-    pub natural_row: bool,
+    pub non_negative_row: bool,
     /// Its column is not negative.
-    pub natural_column: bool,
+    pub non_negative_column: bool,
     /// A power of two that divides its column.
     pub column_divisor: u64,
 }
@@ -43,8 +43,12 @@ pub(crate) struct BoxStart {
 impl BoxStart {
     /// The position at these values.
     pub fn of(known: &Known, [row, column]: [ValueId; 2]) -> BoxStart {
-        let [natural_row, natural_column] = [row, column].map(|v| known.axes.tile(v).natural);
-        BoxStart { natural_row, natural_column, column_divisor: known.axes.tile(column).divisibility() }
+        let [non_negative_row, non_negative_column] = [row, column].map(|v| known.axes.tile(v).non_negative);
+        BoxStart {
+            non_negative_row,
+            non_negative_column,
+            column_divisor: known.axes.tile(column).divisibility(),
+        }
     }
 }
 
@@ -58,7 +62,7 @@ pub(crate) fn mapped(kernel: &Kernel, view: ValueId, start: BoxStart) -> Result<
     described(kernel, &matrix)?;
     // Before a range of rows are other rows, which are not out of bounds.
     let ranged = matrix.axes.iter().any(|a| a.taken == AxisTaken::Range);
-    if ranged && !start.natural_row {
+    if ranged && !start.non_negative_row {
         return Err("its first row in a range of rows may be negative".into());
     }
     let bytes = matrix.dtype.bytes() as u32;
@@ -75,7 +79,7 @@ pub(crate) fn mapped_for_writes(
     view: ValueId,
     start: BoxStart,
 ) -> Result<TensorMatrix, String> {
-    if !(start.natural_row && start.natural_column) {
+    if !(start.non_negative_row && start.non_negative_column) {
         return Err("its first row or column may be negative".into());
     }
     mapped(kernel, view, start)

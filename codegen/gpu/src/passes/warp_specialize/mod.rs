@@ -174,15 +174,15 @@ fn specialize(kernel: &mut Kernel) {
     }
     let mut chosen: Vec<PlannedPipeline> = vec![];
     for mut pipeline in pipelines {
-        let room = room(kernel, &pipeline, &chosen);
+        let max_stages = max_stages(kernel, &pipeline, &chosen);
         for feed in &mut pipeline.feeds {
             let buffers: Vec<usize> = feed.taken.iter().map(|t| t.buffer).collect();
             let in_flight = async_mma::product(kernel, feed.block, &buffers);
-            feed.in_flight = in_flight.filter(|_| room >= async_mma::LEAST_STAGES);
+            feed.in_flight = in_flight.filter(|_| max_stages >= async_mma::LEAST_STAGES);
         }
         let asked = pipeline.feeds.first().map_or(STAGES, |f| asked(kernel, f));
         let more = u32::from(pipeline.feeds.iter().any(|f| f.in_flight.is_some()));
-        pipeline.stages = (asked.min(kernel.options.most_stages) + more).min(room);
+        pipeline.stages = (asked.min(kernel.options.most_stages) + more).min(max_stages);
         if pipeline.stages < 2 || kernel.options.most_stages < 2 {
             let why = "fewer than two stages fit in shared memory or are requested";
             let remarks: Vec<Remark> = pipeline.feeds.iter().flat_map(|f| f.without(kernel, why)).collect();
@@ -268,7 +268,7 @@ fn asked(kernel: &Kernel, feed: &Feed) -> u32 {
 
 /// The stages for which shared memory has room, beside what is live until the last loop around the products ends and
 /// what other multi-stage buffers need.
-fn room(kernel: &Kernel, pipeline: &PlannedPipeline, others: &[PlannedPipeline]) -> u32 {
+fn max_stages(kernel: &Kernel, pipeline: &PlannedPipeline, others: &[PlannedPipeline]) -> u32 {
     let func = kernel.func();
     let ends = walk::insts(func).into_iter().enumerate().filter_map(|(start, i)| {
         let inst = &func.insts[i];

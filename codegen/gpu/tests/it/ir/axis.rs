@@ -26,8 +26,8 @@ fn facts() {
                     Type::View { .. } => vec![format!("{:?}", info.view(*v).unwrap())],
                 };
                 let value = known.value.map_or(String::new(), |v| format!(" = {v}"));
-                let natural = if known.natural { " natural" } else { "" };
-                out += &format!("// {v}: {}{value}{natural}\n", dims.join(", "));
+                let non_negative = if known.non_negative { " non_negative" } else { "" };
+                out += &format!("// {v}: {}{value}{non_negative}\n", dims.join(", "));
             }
         }
         results.push((case, out));

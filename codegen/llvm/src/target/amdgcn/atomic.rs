@@ -9,7 +9,7 @@ use tk_ops::{AtomicOp, DType};
 
 use super::{Amdgcn, text};
 use crate::emit::{Emit, Res, bug};
-use crate::target::swap::{Swaps, bits, code, element};
+use crate::target::cas_loop::{Swaps, bits, code, element};
 use crate::target::{Atomic, Space};
 
 /// LLVM's name of an operation on a type that is one instruction; `None` for a loop.

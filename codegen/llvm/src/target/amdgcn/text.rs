@@ -31,13 +31,13 @@ fn scope(name: &str) -> String {
 
 /// A barrier of all threads of a program, after which their earlier writes are visible. A program of one warp runs in
 /// lockstep; only moves by LLVM must be prevented.
-pub fn meeting(is_alone: bool) -> Function {
+pub fn barrier(is_alone: bool) -> Function {
     let (scope, barrier) = if is_alone { ("wavefront", "wave.barrier") } else { ("workgroup", "s.barrier") };
     let body = format!(
         "  fence syncscope(\"{scope}\") release\n  call void @llvm.amdgcn.{barrier}()\n  \
          fence syncscope(\"{scope}\") acquire\n  ret void\n"
     );
-    let mut made = Function::new(format!("tk.meet.{scope}"), "void", "", &body);
+    let mut made = Function::new(format!("tk.barrier.{scope}"), "void", "", &body);
     made.ir += &format!("declare void @llvm.amdgcn.{barrier}()\n");
     made
 }

@@ -11,7 +11,7 @@ use super::{Kind, Nvptx};
 use crate::emit::value::word;
 use crate::emit::{Emit, Res, bug};
 use crate::target::Atomic;
-use crate::target::swap::{Swaps, bits, code, element};
+use crate::target::cas_loop::{Swaps, bits, code, element};
 
 /// The implementation of an operation on a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

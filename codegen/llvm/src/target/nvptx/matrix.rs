@@ -27,7 +27,7 @@ impl<'c> Nvptx<'c> {
         let text = format!("ldmatrix.sync.aligned.m8n8.x{matrices}{transposed}.shared.b16 {list}, {place};");
         let constraints = format!("{},r", vec!["=r"; parts.count].join(","));
         let outputs = vec![e.i32().into(); parts.count];
-        let words = self.asm(e, &text, &constraints, &outputs, &[address.into()], Kind::Meeting)?;
+        let words = self.asm(e, &text, &constraints, &outputs, &[address.into()], Kind::Convergent)?;
         Ok(words.into_iter().map(BasicValueEnum::into_int_value).collect())
     }
 
@@ -44,7 +44,7 @@ impl<'c> Nvptx<'c> {
         let constraints = format!("r{}", ",r".repeat(words.len()));
         let mut inputs: Vec<BasicValueEnum<'c>> = vec![self.shared_address(e, address)?.into()];
         inputs.extend(words);
-        self.asm(e, &text, &constraints, &[], &inputs, Kind::Meeting).map(|_| ())
+        self.asm(e, &text, &constraints, &[], &inputs, Kind::Convergent).map(|_| ())
     }
 
     pub(super) fn mma(

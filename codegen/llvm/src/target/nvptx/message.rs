@@ -63,7 +63,7 @@ impl<'c> Speaks<'c> for Nvptx<'c> {
         by: IntValue<'c>,
         stops: bool,
     ) -> Res<IntValue<'c>> {
-        let meet = self.meeting(e).text();
+        let sync = self.barrier_scope(e).text();
         let (barrier, stop) = (control::BARRIER, control::STOP);
         let stops = if stops {
             format!("ld.relaxed.gpu.global.b32 $0, [$1+{stop}]; setp.eq.and.u32 %again, $0, 0, %again; ")
@@ -71,14 +71,14 @@ impl<'c> Speaks<'c> for Nvptx<'c> {
             String::new()
         };
         let text = format!(
-            "{{ .reg .pred %other, %again; .reg .b32 %old, %now; mov.b32 $0, 0; {meet} \
+            "{{ .reg .pred %other, %again; .reg .b32 %old, %now; mov.b32 $0, 0; {sync} \
              setp.ne.u32 %other, $2, 0; @%other bra DONE; \
              atom.acq_rel.gpu.global.add.u32 %old, [$1+{barrier}], $3; \
              AGAIN: ld.acquire.gpu.global.b32 %now, [$1+{barrier}]; xor.b32 %now, %now, %old; \
-             setp.ge.s32 %again, %now, 0; {stops}@%again bra AGAIN; DONE: {meet} }}"
+             setp.ge.s32 %again, %now, 0; {stops}@%again bra AGAIN; DONE: {sync} }}"
         );
         let inputs = [address.into(), e.tid.into(), by.into()];
-        let out = self.asm(e, &text, "=&r,l,r,r", &[e.i32().into()], &inputs, Kind::Meeting)?;
+        let out = self.asm(e, &text, "=&r,l,r,r", &[e.i32().into()], &inputs, Kind::Convergent)?;
         let Some(stop) = out.first() else { return bug("a barrier gave nothing") };
         Ok(stop.into_int_value())
     }

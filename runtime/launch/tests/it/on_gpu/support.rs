@@ -60,7 +60,7 @@ pub fn info(name: &str, params: &[ParamKind]) -> KernelInfo {
         params: params.to_vec(),
         messages: Arc::default(),
         maps: vec![],
-        meets: false,
+        has_grid_barrier: false,
     }
 }
 
@@ -86,7 +86,7 @@ pub struct ByName {
     /// What each kernel may say.
     pub messages: Arc<[Message]>,
     /// Whether programs meet.
-    pub meets: bool,
+    pub has_grid_barrier: bool,
 }
 
 impl Compile for ByName {
@@ -117,7 +117,7 @@ impl Compile for ByName {
             params: params(module, entry).unwrap(),
             messages: self.messages.clone(),
             maps: vec![],
-            meets: self.meets,
+            has_grid_barrier: self.has_grid_barrier,
         })
     }
 }
@@ -134,7 +134,7 @@ kernel missing(x: *mut f32) { }
 kernel says(x: *mut i32) grid(2) { }
 kernel fails(x: *mut i32) grid(2, 2) { }
 kernel says_and_fails(x: *mut i32) { }
-kernel meets(x: *mut i32, n: i32 = 1) grid(n) launch(cooperative = true) { }
+kernel has_grid_barrier(x: *mut i32, n: i32 = 1) grid(n) launch(cooperative = true) { }
 "#;
 
 pub struct Text;

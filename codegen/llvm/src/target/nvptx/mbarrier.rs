@@ -23,7 +23,7 @@ impl<'c> Nvptx<'c> {
         let mut inputs: Vec<BasicValueEnum<'c>> = vec![address.into()];
         inputs.extend(more.iter().map(|(_, x)| BasicValueEnum::from(*x)));
         let constraints: String = more.iter().map(|(c, _)| format!(",{c}")).collect();
-        self.asm(e, text, &format!("r{constraints}"), &[], &inputs, Kind::Meeting).map(|_| ())
+        self.asm(e, text, &format!("r{constraints}"), &[], &inputs, Kind::Convergent).map(|_| ())
     }
 
     /// Initializes an mbarrier for this many arrivals.

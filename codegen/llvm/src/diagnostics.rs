@@ -13,20 +13,20 @@ use llvm_sys::core::{
 use llvm_sys::prelude::LLVMDiagnosticInfoRef;
 
 /// The errors about modules of a context.
-pub struct Said<'c> {
+pub struct DiagnosticCollector<'c> {
     context: &'c Context,
     errors: Box<RefCell<Vec<String>>>,
 }
 
-impl<'c> Said<'c> {
+impl<'c> DiagnosticCollector<'c> {
     /// Installs the diagnostic handler until it is dropped.
-    pub fn listen(context: &'c Context) -> Said<'c> {
+    pub fn install(context: &'c Context) -> DiagnosticCollector<'c> {
         let errors = Box::new(RefCell::new(vec![]));
         let place = std::ptr::from_ref(&*errors).cast_mut().cast::<c_void>();
         // SAFETY: the slot is in a box that does not move and lives until the handler is removed; a context is used by
         // one thread.
-        unsafe { LLVMContextSetDiagnosticHandler(context.raw(), Some(hear), place) };
-        Said { context, errors }
+        unsafe { LLVMContextSetDiagnosticHandler(context.raw(), Some(on_diagnostic), place) };
+        DiagnosticCollector { context, errors }
     }
 
     /// The first error.
@@ -35,14 +35,14 @@ impl<'c> Said<'c> {
     }
 }
 
-impl Drop for Said<'_> {
+impl Drop for DiagnosticCollector<'_> {
     fn drop(&mut self) {
         // SAFETY: the context is alive.
         unsafe { LLVMContextSetDiagnosticHandler(self.context.raw(), None, std::ptr::null_mut()) };
     }
 }
 
-extern "C" fn hear(info: LLVMDiagnosticInfoRef, place: *mut c_void) {
+extern "C" fn on_diagnostic(info: LLVMDiagnosticInfoRef, place: *mut c_void) {
     // SAFETY: LLVM passes the diagnostic, and the slot that was given, which is alive.
     let (severity, errors) =
         unsafe { (LLVMGetDiagInfoSeverity(info), &*place.cast::<RefCell<Vec<String>>>()) };

@@ -16,7 +16,7 @@ use super::block::Block;
 use super::calls::{AtomicRequest, SimSpace, TensorRequest};
 use super::env::Env;
 use super::fault::{FaultKind, Wrong};
-use super::meet::{Meeting, Wait};
+use super::sync::{SyncPoint, Wait};
 
 /// Bytes that stay together in every order.
 const CHUNK: usize = 16;
@@ -210,8 +210,8 @@ impl Block {
         (phase.missing, phase.over) = (phase.arrivals, phase.over.wrapping_add(1));
         let over = phase.over;
         for (lane, n) in self.lanes.iter_mut().zip(0..) {
-            let here = lane.wait.is_some_and(|w| match w.meeting {
-                Meeting::Phase { address: at, parity } => at == address && is_over(over, parity),
+            let here = lane.wait.is_some_and(|w| match w.point {
+                SyncPoint::Phase { address: at, parity } => at == address && is_over(over, parity),
                 _ => false,
             });
             if here {
@@ -230,7 +230,7 @@ impl Block {
             self.reach.clock.acquire(lane, (SimSpace::Shared, address.into()));
             self.runnable.push(lane);
         } else if let Some(l) = self.lanes.get_mut(lane as usize) {
-            l.wait = Some(Wait::at(Meeting::Phase { address, parity }, loc));
+            l.wait = Some(Wait::at(SyncPoint::Phase { address, parity }, loc));
         }
         Ok(())
     }
@@ -287,7 +287,7 @@ impl Block {
     /// A lane waits until all of its stores have been read from shared memory, or have arrived.
     pub fn await_stores(&mut self, lane: u32, left: bool, loc: i32) {
         if let Some(l) = self.lanes.get_mut(lane as usize) {
-            l.wait = Some(Wait::at(Meeting::Stored { left }, loc));
+            l.wait = Some(Wait::at(SyncPoint::Stored { left }, loc));
         }
         self.end_stores(lane);
     }
@@ -301,7 +301,7 @@ impl Block {
     fn end_stores(&mut self, lane: u32) {
         let mut own = self.phases.stores.iter().filter(|s| s.begun.lane == lane);
         let Some(l) = self.lanes.get_mut(lane as usize) else { return };
-        let Some(Meeting::Stored { left }) = l.wait.map(|w| w.meeting) else { return };
+        let Some(SyncPoint::Stored { left }) = l.wait.map(|w| w.point) else { return };
         if own.all(|s| left && s.left.is_some()) {
             l.wait = None;
             self.runnable.push(lane);

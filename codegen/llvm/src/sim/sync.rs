@@ -13,7 +13,7 @@ const WARPS_OF_GROUP: u32 = 4;
 
 /// The operation at which a lane waits.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Meeting {
+pub(super) enum SyncPoint {
     /// A barrier of this many lanes.
     Barrier { id: i32, threads: i32 },
     /// The warp, at this position.
@@ -32,17 +32,17 @@ pub(super) enum Meeting {
     Grid,
 }
 
-impl Meeting {
+impl SyncPoint {
     pub fn kind(self) -> WaitKind {
         match self {
-            Meeting::Barrier { .. } => WaitKind::Barrier,
-            Meeting::Warp { .. } => WaitKind::WarpBarrier,
-            Meeting::Shuffle { .. } => WaitKind::Shuffle,
-            Meeting::Matrix { .. } => WaitKind::Matrix,
-            Meeting::Group { .. } => WaitKind::Group,
-            Meeting::Phase { .. } => WaitKind::Phase,
-            Meeting::Stored { .. } => WaitKind::Stored,
-            Meeting::Grid => WaitKind::GridBarrier,
+            SyncPoint::Barrier { .. } => WaitKind::Barrier,
+            SyncPoint::Warp { .. } => WaitKind::WarpBarrier,
+            SyncPoint::Shuffle { .. } => WaitKind::Shuffle,
+            SyncPoint::Matrix { .. } => WaitKind::Matrix,
+            SyncPoint::Group { .. } => WaitKind::Group,
+            SyncPoint::Phase { .. } => WaitKind::Phase,
+            SyncPoint::Stored { .. } => WaitKind::Stored,
+            SyncPoint::Grid => WaitKind::GridBarrier,
         }
     }
 }
@@ -50,7 +50,7 @@ impl Meeting {
 /// A waiting lane.
 #[derive(Clone, Copy)]
 pub(super) struct Wait {
-    pub meeting: Meeting,
+    pub point: SyncPoint,
     pub loc: i32,
     /// Its value for a shuffle; for a matrix the address of a row.
     pub value: u32,
@@ -63,22 +63,22 @@ pub(super) struct Wait {
 
 impl Wait {
     /// Without a value.
-    pub fn at(meeting: Meeting, loc: i32) -> Wait {
-        Wait { meeting, loc, value: 0, operand: 0, room: 0, more: 0 }
+    pub fn at(point: SyncPoint, loc: i32) -> Wait {
+        Wait { point, loc, value: 0, operand: 0, room: 0, more: 0 }
     }
 }
 
 /// The lanes of a warp that do not run.
 #[derive(Clone, Copy, Default)]
 struct Warp {
-    meeting: Option<Meeting>,
+    point: Option<SyncPoint>,
     waiting: u32,
     /// The position of the last lane that has returned.
     returned: Option<i32>,
 }
 
 /// The waiting lanes of a program.
-pub(super) struct Meetings {
+pub(super) struct SyncPoints {
     pub warp_size: u32,
     warps: Vec<Warp>,
     /// The barriers with waiting lanes: id, lanes expected, lanes that have arrived.
@@ -90,10 +90,10 @@ pub(super) struct Meetings {
     values: Vec<u32>,
 }
 
-impl Meetings {
+impl SyncPoints {
     /// For programs with this many lanes.
-    pub fn new(lanes: u32, warp_size: u32) -> Meetings {
-        Meetings {
+    pub fn new(lanes: u32, warp_size: u32) -> SyncPoints {
+        SyncPoints {
             warp_size,
             warps: vec![Warp::default(); (lanes / warp_size) as usize],
             barriers: vec![],
@@ -119,38 +119,41 @@ impl Meetings {
 impl Block {
     /// A lane arrives at an operation; if it is the last one, all continue.
     pub fn arrive(&mut self, lane: u32, wait: Wait, env: &mut Env<'_>) -> Result<(), Wrong> {
-        let number = lane / self.meetings.warp_size;
+        let number = lane / self.sync_points.warp_size;
         self.join_warp(number, wait)?;
         if let Some(l) = self.lanes.get_mut(lane as usize) {
             l.wait = Some(wait);
         }
-        let whole_warp =
-            self.meetings.warps.get(number as usize).is_some_and(|w| w.waiting == self.meetings.warp_size);
-        match wait.meeting {
-            Meeting::Barrier { id, threads } => self.barrier(id, threads, env),
-            Meeting::Warp { .. } if whole_warp => {
+        let whole_warp = self
+            .sync_points
+            .warps
+            .get(number as usize)
+            .is_some_and(|w| w.waiting == self.sync_points.warp_size);
+        match wait.point {
+            SyncPoint::Barrier { id, threads } => self.barrier(id, threads, env),
+            SyncPoint::Warp { .. } if whole_warp => {
                 env.statistics.warp_barriers += 1;
                 self.reach.clock.warp(number, false);
                 self.free_warp(number);
                 Ok(())
             }
-            Meeting::Shuffle { mode, .. } if whole_warp => {
+            SyncPoint::Shuffle { mode, .. } if whole_warp => {
                 env.statistics.shuffles += 1;
                 self.exchange(number, mode)?;
                 self.reach.clock.warp(number, true);
                 self.free_warp(number);
                 Ok(())
             }
-            Meeting::Matrix { what, .. } if whole_warp => {
+            SyncPoint::Matrix { what, .. } if whole_warp => {
                 self.matrices(number, what, env)?;
                 self.reach.clock.warp(number, true);
                 self.free_warp(number);
                 Ok(())
             }
-            Meeting::Group { what, .. } if whole_warp => self.group(number, what, env),
-            Meeting::Warp { .. } | Meeting::Shuffle { .. } | Meeting::Matrix { .. } => Ok(()),
-            Meeting::Group { .. } | Meeting::Phase { .. } | Meeting::Stored { .. } => Ok(()),
-            Meeting::Grid => env.came_to_grid(),
+            SyncPoint::Group { what, .. } if whole_warp => self.group(number, what, env),
+            SyncPoint::Warp { .. } | SyncPoint::Shuffle { .. } | SyncPoint::Matrix { .. } => Ok(()),
+            SyncPoint::Group { .. } | SyncPoint::Phase { .. } | SyncPoint::Stored { .. } => Ok(()),
+            SyncPoint::Grid => env.arrive_at_grid(),
         }
     }
 
@@ -158,20 +161,20 @@ impl Block {
     fn group(&mut self, number: u32, what: GroupCall, env: &mut Env<'_>) -> Result<(), Wrong> {
         let group = number / WARPS_OF_GROUP;
         let warps = group * WARPS_OF_GROUP..(group + 1) * WARPS_OF_GROUP;
-        let size = self.meetings.warp_size;
+        let size = self.sync_points.warp_size;
         let mut here = 0;
         for warp in warps.clone() {
-            let Some(w) = self.meetings.warps.get(warp as usize) else {
+            let Some(w) = self.sync_points.warps.get(warp as usize) else {
                 let message = "an instruction of groups is called in a program of fewer than four warps";
                 return Err(Wrong::new(FaultKind::Call, message));
             };
-            match w.meeting {
-                Some(Meeting::Group { what: other, .. }) if other != what => {
+            match w.point {
+                Some(SyncPoint::Group { what: other, .. }) if other != what => {
                     let message = "warps of a group call matrix instructions that differ";
                     let loc = self.waiting_in(warp).map_or(-1, |w| w.loc);
                     return Err(Wrong::with(FaultKind::Divergence, message, loc));
                 }
-                Some(Meeting::Group { .. }) if w.waiting == size => here += 1,
+                Some(SyncPoint::Group { .. }) if w.waiting == size => here += 1,
                 Some(_) | None => {}
             }
         }
@@ -187,21 +190,21 @@ impl Block {
 
     /// Checks that the lanes of a warp arrive at one operation.
     fn join_warp(&mut self, number: u32, wait: Wait) -> Result<(), Wrong> {
-        let name = wait.meeting.kind().name();
-        let Some(warp) = self.meetings.warps.get_mut(number as usize) else { return Ok(()) };
+        let name = wait.point.kind().name();
+        let Some(warp) = self.sync_points.warps.get_mut(number as usize) else { return Ok(()) };
         if let Some(other) = warp.returned {
             let message = format!("a lane waits at {name}, and a lane of its warp has returned");
             return Err(Wrong::with(FaultKind::Returned, message, other));
         }
-        match warp.meeting {
-            Some(meeting) if meeting != wait.meeting => {
+        match warp.point {
+            Some(point) if point != wait.point => {
                 let other = self.waiting_in(number).map_or(-1, |w| w.loc);
-                let there = meeting.kind().name();
+                let there = point.kind().name();
                 let message = format!("a lane waits at {name}, and a lane of its warp at {there} elsewhere");
                 Err(Wrong::with(FaultKind::Divergence, message, other))
             }
             Some(_) | None => {
-                warp.meeting = Some(wait.meeting);
+                warp.point = Some(wait.point);
                 warp.waiting += 1;
                 Ok(())
             }
@@ -210,55 +213,55 @@ impl Block {
 
     /// A waiting lane of a warp.
     fn waiting_in(&self, number: u32) -> Option<&Wait> {
-        let size = self.meetings.warp_size as usize;
+        let size = self.sync_points.warp_size as usize;
         self.lanes.iter().skip(number as usize * size).take(size).find_map(|l| l.wait.as_ref())
     }
 
     /// A lane has arrived at a barrier.
     fn barrier(&mut self, id: i32, threads: i32, env: &mut Env<'_>) -> Result<(), Wrong> {
-        let (size, all) = (self.meetings.warp_size as i32, self.lanes.len() as i32);
+        let (size, all) = (self.sync_points.warp_size as i32, self.lanes.len() as i32);
         if threads < size || threads > all || threads % size != 0 {
             let message = format!("a barrier is called for {threads} lanes of {all}, in warps of {size}");
             return Err(Wrong::new(FaultKind::Call, message));
         }
-        if threads == all && self.meetings.returned > 0 {
+        if threads == all && self.sync_points.returned > 0 {
             let message = "a lane waits at a barrier, and another one of its program has returned";
-            return Err(Wrong::with(FaultKind::Returned, message, self.meetings.last_returned));
+            return Err(Wrong::with(FaultKind::Returned, message, self.sync_points.last_returned));
         }
-        let known = self.meetings.barriers.iter().position(|b| b.0 == id);
+        let known = self.sync_points.barriers.iter().position(|b| b.0 == id);
         let at = known.unwrap_or_else(|| {
-            self.meetings.barriers.push((id, threads, 0));
-            self.meetings.barriers.len() - 1
+            self.sync_points.barriers.push((id, threads, 0));
+            self.sync_points.barriers.len() - 1
         });
-        let Some(barrier) = self.meetings.barriers.get_mut(at) else { return Ok(()) };
+        let Some(barrier) = self.sync_points.barriers.get_mut(at) else { return Ok(()) };
         if barrier.1 != threads {
             let expected = barrier.1;
             let message =
                 format!("lanes wait at one barrier, some for {expected} lanes, others for {threads}");
-            let there = Meeting::Barrier { id, threads: expected };
-            let other = self.lanes.iter().filter_map(|l| l.wait.as_ref()).find(|w| w.meeting == there);
+            let there = SyncPoint::Barrier { id, threads: expected };
+            let other = self.lanes.iter().filter_map(|l| l.wait.as_ref()).find(|w| w.point == there);
             return Err(Wrong::with(FaultKind::Divergence, message, other.map_or(-1, |w| w.loc)));
         }
         barrier.2 += 1;
         if barrier.2 < threads {
             return Ok(());
         }
-        self.meetings.barriers.swap_remove(at);
-        self.pass_barrier(Meeting::Barrier { id, threads }, env)
+        self.sync_points.barriers.swap_remove(at);
+        self.pass_barrier(SyncPoint::Barrier { id, threads }, env)
     }
 
     /// All have arrived at a barrier.
-    fn pass_barrier(&mut self, meeting: Meeting, env: &mut Env<'_>) -> Result<(), Wrong> {
+    fn pass_barrier(&mut self, point: SyncPoint, env: &mut Env<'_>) -> Result<(), Wrong> {
         env.statistics.barriers += 1;
-        let size = self.meetings.warp_size;
-        let here = |w: &Warp| w.meeting == Some(meeting);
-        if self.meetings.warps.iter().any(|w| here(w) && w.waiting < size) {
+        let size = self.sync_points.warp_size;
+        let here = |w: &Warp| w.point == Some(point);
+        if self.sync_points.warps.iter().any(|w| here(w) && w.waiting < size) {
             let message = "a barrier is full, but of a warp only some lanes have come";
             return Err(Wrong::new(FaultKind::Divergence, message));
         }
         let warps: Vec<u32> =
-            (0..).zip(&self.meetings.warps).filter(|(_, w)| here(w)).map(|(n, _)| n).collect();
-        if warps.len() == self.meetings.warps.len() {
+            (0..).zip(&self.sync_points.warps).filter(|(_, w)| here(w)).map(|(n, _)| n).collect();
+        if warps.len() == self.sync_points.warps.len() {
             self.pass_all(env);
         } else {
             self.reach.clock.some(warps.iter().flat_map(|w| w * size..(w + 1) * size));
@@ -273,13 +276,13 @@ impl Block {
         if let Some(tally) = &mut self.reach.tally {
             tally.met(&mut env.statistics);
         }
-        (0..self.meetings.warps.len() as u32).for_each(|w| self.free_warp(w));
+        (0..self.sync_points.warps.len() as u32).for_each(|w| self.free_warp(w));
     }
 
     /// The lanes of a warp continue.
     fn free_warp(&mut self, number: u32) {
-        let size = self.meetings.warp_size;
-        if let Some(warp) = self.meetings.warps.get_mut(number as usize) {
+        let size = self.sync_points.warp_size;
+        if let Some(warp) = self.sync_points.warps.get_mut(number as usize) {
             *warp = Warp::default();
         }
         let first = number * size;
@@ -294,8 +297,8 @@ impl Block {
         let mode = Shuffle::from_code(mode).ok_or_else(|| {
             Wrong::new(FaultKind::Call, format!("a shuffle is called with an unknown mode, {mode}"))
         })?;
-        let size = self.meetings.warp_size;
-        let values = &mut self.meetings.values;
+        let size = self.sync_points.warp_size;
+        let values = &mut self.sync_points.values;
         let lanes = self.lanes.iter_mut().skip((number * size) as usize).take(size as usize);
         values.clear();
         values.extend(lanes.map(|l| l.wait.map_or(0, |w| w.value)));
@@ -317,32 +320,32 @@ impl Block {
     /// A lane has returned; no other lane may wait for it.
     pub fn leave(&mut self, lane: u32) -> Result<(), Fault> {
         let loc = self.lanes.get(lane as usize).map_or(-1, |l| l.loc);
-        let number = lane / self.meetings.warp_size;
-        self.meetings.returned += 1;
-        self.meetings.last_returned = loc;
+        let number = lane / self.sync_points.warp_size;
+        self.sync_points.returned += 1;
+        self.sync_points.last_returned = loc;
         let all = self.lanes.len() as i32;
-        let whole = self.meetings.barriers.iter().any(|b| b.1 == all);
-        let mut meeting = None;
-        if let Some(warp) = self.meetings.warps.get_mut(number as usize) {
+        let whole = self.sync_points.barriers.iter().any(|b| b.1 == all);
+        let mut point = None;
+        if let Some(warp) = self.sync_points.warps.get_mut(number as usize) {
             warp.returned = Some(loc);
-            meeting = warp.meeting;
+            point = warp.point;
         }
-        let in_vain = |w: &Wait| match w.meeting {
-            Meeting::Barrier { threads, .. } => threads == all || meeting == Some(w.meeting),
-            Meeting::Warp { .. }
-            | Meeting::Shuffle { .. }
-            | Meeting::Matrix { .. }
-            | Meeting::Group { .. }
-            | Meeting::Phase { .. }
-            | Meeting::Stored { .. }
-            | Meeting::Grid => meeting == Some(w.meeting),
+        let in_vain = |w: &Wait| match w.point {
+            SyncPoint::Barrier { threads, .. } => threads == all || point == Some(w.point),
+            SyncPoint::Warp { .. }
+            | SyncPoint::Shuffle { .. }
+            | SyncPoint::Matrix { .. }
+            | SyncPoint::Group { .. }
+            | SyncPoint::Phase { .. }
+            | SyncPoint::Stored { .. }
+            | SyncPoint::Grid => point == Some(w.point),
         };
-        if !whole && meeting.is_none() {
+        if !whole && point.is_none() {
             return Ok(());
         }
         let waiting = (0..).zip(&self.lanes).find_map(|(n, l)| Some((n, l.wait.filter(in_vain)?)));
         let Some((n, wait)) = waiting else { return Ok(()) };
-        let name = wait.meeting.kind().name();
+        let name = wait.point.kind().name();
         let message = format!("a lane waits at {name} for one that has returned");
         Err(Wrong::with(FaultKind::Returned, message, loc).of(self.program, n, wait.loc))
     }

@@ -128,7 +128,7 @@ impl<'c> Nvptx<'c> {
         }
         text += "wgmma.commit_group.sync.aligned;\n\t}";
         let types: Vec<_> = acc.iter().map(|x| x.get_type()).collect();
-        self.asm(e, &text, &constraints.join(","), &types, &inputs, Kind::Meeting)
+        self.asm(e, &text, &constraints.join(","), &types, &inputs, Kind::Convergent)
     }
 
     /// The accumulators pass through the wait, so that no read of them moves before it.
@@ -144,6 +144,6 @@ impl<'c> Nvptx<'c> {
         let constraints: Vec<String> = outputs.into_iter().chain(inputs).collect();
         let text = format!("wgmma.wait_group.sync.aligned {pending};");
         let types: Vec<_> = acc.iter().map(|x| x.get_type()).collect();
-        self.asm(e, &text, &constraints.join(","), &types, acc, Kind::Meeting)
+        self.asm(e, &text, &constraints.join(","), &types, acc, Kind::Convergent)
     }
 }

@@ -18,7 +18,7 @@ use super::element::{accumulator, accumulator_bits, element, multiply};
 use super::env::Env;
 use super::fault::{FaultKind, Wrong};
 use super::launch::Global;
-use super::meet::Wait;
+use super::sync::Wait;
 
 /// Warps of a warpgroup, and lanes of each.
 const WARPS: u32 = 4;
@@ -123,7 +123,7 @@ impl Steps {
 impl Block {
     /// All lanes of a warpgroup have arrived.
     pub fn begin_product(&mut self, group: u32, call: GroupCall, env: &mut Env<'_>) -> Result<(), Wrong> {
-        if self.meetings.warp_size != LANES {
+        if self.sync_points.warp_size != LANES {
             return Err(Wrong::new(FaultKind::Call, format!("groups are of {WARPS} warps of {LANES} lanes")));
         }
         let kind = Kind::of(&call)?;
