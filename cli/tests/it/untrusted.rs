@@ -134,7 +134,8 @@ fn what_a_killed_build_left_is_removed() {
     let folder = Folder::new("killed");
     folder.write("k.tk", "kernel fill(y: *mut f32) { store(y, 1.0); }\n");
     fs::create_dir_all(folder.path("tmp")).unwrap();
-    let kills = assembler(&folder, "kills", "kill -9 $PPID");
+    // It ends there: what it writes later would make the folder new.
+    let kills = assembler(&folder, "kills", "kill -9 $PPID; exit");
     assert_eq!(build(&folder, &kills).code, None, "it is killed");
     let left =
         || -> Vec<PathBuf> { fs::read_dir(folder.path("tmp")).unwrap().map(|e| e.unwrap().path()).collect() };
