@@ -66,7 +66,7 @@ kernel talks(n: i32) grid(4) {
     }
 }
 
-kernel has_grid_barrier(count: *mut i32, n: i32) grid(n) launch(cooperative = true) {
+kernel meets(count: *mut i32, n: i32) grid(n) launch(cooperative = true) {
     atomic_add(count, 1);
     grid_barrier();
     assert(load(count) >= n, \"somebody was not waited for\");
@@ -146,16 +146,11 @@ fn a_grid_that_is_too_large_to_meet_is_refused() {
     let count = device.alloc(4).unwrap();
     let launch = |n: i32| {
         count.fill_zero(&stream).unwrap();
-        launcher.launch(
-            &stream,
-            "has_grid_barrier",
-            &[Arg::tensor(&count, tk_ops::DType::I32, &[1]), n.into()],
-        )
+        launcher.launch(&stream, "meets", &[Arg::tensor(&count, tk_ops::DType::I32, &[1]), n.into()])
     };
     let error = says(launch(1 << 20));
-    let (_, rest) = error
-        .split_once("the 1048576 programs of kernel `has_grid_barrier` must run at the same time")
-        .unwrap();
+    let (_, rest) =
+        error.split_once("the 1048576 programs of kernel `meets` must run at the same time").unwrap();
     let (_, rest) = rest.split_once("and the GPU holds ").unwrap();
     let most: i32 = rest.split(':').next().unwrap().parse().unwrap();
     for n in [1, 2, most - 1, most] {

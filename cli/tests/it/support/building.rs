@@ -62,23 +62,30 @@ fn refused_by(target: &TargetSpec) -> &'static [&'static str] {
 /// Kernels of NVIDIA that are assembled together: a process of the assembler costs as much as an average kernel.
 const TOGETHER: usize = 32;
 
+/// The lines of a kernel for NVIDIA without those that name the target, and without source positions.
+fn code(asm: &str) -> impl Iterator<Item = &str> {
+    asm.lines().filter(|line| {
+        let line = line.trim_start();
+        let left_out = [".version", ".target", ".address_size", ".file", ".loc", ".section"];
+        // Memory of a thread is `.local`.
+        line.starts_with(".local") || !left_out.iter().any(|word| line.starts_with(word))
+    })
+}
+
 /// One text for the assembler of the kernels with these texts, each with names of its own and without source positions.
 fn joined(kernels: &[CompiledKernel]) -> String {
-    let is_any = |line: &str, words: &[&str]| words.iter().any(|word| line.trim_start().starts_with(word));
     // Kernels ask for the oldest version that has what they use, and the versions have numbers of one digit after the dot.
     let versions = kernels.iter().flat_map(|k| k.asm.lines().filter(|l| l.starts_with(".version")));
-    let first =
-        kernels.iter().flat_map(|k| k.asm.lines()).filter(|l| is_any(l, &[".target", ".address_size"]));
+    let is_first =
+        |l: &&str| [".target", ".address_size"].iter().any(|word| l.trim_start().starts_with(word));
+    let first = kernels.iter().flat_map(|k| k.asm.lines()).filter(is_first);
     let mut all: String =
         versions.max().into_iter().chain(first.take(2)).map(|line| format!("{line}\n")).collect();
     for (n, kernel) in kernels.iter().enumerate() {
         let text = kernel.asm.replace("shared_of_launch", &format!("shared_of_{n}"));
         let text = text.replace(&format!(".entry {}(", kernel.name), &format!(".entry kernel_{n}("));
         let text = text.replace(&format!("{}_param_", kernel.name), &format!("kernel_{n}_param_"));
-        let left_out = [".version", ".target", ".address_size", ".file", ".loc", ".section"];
-        // Memory of a thread is `.local`.
-        let lines = text.lines().filter(|l| !is_any(l, &left_out) || is_any(l, &[".local"]));
-        lines.for_each(|line| all += &format!("{line}\n"));
+        code(&text).for_each(|line| all += &format!("{line}\n"));
     }
     all
 }
@@ -89,14 +96,12 @@ fn joined(kernels: &[CompiledKernel]) -> String {
 pub struct Assembled(Mutex<BTreeSet<String>>);
 
 impl Assembled {
-    /// The text of a kernel, without what names the target and without source positions.
+    /// What two targets have in common: comments of LLVM name blocks and positions.
     fn text(kernel: &CompiledKernel) -> String {
-        let differs = [".version", ".target", ".file", ".loc", ".section", "//"];
-        let same = |line: &&str| {
-            let line = line.trim_start();
-            line.starts_with(".local") || !differs.iter().any(|d| line.starts_with(d))
-        };
-        kernel.asm.lines().filter(same).flat_map(|line| [line, "\n"]).collect()
+        code(&kernel.asm)
+            .filter(|line| !line.trim_start().starts_with("//"))
+            .flat_map(|line| [line, "\n"])
+            .collect()
     }
 
     fn has(&self, kernel: &CompiledKernel) -> bool {

@@ -458,7 +458,7 @@ unsafe fn says_and_fails(l: &Launch) {
 }
 
 /// Parameters: a pointer to i32, i32, grid, control memory. Adds the counter of the barrier to the number and leaves one more there.
-unsafe fn has_grid_barrier(l: &Launch) {
+unsafe fn meets(l: &Launch) {
     let (x, control) = unsafe { (l.get::<*mut i32>(0), l.get::<*mut i32>(5)) };
     unsafe {
         *x += 1 + *control.add(15);
@@ -484,7 +484,7 @@ pub unsafe extern "C" fn cuModuleGetFunction(
         b"says" => says,
         b"fails" => fails,
         b"says_and_fails" => says_and_fails,
-        b"has_grid_barrier" => has_grid_barrier,
+        b"meets" => meets,
         _ => return 500,
     };
     unsafe { *out = kernel as *mut c_void };

@@ -111,9 +111,7 @@ fn programs_that_meet_begin_with_a_counter_of_zero() {
         let x = device.alloc(4).unwrap();
         x.fill_zero(&stream).unwrap();
         for _ in 0..3 {
-            launcher
-                .launch(&stream, "has_grid_barrier", &[Arg::tensor(&x, DType::I32, &[1]), 264.into()])
-                .unwrap();
+            launcher.launch(&stream, "meets", &[Arg::tensor(&x, DType::I32, &[1]), 264.into()]).unwrap();
         }
         let mut host = [0i32];
         x.copy_to(&stream, &mut host).unwrap();
@@ -123,13 +121,13 @@ fn programs_that_meet_begin_with_a_counter_of_zero() {
         let (_, arg) = tensor(&memory, DType::I32, vec![0; 4]);
         for _ in 0..2 {
             let n = number(Scalar::int(DType::I32, 2));
-            launch(&session, "has_grid_barrier", &[arg.clone(), n], &memory).unwrap();
+            launch(&session, "meets", &[arg.clone(), n], &memory).unwrap();
         }
         let n = number(Scalar::int(DType::I32, 265));
-        let error = launch(&session, "has_grid_barrier", &[arg, n], &memory).unwrap_err();
+        let error = launch(&session, "meets", &[arg, n], &memory).unwrap_err();
         assert!(
             error.starts_with(
-                "E0708: the 265 programs of kernel `has_grid_barrier` must run at the same time, as `cooperative = true` \
+                "E0708: the 265 programs of kernel `meets` must run at the same time, as `cooperative = true` \
                  requires, and the GPU holds 264: 2 on each of its 132 multiprocessors; it was launched with"
             ),
             "{error}"

@@ -134,7 +134,7 @@ kernel missing(x: *mut f32) { }
 kernel says(x: *mut i32) grid(2) { }
 kernel fails(x: *mut i32) grid(2, 2) { }
 kernel says_and_fails(x: *mut i32) { }
-kernel has_grid_barrier(x: *mut i32, n: i32 = 1) grid(n) launch(cooperative = true) { }
+kernel meets(x: *mut i32, n: i32 = 1) grid(n) launch(cooperative = true) { }
 "#;
 
 pub struct Text;
