@@ -46,7 +46,7 @@ pub fn keep_rolled(context: &Context, back: InstructionValue<'_>) {
     let _ = back.set_metadata(own, context.get_kind_id("llvm.loop"));
 }
 
-/// The passes that LLVM runs on a module. Loops, common subexpressions and dead code of tiles are done already, so few
+/// The passes that LLVM runs on a module for a GPU. Loops, common subexpressions and dead code of tiles are done already, so few
 /// passes are left; a full `O2` takes twice as long for the same registers.
 pub const PASSES: &str = "always-inline,function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,gvn,\
     loop-mssa(licm),instcombine<no-verify-fixpoint>,dse,simplifycfg)";

@@ -37,7 +37,9 @@ fn run(kernel: &mut Kernel) {
             let bounded = bounded(kernel, &axis, inst, v);
             let attrs = &mut kernel.module.funcs[FuncId(0)].insts[id].attrs;
             attrs.set("vector", Attr::Int(vector.into()));
-            bounded.into_iter().for_each(|axis| attrs.set("bounded", Attr::Int(axis as i64)));
+            if let Some(along) = bounded {
+                attrs.set("bounded", Attr::Int(along as i64));
+            }
         } else if let Some(op) = selected(kernel, &axis, inst) {
             kernel.module.funcs[FuncId(0)].insts[id].attrs = op.attrs();
         }

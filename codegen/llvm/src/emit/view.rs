@@ -344,13 +344,13 @@ impl<'c> Emit<'_, 'c> {
         &self,
         view: &View<'c>,
         origin: IntValue<'c>,
-        (layout, rank): (LayoutId, usize),
+        layout: LayoutId,
         n: usize,
         (fast, chain): (usize, &mut Chain<'c>),
     ) -> Res<Near<'c>> {
         let held = self.kernel.layouts.get(layout);
         if chain.is_empty() {
-            chain.push((vec![0; rank], origin));
+            chain.push((vec![0; view.strides.len()], origin));
         }
         let mut at = held.register(n);
         if let Some(at) = at.get_mut(fast) {
@@ -393,7 +393,7 @@ impl<'c> Emit<'_, 'c> {
                 let (address, offset) = self.box_address(&view, origin, layout, n, &mut own)?;
                 let predicate = self.is_inside(&view, &corner, layout, shape, n)?;
                 let near = bounded
-                    .map(|fast| self.box_near(&view, origin, (layout, rank), n, (fast, &mut uniform)))
+                    .map(|fast| self.box_near(&view, origin, layout, n, (fast, &mut uniform)))
                     .transpose()?;
                 places.push(MemoryPlace { address, offset, predicate, near });
             }
