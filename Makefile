@@ -22,6 +22,11 @@ export TK_VENV ?= $(CURDIR)/.venv
 # The GPU that the kernels of the transformer are compiled for, beside the CPU; `cargo build` alone takes more of them.
 export TK_TARGETS ?= sm_90a
 
+# Kernels that a change of a pass leaves as they were are not assembled or simulated again, but in CI all are.
+ifndef CI
+export TK_UNCHANGED ?= $(CURDIR)/target/unchanged
+endif
+
 KERNELS := examples/*.tk stdlib/*.tk stdlib/*/*.tk
 
 # Runs a command as a stage, named after its target, which says how long it took.

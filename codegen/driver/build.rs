@@ -1,4 +1,5 @@
-//! Owns `TK_SOURCE`: a hash of the sources that decide which machine code a kernel becomes.
+//! Owns `TK_SOURCE`, a hash of the sources that decide which machine code a kernel becomes, and `TK_SOURCE_AFTER_PASSES`, of
+//! those that decide what scheduled IR becomes, and what a simulated launch of it does.
 //!
 //! The version number of this package stays the same while the compiler is worked on; without the hash, the compile
 //! cache would give back what the compiler of yesterday made.
@@ -11,6 +12,10 @@ use std::path::{Path, PathBuf};
 
 /// What tile IR goes through, from this folder. In a package without the workspace, the version number has to do.
 const FOLDERS: [&str; 5] = ["src", "../gpu/src", "../llvm/src", "../../lang/ops/src", "../../lang/tile/src"];
+/// What comes before scheduled IR.
+const PASSES: &str = "../gpu/src/passes";
+/// What a launch on the simulated target uses besides.
+const MEMORY: &str = "../../runtime/interp/src";
 
 fn main() {
     let mut files = vec![];
@@ -24,14 +29,24 @@ fn main() {
         println!("cargo::rerun-if-changed={folder}");
         collect(Path::new(folder), &mut files);
     }
+    println!("cargo::rustc-env=TK_SOURCE={:016x}", hash(files.clone()));
+    files.retain(|file| !file.starts_with(PASSES));
+    if in_workspace {
+        println!("cargo::rerun-if-changed={MEMORY}");
+        collect(Path::new(MEMORY), &mut files);
+    }
+    println!("cargo::rustc-env=TK_SOURCE_AFTER_PASSES={:016x}", hash(files));
+}
+
+/// A hash of files: the same for the same files everywhere, since `new` has constant keys.
+fn hash(mut files: Vec<PathBuf>) -> u64 {
     files.sort();
-    // With the keys of `new`, which are constants: the same sources give the same number everywhere.
     let mut hasher = DefaultHasher::new();
     for path in files {
         hasher.write(path.to_string_lossy().as_bytes());
         hasher.write(&fs::read(&path).unwrap_or_default());
     }
-    println!("cargo::rustc-env=TK_SOURCE={:016x}", hasher.finish());
+    hasher.finish()
 }
 
 /// The files below a folder.

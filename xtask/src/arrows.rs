@@ -1,5 +1,5 @@
 //! Checks how the files of `codegen` import each other: in one direction between the modules of `codegen/gpu`, and without
-//! large cycles anywhere.
+//! large cycles anywhere. Code generation imports no pass.
 //!
 //! Guarantees that `codegen/gpu/src/lib.rs` names the direction that the imports have. What only tests import is not
 //! restricted.
@@ -15,6 +15,9 @@ use crate::source::{self, File};
 
 /// The crate whose modules have a direction.
 const ORDERED: &str = "codegen/gpu/src/";
+/// What follows the passes, and knows their result alone: results of earlier runs are used where that is unchanged
+/// (`codegen/driver/src/compile/unchanged.rs`).
+const AFTER_PASSES: &str = "codegen/llvm/src/";
 /// The most files that may import each other in a cycle.
 const CYCLE: usize = 4;
 
@@ -59,6 +62,13 @@ fn edges(folder: &str, files: &[File], problems: &mut Vec<String>) -> Edges {
         };
         let mut imports = Imports { module: owned(&module(folder, file)), paths: vec![] };
         imports.visit_file(&tree);
+        let is_of_passes = |path: &Vec<String>| path.windows(2).any(|names| names == ["tk_gpu", "passes"]);
+        if folder == AFTER_PASSES && imports.paths.iter().any(is_of_passes) {
+            problems.push(format!(
+                "{}: imports a pass; what a kernel becomes follows from scheduled IR",
+                file.path
+            ));
+        }
         for path in imports.paths {
             // The longest part that is a file, but not the root: everybody may use its re-exports.
             let to = (1..=path.len()).rev().find_map(|n| modules.get(path.get(..n)?));

@@ -344,3 +344,50 @@ fn what_needs_no_gpu_works_without_anything() {
     bare(&["doctor"]).code(0);
     bare(&["cache", "info"]).code(0);
 }
+
+/// `TK_UNCHANGED`: a simulated launch of a kernel that has not changed, on memory that has not, is not repeated; every other
+/// one is.
+#[test]
+fn unchanged_launches_are_replayed() {
+    let folder = Folder::new("unchanged");
+    let known = folder.path("known");
+    let run = |text: &str, code: i32| {
+        folder.write("k.tk", text);
+        let mut tk = command::command(&folder.path(""), &["test", "k.tk", "--device", "sim"]);
+        let ran = Ran::new(tk.env("TK_UNCHANGED", &known).output().unwrap());
+        assert_eq!(ran.code, Some(code), "{ran:#?}");
+        (
+            fs::read_dir(&known).unwrap().filter(|e| !e.as_ref().unwrap().path().ends_with("grown")).count(),
+            ran,
+        )
+    };
+    let text = "kernel k(x: *mut i32, n: i32) {\n    store(x, load(x) + n);\n}\n\ntest \"twice\" {\n    \
+                let x = buffer(full([2], 5, i32));\n    k(x, 1);\n    k(x, 1);\n    assert(x.tile()[0] == 7 && x.tile()[1] == 5);\n}\n";
+    let (first, _) = run(text, 0);
+    // The second launch is on other memory.
+    assert_eq!(first, 2);
+    assert_eq!(run(&format!("// Moved.\n{text}"), 0).0, first);
+    // Another kernel, another argument, other memory: each is launched, and its result is right, or its fault found.
+    assert_eq!(run(&text.replace("load(x) + n", "load(x) + 2 * n").replace("== 7", "== 9"), 0).0, first + 2);
+    assert_eq!(run(&text.replace("k(x, 1)", "k(x, 3)").replace("== 7", "== 11"), 0).0, first + 4);
+    assert_eq!(
+        run(&text.replace("[2], 5", "[2], 6").replace("== 7", "== 8").replace("== 5", "== 6"), 0).0,
+        first + 6
+    );
+    run(&text.replace("== 7", "== 8"), 1);
+    // What fails or prints is launched again.
+    for _ in 0..2 {
+        let (count, ran) = run(&text.replace("store(x,", "print(\"here\");\n    store(x,"), 0);
+        assert_eq!(
+            (count, ran.out.matches("here").count() + ran.err.matches("here").count()),
+            (first + 6, 2)
+        );
+        let (count, ran) = run(&text.replace("store(x,", "assert(n > 1);\n    store(x,"), 1);
+        assert_eq!(count, first + 6, "{ran:#?}");
+    }
+    // A damaged entry is no entry.
+    for entry in fs::read_dir(&known).unwrap() {
+        fs::write(entry.unwrap().path(), "nonsense").unwrap();
+    }
+    run(text, 0);
+}

@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use tk_driver::{
-    Asked, Cache, CompiledKernel, Environment, ProgramShape, Request, Tools, Until, compile, facts_about,
+    Asked, Cache, CompiledKernel, Environment, Key, ProgramShape, Request, Tools, Unchanged, Until, compile,
+    facts_about, schedule,
 };
 use tk_gpu::TargetSpec;
 use tk_gpu::target::spec::SM_80;
@@ -73,7 +74,8 @@ fn code(asm: &str) -> impl Iterator<Item = &str> {
 }
 
 /// One text for the assembler of the kernels with these texts, each with names of its own and without source positions.
-fn joined(kernels: &[CompiledKernel]) -> String {
+fn joined(waiting: &[Waiting]) -> String {
+    let kernels: Vec<&CompiledKernel> = waiting.iter().map(|one| &one.kernel).collect();
     // Kernels ask for the oldest version that has what they use, and the versions have numbers of one digit after the dot.
     let versions = kernels.iter().flat_map(|k| k.asm.lines().filter(|l| l.starts_with(".version")));
     let is_first =
@@ -108,8 +110,33 @@ impl Assembled {
         self.0.lock().unwrap().contains(&Assembled::text(kernel))
     }
 
-    fn add(&self, kernels: &[CompiledKernel]) {
-        self.0.lock().unwrap().extend(kernels.iter().map(Assembled::text));
+    fn add(&self, kernels: &[Waiting]) {
+        self.0.lock().unwrap().extend(kernels.iter().map(|one| Assembled::text(&one.kernel)));
+    }
+}
+
+/// A kernel that is not assembled yet, and under what it is noted when it is.
+struct Waiting {
+    kernel: CompiledKernel,
+    note: Option<Key>,
+}
+
+/// What a kernel is noted by if nothing was wrong with it: by what it is examined, too.
+fn note(request: &Request<'_>, assembles: bool) -> Option<Key> {
+    Unchanged::of_process()?;
+    let scheduled = schedule(request, None).ok()?.scheduled;
+    let examined = [include_str!("building.rs"), include_str!("lanes.rs")].map(str::as_bytes);
+    Some(Unchanged::key(&scheduled, &[b"builds", &[u8::from(assembles)], examined[0], examined[1]]))
+}
+
+/// Returns true if nothing was wrong with a kernel in an earlier run.
+fn is_noted(note: Option<&Key>) -> bool {
+    note.zip(Unchanged::of_process()).is_some_and(|(key, known)| known.get(key).is_some())
+}
+
+fn add_note(note: Option<&Key>) {
+    if let Some((key, known)) = note.zip(Unchanged::of_process()) {
+        known.put(key, &[]);
     }
 }
 
@@ -128,7 +155,7 @@ struct Building {
     /// What was refused, with one of the kernels.
     refused: Mutex<BTreeMap<String, String>>,
     /// Kernels that are not assembled yet.
-    waiting: Mutex<Vec<CompiledKernel>>,
+    waiting: Mutex<Vec<Waiting>>,
     assembled: Arc<Assembled>,
 }
 
@@ -156,24 +183,25 @@ impl Building {
     }
 
     /// Assembles these kernels: together if that is possible, else one after the other, which says what is refused.
-    fn assemble(&self, kernels: &[CompiledKernel]) {
+    fn assemble(&self, waiting: &[Waiting]) {
         let Ok(assembler) = self.tools.assembler(self.target) else { return };
-        if let ([first, _, ..], true) = (kernels, self.target.has_ptx) {
-            let whole = CompiledKernel { asm: joined(kernels), ..first.clone() };
+        if let ([first, _, ..], true) = (waiting, self.target.has_ptx) {
+            let whole = CompiledKernel { asm: joined(waiting), ..first.kernel.clone() };
             match assembler.assemble(&whole) {
-                Ok(_) => return self.taken(kernels),
+                Ok(_) => return self.taken(waiting),
                 Err(e) => eprintln!("assembled one by one: {}", e.message),
             }
         }
-        for kernel in kernels {
-            match assembler.assemble(kernel) {
-                Ok(_) => self.taken(std::slice::from_ref(kernel)),
-                Err(e) => self.refuse(e.message, &kernel.name),
+        for one in waiting {
+            match assembler.assemble(&one.kernel) {
+                Ok(_) => self.taken(std::slice::from_ref(one)),
+                Err(e) => self.refuse(e.message, &one.kernel.name),
             }
         }
     }
 
-    fn taken(&self, kernels: &[CompiledKernel]) {
+    fn taken(&self, kernels: &[Waiting]) {
+        kernels.iter().for_each(|one| add_note(one.note.as_ref()));
         if self.target.name == SM_80.name {
             self.assembled.add(kernels);
         }
@@ -202,6 +230,10 @@ impl Building {
             facts: vec![],
             sources: &sources,
         };
+        let note = note(&request, self.assembles && assemble);
+        if is_noted(note.as_ref()) {
+            return;
+        }
         // The text is what `reads_of_inactive_lanes` looks at; an object as well is code that is generated twice.
         let until = match (target.has_gcn, self.assembles && assemble) {
             (true, true) => Until::BinaryAndText,
@@ -225,14 +257,14 @@ impl Building {
             }
             Ok(kernel) if self.assembles && assemble && !self.assembled.has(&kernel) => {
                 let mut waiting = self.waiting.lock().unwrap();
-                waiting.push(kernel);
+                waiting.push(Waiting { kernel, note });
                 if waiting.len() >= TOGETHER {
                     let kernels = std::mem::take(&mut *waiting);
                     drop(waiting);
                     self.assemble(&kernels);
                 }
             }
-            Ok(_) => {}
+            Ok(_) => add_note(note.as_ref()),
         }
     }
 }

@@ -2,10 +2,10 @@
 //!
 //! Guarantees that everything a target does not support is a diagnostic with its position.
 
-use tk_gpu::Layout;
 use tk_gpu::ir::tensor_map::{MapDimension, MapWord, TensorMap};
 use tk_gpu::ir::text;
 use tk_gpu::layout::svg;
+use tk_gpu::{Layout, TargetSpec};
 use tk_llvm::emit::{Slot, SlotKind, Stop};
 use tk_llvm::gpu;
 pub use tk_llvm::gpu::Until;
@@ -31,7 +31,7 @@ pub fn compile(
     let shared_bytes = stages.scheduled.shared_bytes();
     fits(&stages.scheduled, shared_bytes)?;
     let made = gpu::text(&stages.scheduled, &lines(request.sources), until, keep_stages)
-        .map_err(|stop| vec![stopped(&stop, request)])?;
+        .map_err(|stop| vec![stopped(&stop, request.target, &stages.scheduled.func().name)])?;
     let texts = keep_stages.then(|| StageTexts {
         layout: stages.laid_out.to_string(),
         pictures: pictures(&stages.laid_out),
@@ -87,15 +87,14 @@ fn lines(sources: &SourceMap) -> SourceFiles {
     SourceFiles { files: sources.iter().map(|(_, s)| file(s)).collect() }
 }
 
-/// The diagnostic for a failed emission.
-pub fn stopped(stop: &Stop, request: &Request<'_>) -> Diagnostic {
+/// The diagnostic for the failed emission of the kernel `name`.
+pub fn stopped(stop: &Stop, target: &TargetSpec, name: &str) -> Diagnostic {
     match stop {
         Stop::Bug(what) => {
-            let message = format!("internal error in emission for `{}`: {what}", request.target.name);
+            let message = format!("internal error in emission for `{}`: {what}", target.name);
             Diagnostic::error(codes::INTERNAL, Span::default(), message, "")
         }
         Stop::Refused(what) => {
-            let name = request.module.funcs.get(request.entry).map_or("", |f| f.name.as_str());
             let message = format!("LLVM rejects kernel `{name}`: {what}");
             let note = "if the kernel has no `inline_asm`, this is a bug in tk: please report it";
             Diagnostic::error(codes::ASSEMBLER, Span::default(), message, "").note(note)
@@ -103,7 +102,7 @@ pub fn stopped(stop: &Stop, request: &Request<'_>) -> Diagnostic {
         Stop::Unsupported { what, loc } => {
             let span =
                 loc.map_or(Span::default(), |l| Span::new(FileId(l.file), l.start as usize, l.end as usize));
-            let message = format!("{what} cannot be compiled for `{}` yet", request.target.name);
+            let message = format!("{what} cannot be compiled for `{}` yet", target.name);
             Diagnostic::error(codes::NOT_COMPILED, span, message, "")
         }
     }

@@ -16,4 +16,6 @@ pub(crate) mod members;
 pub(crate) mod memory;
 pub(crate) mod pipeline;
 pub(crate) mod sample;
+#[cfg(feature = "llvm")]
+pub(crate) mod unchanged;
 pub(crate) mod variant;

@@ -5,5 +5,7 @@ pub(crate) mod jit;
 pub(crate) mod outlook;
 pub(crate) mod predict;
 #[cfg(feature = "llvm")]
+mod replay;
+#[cfg(feature = "llvm")]
 pub(crate) mod simulator;
 pub(crate) mod typical;

@@ -239,6 +239,9 @@ pub fn loaded(kernel: &Kernel, store: InstId) -> Option<InstId> {
     (is_load && users == 1).then_some(load)
 }
 
+/// Registers of a lane that a chunk of such a load fills: enough accesses at once that their latencies overlap.
+pub const CHUNK: u32 = 16;
+
 /// Tiles that the store to shared memory loads itself, chunk by chunk ([`crate::passes::chunk_loads`]).
 pub fn chunked(kernel: &Kernel) -> BTreeSet<ValueId> {
     let func = kernel.func();

@@ -30,7 +30,7 @@ use crate::analysis::liveness::held;
 use crate::ir::kernel::Kernel;
 use crate::ir::op::GpuOp;
 use crate::ir::params::element_bytes;
-use crate::ir::shared_access::loaded;
+use crate::ir::shared_access::{CHUNK, loaded};
 use crate::ir::warps::producers;
 use crate::passes::reallocate_registers::BESIDE;
 use crate::passes::{Pass, Property, Run};
@@ -44,9 +44,6 @@ pub const PASS: Pass = Pass {
     leaves: &[Property::ChunkedLoads],
     run: Run::Kernel { run, verify: verify_lowered },
 };
-
-/// Registers of a chunk: enough accesses at once that their latencies overlap.
-pub const CHUNK: u32 = 16;
 
 /// Registers of a lane for one that a load fills: its element, and a part of its address.
 const HELD: u32 = 2;

@@ -8,7 +8,7 @@ use tk_gpu::ir::op::{
     AsyncCopy, BufferRef, ClusterArrive, GpuOp, Placement, SharedAdd, SharedGather, SharedLoad, SharedRank,
     SharedScatter, SharedStore, StoreAccess, Strides,
 };
-use tk_gpu::passes::chunk_loads::CHUNK;
+use tk_gpu::ir::shared_access::CHUNK;
 use tk_ops::{DType, ElementwiseOp};
 use tk_tile::{Inst, ValueId};
 
