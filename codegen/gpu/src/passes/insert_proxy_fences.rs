@@ -17,12 +17,12 @@ use std::collections::BTreeSet;
 
 use tk_tile::{FuncId, Inst, InstId, walk};
 
-use crate::analysis::wgmma_shared::group;
+use crate::analysis::wgmma_shared::as_wgmma;
 use crate::ir::kernel::Kernel;
 use crate::ir::op::{GpuOp, ProxyFence};
 use crate::ir::shared_access::{buffers, touched};
 use crate::passes::{Pass, Property, Run};
-use crate::verify::verify_scheduled;
+use crate::verify::verify_fenced;
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -30,7 +30,7 @@ pub const PASS: Pass = Pass {
     purpose: "makes what threads wrote visible to wgmma and TMA",
     needs: &[Property::Barriers],
     leaves: &[Property::ProxyFences],
-    run: Run::Kernel { run, verify: verify_scheduled },
+    run: Run::Kernel { run, verify: verify_fenced },
 };
 
 fn run(kernel: &mut Kernel) {
@@ -74,7 +74,7 @@ fn run(kernel: &mut Kernel) {
 pub fn read_by_groups(kernel: &Kernel) -> BTreeSet<usize> {
     let func = kernel.func();
     let insts = walk::insts(func).into_iter().map(|i| &func.insts[i]);
-    insts.filter(|i| group(i).is_some()).flat_map(buffers).map(|b| b.buffer).collect()
+    insts.filter(|i| as_wgmma(i).is_some()).flat_map(buffers).map(|b| b.buffer).collect()
 }
 
 /// Returns true if a fence must follow an instruction, where wgmma or TMA reads these buffers; `copied` tells whether

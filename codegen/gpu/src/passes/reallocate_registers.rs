@@ -17,7 +17,7 @@
 //! of which do nothing else. That makes the launch larger, so it is done only where the estimate says that lanes would
 //! run out.
 //!
-//! The estimate is the most that tiles need which are live together with a product, and [`BESIDE`] for everything else.
+//! The estimate is the most that tiles need which are live together with a product, and [`NON_TILE_REGISTERS`] for everything else.
 //! The assembler orders elementwise code between products so that it needs less: moving registers for it made attention
 //! slower by three percent.
 //!
@@ -25,13 +25,13 @@
 
 use tk_tile::FuncId;
 
-use crate::analysis::liveness::held;
+use crate::analysis::liveness::register_pressure;
 use crate::ir::kernel::Kernel;
 use crate::ir::op::{GpuOp, SetMaxRegisters};
-use crate::ir::warps::{GROUP, STEP, producer};
+use crate::ir::warps::{SETMAXNREG_STEP, WARPGROUP_WARPS, producer};
 use crate::passes::{Pass, Property, Run};
 use crate::target::spec::TargetSpec;
-use crate::verify::verify_scheduled;
+use crate::verify::verify_fenced;
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -39,14 +39,14 @@ pub const PASS: Pass = Pass {
     purpose: "moves registers from producer warps to the others",
     needs: &[Property::ProducerWarps, Property::Clusters, Property::SplitStores],
     leaves: &[Property::Registers],
-    run: Run::Kernel { run, verify: verify_scheduled },
+    run: Run::Kernel { run, verify: verify_fenced },
 };
 
 /// The fewest registers of a lane of a producer: its addresses and positions. CUTLASS leaves it between 24 and 40.
 const LEAST: u32 = 24;
 /// Registers for addresses, positions, conditions and values in flight, beside tiles: products with 128 and with 192
 /// accumulators use 26 more than these.
-pub const BESIDE: u32 = 32;
+pub const NON_TILE_REGISTERS: u32 = 32;
 
 /// Registers of a lane of producers, and of the other warps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,14 +59,17 @@ pub struct Share {
 
 /// The distribution of registers, if it gives `warps` warps more than a launch with one warp beside them does.
 pub fn share(spec: &TargetSpec, warps: u32) -> Option<Share> {
-    let all = warps + GROUP;
-    if !spec.moves_registers || !warps.is_multiple_of(GROUP) || all * spec.warp_size > spec.max_threads {
+    let all = warps + WARPGROUP_WARPS;
+    if !spec.moves_registers
+        || !warps.is_multiple_of(WARPGROUP_WARPS)
+        || all * spec.warp_size > spec.max_threads
+    {
         return None;
     }
-    let down = |n: u32| n / STEP * STEP;
+    let down = |n: u32| n / SETMAXNREG_STEP * SETMAXNREG_STEP;
     let pool = all * down(spec.registers_of_launch(all));
-    let others = down((pool.saturating_sub(LEAST * GROUP) / warps).min(spec.registers));
-    let producer = down((pool.saturating_sub(others * warps) / GROUP).min(spec.registers));
+    let others = down((pool.saturating_sub(LEAST * WARPGROUP_WARPS) / warps).min(spec.registers));
+    let producer = down((pool.saturating_sub(others * warps) / WARPGROUP_WARPS).min(spec.registers));
     (others > spec.registers_of_launch(warps + 1)).then_some(Share { producer, others })
 }
 
@@ -75,14 +78,14 @@ fn run(kernel: &mut Kernel) {
     let Some((id, [brings, others])) = producer(kernel) else { return };
     let (spec, warps) = (kernel.options.spec, 1 << kernel.options.threads().warp_bits);
     let Some(share) = share(spec, warps) else { return };
-    if held(kernel, others) + BESIDE <= spec.registers_of_launch(warps + 1) {
+    if register_pressure(kernel, others) + NON_TILE_REGISTERS <= spec.registers_of_launch(warps + 1) {
         return;
     }
     let loc = func.insts[id].loc;
     let func = &mut kernel.module.funcs[FuncId(0)];
     GpuOp::change(&mut func.insts[id], |op| {
         if let GpuOp::IsProducerWarp(is) = op {
-            is.warps = Some(GROUP);
+            is.warps = Some(WARPGROUP_WARPS);
         }
     });
     for (block, count) in [(brings, share.producer), (others, share.others)] {
@@ -111,8 +114,8 @@ mod tests {
         assert_eq!(share(&SIM_64, 8), None);
         for warps in [8, 12, 16, 20, 24, 28] {
             let Some(found) = share(&SM_90A, warps) else { continue };
-            let pool = (warps + GROUP) * SM_90A.registers_of_launch(warps + GROUP);
-            assert!(found.others * warps + found.producer * GROUP <= pool, "{warps}: {found:?}");
+            let pool = (warps + WARPGROUP_WARPS) * SM_90A.registers_of_launch(warps + WARPGROUP_WARPS);
+            assert!(found.others * warps + found.producer * WARPGROUP_WARPS <= pool, "{warps}: {found:?}");
         }
     }
 }

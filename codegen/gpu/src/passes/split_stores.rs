@@ -32,9 +32,9 @@ use crate::ir::builder::Edit;
 use crate::ir::kernel::{Kernel, LayoutId};
 use crate::ir::op::GpuOp;
 use crate::ir::params::element_bytes;
-use crate::passes::reallocate_registers::BESIDE;
+use crate::passes::reallocate_registers::NON_TILE_REGISTERS;
 use crate::passes::{Pass, Property, Run};
-use crate::verify::verify_scheduled;
+use crate::verify::verify_fenced;
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -42,7 +42,7 @@ pub const PASS: Pass = Pass {
     purpose: "computes and stores in slices what needs more registers than a lane has",
     needs: &[Property::Barriers, Property::ProxyFences],
     leaves: &[Property::SplitStores],
-    run: Run::Kernel { run, verify: verify_scheduled },
+    run: Run::Kernel { run, verify: verify_fenced },
 };
 
 /// The fewest elements of a slice in a lane: a wide access of the smallest type that is stored from wider ones.
@@ -120,11 +120,11 @@ impl Tail {
             u32::try_from((registers * bytes).div_ceil(4)).unwrap_or(u32::MAX)
         };
         let loads: u32 = search.tail.inner.keys().filter(|v| is_load(kernel, **v)).map(words).sum();
-        let held: u32 = search.outer.keys().map(words).sum();
+        let outer: u32 = search.outer.keys().map(words).sum();
         let warps = (1 << kernel.options.threads().warp_bits) / kernel.options.blocks.max(1);
         let budget = kernel.options.spec.registers_of_launch(PROGRAMS * warps);
-        search.tail.is_ahead = held + 2 * (loads >> log2) + BESIDE <= budget;
-        (loads > 0 && held + loads + BESIDE > budget).then_some(search.tail)
+        search.tail.is_ahead = outer + 2 * (loads >> log2) + NON_TILE_REGISTERS <= budget;
+        (loads > 0 && outer + loads + NON_TILE_REGISTERS > budget).then_some(search.tail)
     }
 }
 
@@ -281,8 +281,8 @@ fn cut(kernel: &mut Kernel, block: BlockId, store: InstId, tail: &Tail) {
         edit.loc = old.loc;
         edit.add(block, Inst { operands, results: vec![], ..old.clone() }, &[]);
     }
-    let behind: Vec<InstId> = rest.collect();
-    edit.func().blocks[block].insts.extend(behind);
+    let after: Vec<InstId> = rest.collect();
+    edit.func().blocks[block].insts.extend(after);
 }
 
 /// Loads for a slice, if there is a slice of this number.

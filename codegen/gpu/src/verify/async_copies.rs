@@ -58,10 +58,10 @@ pub(super) fn chunked(cx: Cx<'_>, inst: &Inst, v: ValueId) -> Check {
     let found = func.blocks.iter().find_map(|(_, b)| {
         let store = *b.insts.iter().find(|i| std::ptr::eq(&raw const func.insts[**i], inst))?;
         let load = loaded(cx.kernel, store)?;
-        let mut behind = b.insts.iter().skip_while(|i| **i != load).skip(1);
+        let mut after = b.insts.iter().skip_while(|i| **i != load).skip(1);
         let is_barrier =
             |i: &InstId| matches!(GpuOp::of(&func.insts[*i]), Some(GpuOp::Barrier(_) | GpuOp::ProxyFence(_)));
-        behind.find(|i| !is_barrier(i)).filter(|i| **i == store)
+        after.find(|i| !is_barrier(i)).filter(|i| **i == store)
     });
     ensure(found.is_some(), S03, || format!("{v} is not loaded in front of it, for it alone"))
 }

@@ -1,7 +1,6 @@
 //! Verifies S07: barriers between accesses of different threads.
 //!
-//! Requires L01 and S03 to S05. Follows all paths through branches and loops to a fixed point; independent of how
-//! barriers were inserted. Guarantees that no thread sees a partial write of another, except for multi-stage buffers:
+//! Requires L01 and S03 to S05. Independent of how barriers were inserted. Guarantees that no thread sees a partial write of another, except for multi-stage buffers:
 //! that a stage is waited for, and not read while it is filled, follows from how loops run ahead
 //! ([`crate::passes::software_pipeline`]), and only the simulated target checks it: its copies destroy the previous
 //! contents when they begin, and arrive when they are waited for.
@@ -9,11 +8,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tk_ops::{ControlOp, Op};
-use tk_tile::flow::{Flow, flow};
-use tk_tile::{BlockId, Inst, InstId};
+use tk_tile::{Inst, InstId};
 
 use super::fault::GpuInvariant::S07;
 use super::fault::{GpuVerifyError, at, fault};
+use super::forward::{State, forward};
 use crate::ir::cluster::is_remote;
 use crate::ir::kernel::Kernel;
 use crate::ir::op::{GpuOp, Placement, SharedStore};
@@ -36,10 +35,19 @@ enum Kind {
 /// An access since the last barrier.
 type Access = (InstId, usize, Kind);
 
+impl State for BTreeSet<Access> {
+    fn join(&mut self, other: Self) -> bool {
+        let known = self.len();
+        self.extend(other);
+        self.len() > known
+    }
+}
+
 /// Checks every access.
 pub(super) fn check(kernel: &Kernel) -> Result<(), GpuVerifyError> {
-    let mut since = BTreeSet::new();
-    Walk { kernel, apart: BTreeMap::new() }.block(kernel.func().body, &mut since)
+    let mut walk = Walk { kernel, apart: BTreeMap::new() };
+    let func = kernel.func();
+    forward(func, func.body, &mut BTreeSet::new(), &mut |id, since| walk.inst(id, since))
 }
 
 struct Walk<'a> {
@@ -49,73 +57,16 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn block(&mut self, block: BlockId, since: &mut BTreeSet<Access>) -> Result<(), GpuVerifyError> {
-        let insts = self.kernel.func().blocks.get(block).map_or(&[][..], |b| &b.insts);
-        insts.iter().try_for_each(|i| self.inst(*i, since))
-    }
-
     fn inst(&mut self, id: InstId, since: &mut BTreeSet<Access>) -> Result<(), GpuVerifyError> {
-        let kernel = self.kernel;
-        let Some(inst) = kernel.func().insts.get(id) else { return Ok(()) };
-        if let Some(op) = GpuOp::of(inst) {
-            if let GpuOp::Barrier(_) = op {
-                since.clear();
-                return Ok(());
-            }
-            return self.access((inst, op), id, since);
-        }
-        // It begins and ends with a barrier of the block.
-        if inst.op == Op::Control(ControlOp::GridBarrier) {
-            since.clear();
-            return Ok(());
-        }
-        match (flow(inst.op), inst.blocks.as_slice()) {
-            (Flow::For, [body]) => self.iterations(since, |w, s| {
-                w.block(*body, s)?;
-                Ok(None)
-            })?,
-            (Flow::While, [decides, body]) => self.iterations(since, |w, s| {
-                w.block(*decides, s)?;
-                let out = s.clone();
-                w.block(*body, s)?;
-                Ok(Some(out))
-            })?,
-            (Flow::If, arms) => {
-                let before = std::mem::take(since);
-                for b in arms {
-                    let mut arm = before.clone();
-                    self.block(*b, &mut arm)?;
-                    since.extend(arm);
-                }
-            }
-            // Blocks over single elements do not access shared memory.
-            (Flow::For | Flow::While | Flow::Plain | Flow::Elements | Flow::Expect, _) => {}
+        let Some(inst) = self.kernel.func().insts.get(id) else { return Ok(()) };
+        match GpuOp::of(inst) {
+            Some(GpuOp::Barrier(_)) => since.clear(),
+            Some(op) => return self.access((inst, op), id, since),
+            // It begins and ends with a barrier of the block.
+            None if inst.op == Op::Control(ControlOp::GridBarrier) => since.clear(),
+            None => {}
         }
         Ok(())
-    }
-
-    /// A loop: `iteration` maps the accesses before an iteration to those after it, and returns those at an exit in the
-    /// middle of it; for a loop that exits before an iteration it returns nothing.
-    fn iterations(
-        &mut self,
-        since: &mut BTreeSet<Access>,
-        mut iteration: impl FnMut(
-            &mut Self,
-            &mut BTreeSet<Access>,
-        ) -> Result<Option<BTreeSet<Access>>, GpuVerifyError>,
-    ) -> Result<(), GpuVerifyError> {
-        loop {
-            let mut round = since.clone();
-            let out = iteration(self, &mut round)?;
-            let known = since.len();
-            since.extend(round);
-            if since.len() == known {
-                if let Some(out) = out {
-                    *since = out;
-                }
-                return Ok(());
-            }
-        }
     }
 
     fn access(
@@ -138,7 +89,7 @@ impl Walk<'_> {
         for access in &own {
             if let Some(other) = since.iter().find(|o| self.conflict(o, access)).copied() {
                 let name = self.kernel.func().insts.get(other.0).map_or("", Inst::name);
-                let message = format!("no barrier behind `{name}` of buffer {}", other.1);
+                let message = format!("no barrier after `{name}` of buffer {}", other.1);
                 return fault(S07, message).map_err(|f| at(inst, id, f));
             }
         }

@@ -51,7 +51,7 @@ impl<'a> Cx<'a> {
     }
 
     pub fn id(&self, v: ValueId) -> Option<LayoutId> {
-        self.kernel.of.get(tk_tile::Id::index(v)).copied().flatten()
+        self.kernel.value_layouts.get(tk_tile::Id::index(v)).copied().flatten()
     }
 
     /// The layout of a tile; `None` for scalars and views, once L03 holds.
@@ -155,7 +155,7 @@ impl<'a> Cx<'a> {
         let kept = self.layout(x).map(|l| l.without(axis));
         let found = self.layout(r);
         ensure(self.shape(r).is_empty() || found == kept.as_ref(), L08, || {
-            format!("{r} does not lie where the dimension {axis} of {x} was")
+            format!("{r} does not have the layout of {x} without dimension {axis}")
         })
     }
 

@@ -33,7 +33,7 @@ pub(super) fn plain(cx: Cx<'_>, dot: &SharedDot, acc: ValueId, r: ValueId, use_o
         let capacity = use_of(buffer.buffer, elem.bytes() as u64)?;
         let elements = i128::from(rows) * i128::from(k);
         ensure(k > 0 && elements <= i128::from(capacity), S04, || {
-            format!("{elements} elements of a factor in a buffer of {capacity}")
+            format!("{elements} elements of an operand in a buffer of {capacity}")
         })?;
     }
     Ok(())
@@ -42,7 +42,7 @@ pub(super) fn plain(cx: Cx<'_>, dot: &SharedDot, acc: ValueId, r: ValueId, use_o
 /// The tiling of the result by instructions of this name.
 fn tiles(cx: Cx<'_>, product: Product, instruction: InstructionName, acc: ValueId) -> Result<Tiles, Fault> {
     let tiles = analysis::mma::tiles(cx.kernel, product, instruction, acc);
-    let why = "the target has no such instruction, or the accumulator does not lie as it asks for";
+    let why = "the target has no such instruction, or the accumulator does not have its layout";
     tiles.map_or_else(|| fault(S03, why), Ok)
 }
 
@@ -58,7 +58,7 @@ pub(super) fn instruction(
     accumulates(cx, acc, r)?;
     let tiles = tiles(cx, mma.product, mma.instruction, acc)?;
     let Product { elems, k, .. } = mma.product;
-    let flies = tiles.matrix.is_group() && cx.ty(acc).dtype() == Some(tiles.matrix.acc);
+    let flies = tiles.matrix.is_wgmma() && cx.ty(acc).dtype() == Some(tiles.matrix.acc);
     ensure(flies || !mma.asynchronous, S03, || "it cannot be waited for later".into())?;
     let [m, n] = *cx.shape(acc) else { return fault(S03, "an accumulator is a matrix") };
     let mut operands = operands.iter();
@@ -67,21 +67,21 @@ pub(super) fn instruction(
         if let MmaOperand::Shared { buffer, bases, .. } = operand {
             let capacity = use_of(buffer.buffer, elem.bytes() as u64)?;
             spread_over(&shape, bases, capacity)?;
-            let known = !tiles.matrix.is_group() || WgmmaShared::find(&tiles, side, elem, k, bases).is_some();
+            let known = !tiles.matrix.is_wgmma() || WgmmaShared::find(&tiles, side, elem, k, bases).is_some();
             ensure(known, S03, || {
-                format!("a group does not read factors as `{}_bases` says", ["a", "b"][side.min(1)])
+                format!("wgmma does not read operands as `{}_bases` says", ["a", "b"][side.min(1)])
             })?;
             continue;
         }
-        let Some(v) = operands.next() else { return fault(S03, "a factor is missing") };
+        let Some(v) = operands.next() else { return fault(S03, "an operand is missing") };
         let wanted = tiles.operand(side, k).layout();
         let fits = cx.layout(*v) == wanted.as_ref()
-            && (side == 0 || !tiles.matrix.is_group())
+            && (side == 0 || !tiles.matrix.is_wgmma())
             && cx.shape(*v) == shape
             && cx.ty(*v).dtype() == Some(elem);
-        ensure(fits, S03, || format!("{v} is no factor that the instruction can take"))?;
+        ensure(fits, S03, || format!("{v} is no operand that the instruction can take"))?;
     }
-    ensure(operands.next().is_none(), S03, || "it has a factor too many".into())
+    ensure(operands.next().is_none(), S03, || "it has an operand too many".into())
 }
 
 /// A wait for products.
@@ -105,7 +105,7 @@ pub(super) fn fragments(
     let tiles = tiles(cx, fragments.product, fragments.instruction, acc)?;
     let (Product { elems, k, .. }, side, start) = (fragments.product, fragments.axis, fragments.start);
     let (Some(elem), [m, n]) = (elems.get(side), cx.shape(acc)) else {
-        return fault(S03, "there are two factors of a matrix");
+        return fault(S03, "there are two operands of a matrix");
     };
     let own = 1u32 << tiles.matrix.k;
     let (whole, part) = if side == 0 { ([*m, k], [*m, own]) } else { ([k, *n], [own, *n]) };
@@ -113,7 +113,7 @@ pub(super) fn fragments(
         && cx.shape(r) == part
         && cx.ty(r).dtype() == Some(*elem);
     ensure(fits, S03, || format!("{r} is not what an instruction multiplies"))?;
-    let steps = !tiles.matrix.is_group() && start.is_multiple_of(own) && start < k && cut(k).repeats == 1;
+    let steps = !tiles.matrix.is_wgmma() && start.is_multiple_of(own) && start < k && cut(k).repeats == 1;
     ensure(steps, S03, || format!("no instruction begins at {start} of {k}"))?;
     let capacity = use_of(fragments.buffer.buffer, elem.bytes() as u64)?;
     spread_over(&whole, &fragments.bases, capacity)

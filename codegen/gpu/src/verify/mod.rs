@@ -34,15 +34,19 @@
 //! | S08 | A program of several blocks contains only operations that [`crate::passes::cluster`] allows, with a warp for each block, on a target with clusters. A remote store alone fills its buffer, for one load. Blocks wait for each other before the first store to shared memory. Programs of a cluster that load together wait for each other when their mbarriers are initialized, and at the end. |
 //! | S09 | Every access to memory has its width or its instruction: a power of two of elements that is aligned in memory, adjacent in registers, and inside of view and mask as a whole or not at all. Bounds are left to the hardware only along the axis along which lanes differ. |
 //! | S10 | Each TMA pipeline is initialized, filled with as many bytes as its producer announces, waited for and released: each kind of wait has an arrival somewhere in the kernel. |
+//! | S11 | What threads write to a buffer that wgmma or TMA reads is followed by a proxy fence, and then by a barrier, before the read. |
 
 mod async_copies;
 mod barriers;
 mod fault;
+mod forward;
 mod instructions;
 mod layouts;
 mod mma;
+mod proxy_fences;
 mod scheduled;
 mod shared_memory;
+mod tma_pipelines;
 mod warp_specialize;
 
 use std::ops::Deref;
@@ -131,8 +135,17 @@ pub fn verify_scheduled(kernel: &Kernel) -> Result<(), GpuVerifyError> {
 /// # Errors
 /// The first invariant that does not hold.
 pub fn verify_selected(kernel: &Kernel) -> Result<(), GpuVerifyError> {
-    verify_scheduled(kernel)?;
+    verify_fenced(kernel)?;
     instructions::check(kernel)
+}
+
+/// Checks the invariants of scheduled kernels with proxy fences.
+///
+/// # Errors
+/// The first invariant that does not hold.
+pub fn verify_fenced(kernel: &Kernel) -> Result<(), GpuVerifyError> {
+    verify_scheduled(kernel)?;
+    proxy_fences::check(kernel)
 }
 
 /// S08.
@@ -164,7 +177,8 @@ pub fn verify_placed(kernel: &Kernel) -> Result<(), GpuVerifyError> {
 pub fn verify_lowered(kernel: &Kernel) -> Result<(), GpuVerifyError> {
     structure(kernel)?;
     layouts::check(kernel)?;
-    scheduled::check(kernel)
+    scheduled::check(kernel)?;
+    tma_pipelines::check(kernel).map_err(|(invariant, message)| whole(invariant, message))
 }
 
 /// L01.

@@ -239,8 +239,8 @@ fn access(cx: Cx<'_>, inst: &Inst, op: &GpuOp, sizes: &mut [Option<u64>]) -> Che
             ensure((1..=capacity).contains(&bins), S04, || format!("{bins} counts in a buffer of {capacity}"))
         }
         (GpuOp::SharedDot(dot), [acc], [r]) => mma::plain(cx, dot, *acc, *r, &mut use_of),
-        (GpuOp::Mma(mma), [acc, factors @ ..], [r]) => {
-            mma::instruction(cx, mma, *acc, factors, *r, &mut use_of)
+        (GpuOp::Mma(mma), [acc, operands @ ..], [r]) => {
+            mma::instruction(cx, mma, *acc, operands, *r, &mut use_of)
         }
         (GpuOp::MmaWait(wait), [v], [r]) => mma::wait(cx, wait, *v, *r),
         (GpuOp::Fragments(fragments), [acc], [r]) => mma::fragments(cx, fragments, *acc, *r, &mut use_of),

@@ -29,7 +29,7 @@ struct Access {
 
 /// The accesses of a kernel to its buffers.
 #[derive(Default)]
-struct Story {
+struct AccessTrace {
     accesses: Vec<Access>,
     /// The beginnings and ends of loops.
     loops: Vec<(usize, usize)>,
@@ -38,16 +38,16 @@ struct Story {
 
 /// Checks all buffers.
 pub(super) fn check(kernel: &Kernel) -> Check {
-    let mut story = Story::default();
-    story.block(kernel, kernel.func().body, &mut vec![]);
-    story.stored_first()?;
+    let mut trace = AccessTrace::default();
+    trace.block(kernel, kernel.func().body, &mut vec![]);
+    trace.stored_first()?;
     let mut placed: Vec<(usize, (usize, usize), u64, u64)> = vec![];
     for ((b, buffer), align) in kernel.buffers.iter().enumerate().zip(alignments(kernel)) {
         let (from, to) = (u64::from(buffer.offset), u64::from(buffer.offset) + u64::from(buffer.bytes));
         let ok = buffer.offset.is_multiple_of(align) && u32::try_from(to).is_ok();
         ensure(ok, S05, || format!("buffer {b} begins at {from} and ends at {to}"))?;
         let always = [cluster::barriers(kernel), kernel.vote].contains(&Some(b));
-        let life = if always { Some((0, usize::MAX)) } else { story.life(b) };
+        let life = if always { Some((0, usize::MAX)) } else { trace.life(b) };
         let Some(life) = life else { continue };
         let other = placed.iter().find(|(_, l, f, t)| l.0 <= life.1 && life.0 <= l.1 && *f < to && from < *t);
         ensure(other.is_none(), S05, || {
@@ -59,7 +59,7 @@ pub(super) fn check(kernel: &Kernel) -> Check {
     Ok(())
 }
 
-impl Story {
+impl AccessTrace {
     fn block(&mut self, kernel: &Kernel, block: BlockId, around: &mut Vec<BlockId>) {
         around.push(block);
         let insts = kernel.func().blocks.get(block).map_or(&[][..], |b| &b.insts);

@@ -13,7 +13,7 @@ use crate::ir::op::{
     ConsumerRelease, GpuOp, IsProducerWarp, Pipeline, ProducerAcquire, ProducerCommit, TmaBox,
 };
 use crate::ir::tensor_map;
-use crate::ir::warps::{FEWEST, GROUP, STEP, moves, producer};
+use crate::ir::warps::{SETMAXNREG_MIN, SETMAXNREG_STEP, WARPGROUP_WARPS, producer, uses_setmaxnreg};
 use crate::layout::padded;
 
 /// An operation of a TMA pipeline with these operands, or about the registers of its warps.
@@ -51,7 +51,7 @@ pub(super) fn check(cx: Cx<'_>, inst: &Inst, op: &GpuOp, operands: &[ValueId]) -
 
 /// There is one producer warp, or a warpgroup that releases registers.
 fn beside(cx: Cx<'_>, is: &IsProducerWarp) -> Check {
-    let known = is.warps.is_none_or(|n| n == GROUP && moves(cx.kernel));
+    let known = is.warps.is_none_or(|n| n == WARPGROUP_WARPS && uses_setmaxnreg(cx.kernel));
     ensure(known, S03, || "so many warps bring no tiles".into())
 }
 
@@ -59,8 +59,8 @@ fn beside(cx: Cx<'_>, is: &IsProducerWarp) -> Check {
 /// warpgroups execute it.
 fn counted(cx: Cx<'_>, inst: &Inst, count: u32) -> Check {
     let spec = cx.kernel.options.spec;
-    let fits = count.is_multiple_of(STEP) && (FEWEST..=spec.registers).contains(&count);
-    let groups = cx.kernel.options.warps.is_multiple_of(GROUP);
+    let fits = count.is_multiple_of(SETMAXNREG_STEP) && (SETMAXNREG_MIN..=spec.registers).contains(&count);
+    let groups = cx.kernel.options.warps.is_multiple_of(WARPGROUP_WARPS);
     ensure(spec.moves_registers && groups && fits, S03, || {
         format!("no warpgroups hand {count} registers over")
     })?;
