@@ -74,7 +74,7 @@ kernels: unit
 
 # What runs the commands that `unit` and `programs` have built, two at a time, the longest first: most of it takes one core.
 together: unit programs
-	@$(MAKE) --no-print-directory --old-file=unit --old-file=programs --jobs=2 --output-sync=target sim-wmma sim sim64 sim-others editors python cmake numpy evidence transformer
+	@$(MAKE) --no-print-directory --old-file=unit --old-file=programs --jobs=2 --output-sync=target sim-wmma sim64 sim numpy sim-others editors python cmake evidence transformer
 
 # Nothing is compiled twice in all of this.
 once: together

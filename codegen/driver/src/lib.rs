@@ -26,7 +26,6 @@ pub use self::compile::kernel::{
 };
 pub use self::compile::members::ShippedMember;
 pub use self::compile::pipeline::{after_passes, schedule};
-#[cfg(feature = "llvm")]
 pub use self::compile::unchanged::Unchanged;
 pub use self::compile::variant::Variant;
 pub use self::device::facts::{facts_about, place_of, usual_place};

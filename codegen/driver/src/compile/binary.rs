@@ -1,12 +1,14 @@
 //! Compiles tile IR to a binary, through the cache.
 //!
 //! Guarantees that a cached result equals the result of compiling: the key contains the tile IR with its source
-//! positions, every option, and the versions of all tools involved.
+//! positions, every option, and the versions of all tools involved. For work on passes, results are kept by scheduled IR, too
+//! ([`Unchanged`]).
 
 use std::time::{Duration, Instant};
 
 use tk_gpu::ArgFacts;
-use tk_syntax::{Diagnostic, Span};
+use tk_gpu::ir::text as gpu_text;
+use tk_syntax::{Diagnostic, SourceMap, Span};
 use tk_tile::text;
 
 use crate::compile::cache::Key;
@@ -14,7 +16,8 @@ use crate::compile::emission::{Until, compile};
 use crate::compile::encode::{decode, encode};
 use crate::compile::interpreted::interpreted;
 use crate::compile::kernel::{CompiledKernel, Cubin, ProgramShape, Request};
-use crate::compile::pipeline::name_in_code;
+use crate::compile::pipeline::{name_in_code, schedule};
+use crate::compile::unchanged::Unchanged;
 use crate::tools::assembler::{Assembler, Tools};
 
 /// A compiled and assembled kernel.
@@ -88,12 +91,22 @@ pub fn build_cached(
     if !keep_stages && let Some((kernel, cubin)) = tools.cache.get(&key).as_deref().and_then(decode) {
         return Ok(Built { kernel, cubin, work: Work::Found(begin.elapsed()) });
     }
+    let unchanged = if keep_stages { None } else { unchanged(request, assembler) };
+    if let Some((results, key)) = &unchanged
+        && let Some((kernel, cubin)) = results.get(key).as_deref().and_then(decode)
+    {
+        let work = Work::Done { compile: begin.elapsed(), assemble: Duration::ZERO };
+        return Ok(Built { kernel, cubin, work });
+    }
     let until = if keep_stages { Until::BinaryAndText } else { Until::Binary };
     let kernel = compile_for(request, keep_stages, until, place)?;
     let compile = begin.elapsed();
     let cubin = assembler.assemble(&kernel).map_err(|e| vec![e.at(place)])?;
     if let Some(bytes) = encode(&kernel, &cubin) {
         tools.cache.put(&key, &bytes);
+        if let Some((results, key)) = unchanged {
+            results.put(&key, &bytes);
+        }
     }
     Ok(Built { kernel, cubin, work: Work::Done { compile, assemble: begin.elapsed() - compile } })
 }
@@ -113,17 +126,9 @@ fn key(request: &Request<'_>, assembler: &Assembler) -> Key {
         .iter()
         .flat_map(|n| n.to_le_bytes())
         .collect();
-    // Line tables contain names and lines, which follow from the positions in the IR and these texts.
-    let texts: Vec<Vec<u8>> = request
-        .sources
-        .iter()
-        .flat_map(|(_, s)| [name_in_code(request.sources, s).into_bytes(), s.text.as_bytes().to_vec()])
-        .collect();
-    let texts: Vec<&[u8]> = texts.iter().map(Vec::as_slice).collect();
     Key::of(&[
-        // The version of the cached form of a kernel.
-        b"kernel 4",
-        Key::of(&texts).bytes(),
+        VERSION,
+        lines(request.sources).bytes(),
         ir.as_bytes(),
         &request.entry.0.to_le_bytes(),
         request.target.name.as_bytes(),
@@ -134,4 +139,29 @@ fn key(request: &Request<'_>, assembler: &Assembler) -> Key {
         crate::llvm_version().as_bytes(),
         assembler.version().as_bytes(),
     ])
+}
+
+/// The version of the cached form of a kernel.
+const VERSION: &[u8] = b"kernel 4";
+
+/// The key of what line tables contain: names and lines, which follow from the positions in the IR and these texts.
+fn lines(sources: &SourceMap) -> Key {
+    let texts: Vec<Vec<u8>> = sources
+        .iter()
+        .flat_map(|(_, s)| [name_in_code(sources, s).into_bytes(), s.text.as_bytes().to_vec()])
+        .collect();
+    let texts: Vec<&[u8]> = texts.iter().map(Vec::as_slice).collect();
+    Key::of(&texts)
+}
+
+/// Where the binary of a kernel that passes have not changed is kept, if any is.
+fn unchanged(request: &Request<'_>, assembler: &Assembler) -> Option<(&'static Unchanged, Key)> {
+    let results = Unchanged::of_process()?;
+    let kernel = schedule(request, None).ok()?.scheduled;
+    let positions = gpu_text::print(&kernel, text::Options { locs: true });
+    let notes = format!("{:?} {:?}", kernel.shortages, kernel.remarks);
+    let (lines, version) = (lines(request.sources), assembler.version());
+    let more =
+        [b"binary", VERSION, lines.bytes(), positions.as_bytes(), notes.as_bytes(), version.as_bytes()];
+    Some((results, Unchanged::key(&kernel, &more)))
 }

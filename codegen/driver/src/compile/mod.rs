@@ -16,6 +16,5 @@ pub(crate) mod members;
 pub(crate) mod memory;
 pub(crate) mod pipeline;
 pub(crate) mod sample;
-#[cfg(feature = "llvm")]
 pub(crate) mod unchanged;
 pub(crate) mod variant;
