@@ -104,7 +104,7 @@ fn layout(text: &str, shape: &[u32], target: &TargetSpec) -> Result<Layout, Stri
                 format!("`{}` has no instruction `{instruction}`{}", target.name, hint(instruction, &names))
             })?;
             let [m, n] = shape else { return Err(format!("`{text}`: a tile of two dimensions is needed")) };
-            if found.is_group() && part == "b" {
+            if found.is_wgmma() && part == "b" {
                 return Err(format!("`{text}`: the right operand of `{instruction}` is in shared memory"));
             }
             // A factor has one extent of the result; along the other, one instruction is enough.

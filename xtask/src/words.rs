@@ -1,7 +1,6 @@
-//! Checks that sources of `codegen` use the words of `docs/glossary.md`.
+//! Checks that sources of `codegen` and the IR of its tests use the words of `docs/glossary.md`.
 //!
-//! Guarantees that none contains a retired word, alone or as an identifier; parts of longer identifiers are not
-//! checked.
+//! Guarantees that none contains a retired word, alone or as a part of an identifier.
 
 use std::path::Path;
 
@@ -25,15 +24,16 @@ pub fn check(root: &Path, rust: &[File]) -> Vec<String> {
         return vec![format!("{PAGE}: no table begins with `| retired |`")];
     }
     let files = rust.iter().filter(|f| f.path.starts_with("codegen/") && f.path.contains("/src/"));
-    files.flat_map(|f| in_file(f, &retired)).collect()
+    let ir = source::files(root, "tests/ir", "tir");
+    files.chain(&ir).flat_map(|f| in_file(f, &retired)).collect()
 }
 
 fn in_file(file: &File, retired: &[(&str, &str)]) -> Vec<String> {
     let mut problems = vec![];
     for (n, line) in file.text.lines().enumerate() {
-        let lower = line.to_lowercase();
+        let apart = apart(line);
         let words: Vec<&str> =
-            lower.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|w| !w.is_empty()).collect();
+            apart.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).collect();
         for (word, instead) in retired {
             let parts: Vec<&str> = word.split(' ').collect();
             if words.windows(parts.len()).any(|w| w == parts) {
@@ -42,4 +42,18 @@ fn in_file(file: &File, retired: &[(&str, &str)]) -> Vec<String> {
         }
     }
     problems
+}
+
+/// A line in lower case, with a space before each capital letter after a small one: `OneName` is `one name`.
+fn apart(line: &str) -> String {
+    let mut out = String::new();
+    let mut is_small = false;
+    for c in line.chars() {
+        if c.is_uppercase() && is_small {
+            out.push(' ');
+        }
+        is_small = c.is_lowercase();
+        out.extend(c.to_lowercase());
+    }
+    out
 }

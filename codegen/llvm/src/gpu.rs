@@ -139,7 +139,7 @@ fn generate<'c, T: GpuModule<'c>>(
     keep_ir: bool,
 ) -> Res<Text> {
     set_options();
-    let said = DiagnosticCollector::install(context);
+    let diagnostics = DiagnosticCollector::install(context);
     let symbol = symbol(&kernel.func().name);
     let module = context.create_module(&symbol);
     let machine = T::processor(kernel).machine()?;
@@ -187,7 +187,7 @@ fn generate<'c, T: GpuModule<'c>>(
         }
         Until::Text | Until::Binary | Until::BinaryAndText => (read(&module)?, None),
     };
-    if let Some(error) = said.error() {
+    if let Some(error) = diagnostics.error() {
         return Err(Stop::Refused(error));
     }
     Ok(Text { symbol, params, maps, messages, has_grid_barrier: needs.has_grid_barrier, llvm, asm, object })

@@ -412,8 +412,8 @@ impl Session {
 
     /// The notes that this session has not given yet.
     fn once(&self, notes: Vec<Diagnostic>) -> Vec<Diagnostic> {
-        let mut said = lock(self.said_notes());
-        notes.into_iter().filter(|n| said.insert(n.message.clone())).collect()
+        let mut shown = lock(self.shown_notes());
+        notes.into_iter().filter(|n| shown.insert(n.message.clone())).collect()
     }
 }
 

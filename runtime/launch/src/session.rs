@@ -49,7 +49,7 @@ pub struct Session {
     /// None if launches use the defaults.
     choices: Option<Choices>,
     /// The messages about records that have been given.
-    said: Mutex<BTreeSet<String>>,
+    shown_notes: Mutex<BTreeSet<String>>,
 }
 
 /// A kernel or test with all that it calls, ready to run.
@@ -90,7 +90,7 @@ impl Session {
             printed: Printed::default(),
             device: None,
             choices: Some(Choices::default()),
-            said: Mutex::default(),
+            shown_notes: Mutex::default(),
         }
     }
 
@@ -125,8 +125,8 @@ impl Session {
         self.choices.as_ref()
     }
 
-    pub(crate) fn said_notes(&self) -> &Mutex<BTreeSet<String>> {
-        &self.said
+    pub(crate) fn shown_notes(&self) -> &Mutex<BTreeSet<String>> {
+        &self.shown_notes
     }
 
     /// The same, ending what runs longer with a fault.

@@ -62,7 +62,7 @@ pub fn compile(
 /// Drawings of the layouts of a kernel, each with the first tile that has it.
 fn pictures(kernel: &tk_gpu::Kernel) -> String {
     let mut seen: Vec<(String, &Layout, Vec<u32>, u32)> = vec![];
-    for (v, id) in kernel.of.iter().enumerate() {
+    for (v, id) in kernel.value_layouts.iter().enumerate() {
         let Some(layout) = id.and_then(|id| kernel.layouts.find(id)) else { continue };
         let ty = kernel.module.types.get(kernel.func().ty(ValueId::new(v)));
         let Type::Tile { elem, shape } = ty else { continue };

@@ -23,7 +23,7 @@ struct Head {
     blocks_per_program: u32,
     params: Vec<(String, KernelParamKind, String)>,
     maps: Vec<TensorMap>,
-    messages: Vec<Said>,
+    messages: Vec<EncodedMessage>,
     has_grid_barrier: bool,
     /// Position, and the numbers of the remedy.
     shortages: Vec<(Option<Place>, Numbers)>,
@@ -47,19 +47,19 @@ fn loc(place: Option<Place>) -> Option<Loc> {
 
 /// A [`Message`].
 #[derive(Serialize, Deserialize)]
-struct Said {
+struct EncodedMessage {
     text: String,
     kind: MessageKind,
     place: Option<Place>,
 }
 
-fn said(m: &Message) -> Said {
-    Said { text: m.text.clone(), kind: message_kind(&m.kind), place: place(m.loc) }
+fn encoded_message(m: &Message) -> EncodedMessage {
+    EncodedMessage { text: m.text.clone(), kind: message_kind(&m.kind), place: place(m.loc) }
 }
 
-fn message(said: Said) -> Option<Message> {
-    let kind = tk_runtime::bundled::message_kind(&said.kind)?;
-    Some(Message { text: said.text, kind, loc: loc(said.place) })
+fn message(encoded: EncodedMessage) -> Option<Message> {
+    let kind = tk_runtime::bundled::message_kind(&encoded.kind)?;
+    Some(Message { text: encoded.text, kind, loc: loc(encoded.place) })
 }
 
 /// A [`Remedy`].
@@ -98,7 +98,7 @@ pub(crate) fn encode(kernel: &CompiledKernel, cubin: &Cubin) -> Option<Vec<u8>> 
         blocks_per_program: kernel.blocks_per_program,
         params: kernel.params.iter().map(param).collect(),
         maps: kernel.maps.clone(),
-        messages: kernel.messages.iter().map(said).collect(),
+        messages: kernel.messages.iter().map(encoded_message).collect(),
         has_grid_barrier: kernel.has_grid_barrier,
         shortages: kernel.shortages.iter().map(|s| (place(s.loc), numbers(s.remedy))).collect(),
         remarks: kernel.remarks.iter().map(|r| (place(r.loc), r.text.clone())).collect(),

@@ -72,7 +72,7 @@ pub struct ProgramShape {
 
 impl ProgramShape {
     /// The smallest register limit of a lane: `ptxas` needs as many for addresses alone.
-    const FEWEST: u32 = 24;
+    const SETMAXNREG_MIN: u32 = 24;
 
     /// The shape of a program on a target for the requested options. A program that turns out to stay in one block gets
     /// the warps of one.
@@ -82,9 +82,9 @@ impl ProgramShape {
         let most = blocks * target.max_threads / target.warp_size;
         let warps = u32::try_from(asked.warps).unwrap_or(most).clamp(1, most).next_power_of_two().min(most);
         let of_block = (warps / blocks).max(1);
-        let held = asked.occupancy.map(|n| target.registers_of_launch(of_block.saturating_mul(n)));
-        let registers = held.into_iter().chain(asked.max_regs).min();
-        let registers = registers.map(|n| n.max(Self::FEWEST)).filter(|n| *n < target.registers);
+        let of_occupancy = asked.occupancy.map(|n| target.registers_of_launch(of_block.saturating_mul(n)));
+        let registers = of_occupancy.into_iter().chain(asked.max_regs).min();
+        let registers = registers.map(|n| n.max(Self::SETMAXNREG_MIN)).filter(|n| *n < target.registers);
         ProgramShape { warps, blocks, cluster, stages: asked.stages, registers }
     }
 }

@@ -31,8 +31,16 @@ impl Unchanged {
 
     /// The key of a result that depends on a kernel, without its source positions, and on `more`.
     pub fn key(kernel: &Kernel, more: &[&[u8]]) -> Key {
-        let Kernel { module: _, layouts: _, of: _, options, buffers, vote, shortages: _, remarks: _ } =
-            kernel;
+        let Kernel {
+            module: _,
+            layouts: _,
+            value_layouts: _,
+            options,
+            buffers,
+            vote,
+            shortages: _,
+            remarks: _,
+        } = kernel;
         let rest = format!("{options:?} {buffers:?} {vote:?}");
         let of_kernel = [
             b"unchanged 1",

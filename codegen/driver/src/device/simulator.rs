@@ -15,7 +15,7 @@ use tk_runtime::call::Call;
 use tk_runtime::choice::Place;
 use tk_runtime::compile::ArgFacts;
 use tk_runtime::device::{Device, LaunchOptions, fault_of};
-use tk_runtime::said::{Records, Shown, failed, pointer};
+use tk_runtime::records::{Records, Shown, failed, pointer};
 use tk_runtime::{Compiled, Wrong};
 use tk_sema::contract;
 use tk_syntax::{SourceMap, codes};
@@ -90,18 +90,18 @@ impl Simulator {
 /// The memory of the interpreter, as lanes access it, and their output.
 struct Space {
     buffers: Buffers,
-    said: Mutex<Said>,
+    printed: Mutex<PrintedRecords>,
 }
 
 /// The output of lanes.
 #[derive(Default)]
-struct Said {
+struct PrintedRecords {
     /// The number of records of each lane of each program.
     came: BTreeMap<([u32; 3], u32), u32>,
     records: Records,
 }
 
-impl Said {
+impl PrintedRecords {
     /// Adds a record of a lane, in the form of the target's emitter.
     fn add(&mut self, program: [u32; 3], lane: u32, record: &[u8]) {
         let line = self.came.entry((program, lane)).or_default();
@@ -131,7 +131,7 @@ impl Global for Space {
     }
 
     fn print(&self, program: [u32; 3], lane: u32, record: &[u8]) {
-        self.said.lock().unwrap_or_else(|p| p.into_inner()).add(program, lane, record);
+        self.printed.lock().unwrap_or_else(|p| p.into_inner()).add(program, lane, record);
     }
 }
 
@@ -154,7 +154,7 @@ impl Device for Simulator {
         let ready = self
             .ready(compiled, ProgramShape::of(self.spec, Asked::from(options)), facts)
             .map_err(|w| fault_of(&w))?;
-        let space = Space { buffers: memory.buffers(), said: Mutex::default() };
+        let space = Space { buffers: memory.buffers(), printed: Mutex::default() };
         let wrote = || space.buffers.iter().for_each(|place| space.buffers.wrote(place.id));
         let replay = Replay::new(&ready.kernel, values.bits(), grid, options, self.seed, &space.buffers);
         if replay.as_ref().is_some_and(|r| r.known(&space.buffers)) {
@@ -188,11 +188,11 @@ impl Device for Simulator {
         let names = func.map_or(&[][..], |f| &f.param_names);
         let pointer = |address, size| pointer(address, size, &space.buffers, args, names);
         let shown = Shown { messages: &hosted.tables.messages, pointer: &pointer };
-        let said = space.said.lock().unwrap_or_else(|p| p.into_inner());
-        said.records.show(&shown, grid, &options.printed)?;
+        let printed = space.printed.lock().unwrap_or_else(|p| p.into_inner());
+        printed.records.show(&shown, grid, &options.printed)?;
         options.printed.end_launch();
         ran.map_err(|f| fault(&f, hosted))?;
-        if let Some(replay) = replay.filter(|_| said.came.is_empty()) {
+        if let Some(replay) = replay.filter(|_| printed.came.is_empty()) {
             replay.keep(&space.buffers);
         }
         Ok(())
@@ -215,9 +215,9 @@ fn described(map: &TensorMap, values: &[u64]) -> Option<sim::SimTensorMap> {
     let bytes = map.matrix.dtype.bytes() as u64;
     let mut address = *values.get(map.matrix.address)?;
     let mut dimensions = [sim::SimDimension::NONE; MOST_DIMENSIONS];
-    for (room, d) in dimensions.iter_mut().zip(map.matrix.dimensions()) {
-        *room = sim::SimDimension { extent: word(d.extent)?, step: word(d.stride)?.checked_mul(bytes)? };
-        let before = if d.before { room.extent.checked_mul(room.step)? } else { 0 };
+    for (slot, d) in dimensions.iter_mut().zip(map.matrix.dimensions()) {
+        *slot = sim::SimDimension { extent: word(d.extent)?, step: word(d.stride)?.checked_mul(bytes)? };
+        let before = if d.before { slot.extent.checked_mul(slot.step)? } else { 0 };
         address = address.wrapping_sub(before);
     }
     Some(sim::SimTensorMap { address, dimensions, bytes: bytes as u32, lines: map.lines, span: map.span })

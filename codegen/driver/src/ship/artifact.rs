@@ -328,7 +328,7 @@ impl Shipping<'_> {
             element_bytes: bytes_of(&s.elem),
             zeroed: s.zeroed,
         });
-        let messages = said(&kernel.messages, &self.session.checked().sources);
+        let messages = manifest_messages(&kernel.messages, &self.session.checked().sources);
         let tile = text::print(&compiled.module, text::Options::default()).into_bytes();
         let (resources, has_control) = (&built.cubin.report, kernel.has_grid_barrier || !messages.is_empty());
         let (by_launch, by_binary) = shared_memory(kernel, resources);
@@ -548,7 +548,7 @@ pub(crate) fn message_kind(kind: &message::Kind) -> MessageKind {
 }
 
 /// The messages of a kernel, with positions as text.
-fn said(messages: &[message::Message], sources: &SourceMap) -> Vec<Message> {
+fn manifest_messages(messages: &[message::Message], sources: &SourceMap) -> Vec<Message> {
     let one = |m: &message::Message| Message {
         text: m.text.clone(),
         kind: message_kind(&m.kind),

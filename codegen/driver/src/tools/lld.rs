@@ -16,7 +16,7 @@ use tk_syntax::codes;
 use crate::compile::cache::Cache;
 use crate::compile::kernel::{CompiledKernel, Cubin, Resources};
 use crate::tools::find::{Environment, Found};
-use crate::tools::tool::{Files, ToolError, ending, reason, said, version};
+use crate::tools::tool::{Files, ToolError, ending, output_text, reason, version};
 
 /// The instruction to install it.
 const INSTALL: &str = "install it with `apt install lld-22`, or set TK_LLD to its path";
@@ -63,8 +63,8 @@ pub fn link(kernel: &CompiledKernel, lld: &Lld) -> Result<Cubin, ToolError> {
         .output()
         .map_err(|e| broken(&reason(&e)))?;
     if !output.status.success() {
-        let said = said(&output);
-        let line = said.lines().map(str::trim).find(|l| !l.is_empty());
+        let text = output_text(&output);
+        let line = text.lines().map(str::trim).find(|l| !l.is_empty());
         let what = line.map_or_else(|| ending(output.status), ToString::to_string);
         let message = format!("ld.lld {} rejects kernel `{}`: {what}", lld.version, kernel.name);
         let note = "if the kernel has no `inline_asm`, this is a bug in tk: please report it";
@@ -78,14 +78,14 @@ pub fn link(kernel: &CompiledKernel, lld: &Lld) -> Result<Cubin, ToolError> {
 
 fn ask_version(path: &Path) -> Result<String, ToolError> {
     let output = Command::new(path).arg("--version").output().map_err(|e| broken(path, &reason(&e)))?;
-    let said = said(&output);
+    let text = output_text(&output);
     if !output.status.success() {
         return Err(broken(path, &ending(output.status)));
     }
     // `Debian LLD 19.1.7 (compatible with GNU linkers)`
-    let behind = said.split_once("LLD ").and_then(|(_, rest)| rest.split_whitespace().next());
+    let behind = text.split_once("LLD ").and_then(|(_, rest)| rest.split_whitespace().next());
     // The same program links for other systems under other names.
-    let is_gnu = said.contains("compatible with GNU linkers");
+    let is_gnu = text.contains("compatible with GNU linkers");
     let version = behind.filter(|v| is_gnu && v.starts_with(|c: char| c.is_ascii_digit()));
     version.map(ToString::to_string).ok_or_else(|| broken(path, "its --version output is not that of lld"))
 }

@@ -12,7 +12,7 @@ use tk_syntax::codes;
 use crate::compile::cache::Cache;
 use crate::compile::kernel::{CompiledKernel, Cubin, Resources};
 use crate::tools::find::{Environment, Found};
-use crate::tools::tool::{Files, ToolError, ending, reason, said, version};
+use crate::tools::tool::{Files, ToolError, ending, output_text, reason, version};
 
 /// The instruction to install it: the package with the smallest download that has it.
 const INSTALL: &str =
@@ -62,23 +62,23 @@ pub fn assemble(kernel: &CompiledKernel, ptxas: &Ptxas) -> Result<Cubin, ToolErr
         .args([&target, &source])
         .output()
         .map_err(|e| ptxas.broken(&reason(&e)))?;
-    let said = said(&output);
+    let text = output_text(&output);
     if !output.status.success() {
-        return Err(refused(kernel, ptxas, &said, output.status));
+        return Err(refused(kernel, ptxas, &text, output.status));
     }
     let bytes = fs::read(&target).map_err(|_| ptxas.broken("it succeeds, but writes nothing"))?;
-    let report = Resources { assembler: ptxas.version.clone(), ..resources(&said) };
+    let report = Resources { assembler: ptxas.version.clone(), ..resources(&text) };
     Ok(Cubin { bytes, report })
 }
 
 fn ask_version(path: &Path) -> Result<String, ToolError> {
     let output = Command::new(path).arg("--version").output().map_err(|e| broken(path, &reason(&e)))?;
-    let said = said(&output);
+    let text = output_text(&output);
     if !output.status.success() {
-        return Err(broken(path, &first_error(&said).unwrap_or_else(|| ending(output.status))));
+        return Err(broken(path, &first_error(&text).unwrap_or_else(|| ending(output.status))));
     }
     // `Cuda compilation tools, release 12.9, V12.9.86`
-    let version = said.split_whitespace().find_map(|word| {
+    let version = text.split_whitespace().find_map(|word| {
         let number = word.strip_prefix('V')?;
         number.starts_with(|c: char| c.is_ascii_digit()).then(|| number.to_string())
     });
@@ -90,16 +90,16 @@ fn broken(path: &Path, what: &str) -> ToolError {
     ToolError::new(codes::ASSEMBLER, message, REPLACE)
 }
 
-fn refused(kernel: &CompiledKernel, ptxas: &Ptxas, said: &str, status: ExitStatus) -> ToolError {
+fn refused(kernel: &CompiledKernel, ptxas: &Ptxas, text: &str, status: ExitStatus) -> ToolError {
     let version = &ptxas.version;
     let old = ["Unsupported .version", "is not defined for option 'gpu-name'"];
-    if old.iter().any(|text| said.contains(text)) {
+    if old.iter().any(|text| text.contains(text)) {
         let path = ptxas.path.display();
         let message =
             format!("ptxas {version} ({path}) is too old for code of this tk for `{}`", kernel.target.name);
         return ToolError::new(codes::ASSEMBLER, message, REPLACE);
     }
-    let Some(error) = first_error(said) else {
+    let Some(error) = first_error(text) else {
         return ptxas.broken(&ending(status));
     };
     let message = format!("ptxas {version} rejects kernel `{}`: {error}", kernel.name);
@@ -108,8 +108,8 @@ fn refused(kernel: &CompiledKernel, ptxas: &Ptxas, said: &str, status: ExitStatu
 }
 
 /// The first line that reports an error, without the name of the temporary file; else the first line.
-fn first_error(said: &str) -> Option<String> {
-    let lines = || said.lines().map(str::trim).filter(|l| !l.is_empty());
+fn first_error(text: &str) -> Option<String> {
+    let lines = || text.lines().map(str::trim).filter(|l| !l.is_empty());
     let is_error = |l: &&str| {
         let words: Vec<&str> = l.split_whitespace().collect();
         words.iter().zip(words.iter().skip(1)).any(|(a, b)| matches!(*a, "error" | "fatal") && *b == ":")
@@ -125,9 +125,9 @@ fn first_error(said: &str) -> Option<String> {
 }
 
 /// Parses the report of `-v`.
-fn resources(said: &str) -> Resources {
+fn resources(text: &str) -> Resources {
     let mut out = Resources::default();
-    for line in said.lines() {
+    for line in text.lines() {
         let number = |unit: &str| number_before(line, unit).unwrap_or(0);
         if line.contains("bytes stack frame") {
             out.stack_bytes = out.stack_bytes.max(number("bytes stack frame"));
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn the_report_is_read() {
-        let said = "\
+        let text = "\
 ptxas info    : (C7511) Potential Performance Loss: wgmma instructions are serialized
 ptxas info    : 0 bytes gmem
 ptxas info    : Compiling entry function 'k' for 'sm_90a'
@@ -164,7 +164,7 @@ ptxas info    : Function properties for k
     16 bytes stack frame, 24 bytes spill stores, 28 bytes spill loads
 ptxas info    : Used 168 registers, used 1 barriers, 16 bytes cumulative stack size, 1024 bytes smem
 ptxas info    : Compile time = 1.188 ms";
-        let report = resources(said);
+        let report = resources(text);
         let expected = Resources {
             registers: 168,
             static_shared_bytes: 1024,
@@ -181,10 +181,10 @@ ptxas info    : Compile time = 1.188 ms";
 
     #[test]
     fn errors_lose_the_name_of_the_temporary_file() {
-        let said = "ptxas info : nothing\nptxas /tmp/a/kernel.ptx, line 7; error   : Unknown symbol 'foo'\n";
-        assert_eq!(first_error(said).as_deref(), Some("Unknown symbol 'foo' (line 7 of the PTX)"));
-        let said = "ptxas fatal   : Value 'sm_999' is not defined for option 'gpu-name'";
-        assert_eq!(first_error(said).as_deref(), Some("Value 'sm_999' is not defined for option 'gpu-name'"));
+        let text = "ptxas info : nothing\nptxas /tmp/a/kernel.ptx, line 7; error   : Unknown symbol 'foo'\n";
+        assert_eq!(first_error(text).as_deref(), Some("Unknown symbol 'foo' (line 7 of the PTX)"));
+        let text = "ptxas fatal   : Value 'sm_999' is not defined for option 'gpu-name'";
+        assert_eq!(first_error(text).as_deref(), Some("Value 'sm_999' is not defined for option 'gpu-name'"));
         assert_eq!(first_error("\n not found\n").as_deref(), Some("not found"));
         assert_eq!(first_error(""), None);
     }

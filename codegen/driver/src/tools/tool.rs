@@ -109,7 +109,7 @@ fn identity(path: &Path) -> Option<String> {
 }
 
 /// Both outputs as text: which of them a tool uses differs between versions.
-pub(crate) fn said(output: &Output) -> String {
+pub(crate) fn output_text(output: &Output) -> String {
     format!("{}\n{}", String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout))
 }
 

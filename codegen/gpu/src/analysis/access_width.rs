@@ -96,7 +96,7 @@ fn fragment_load(kernel: &Kernel, f: &Fragment, bases: &[i64], elem: DType) -> F
 pub fn of_mma(kernel: &Kernel, op: &Mma, acc: ValueId) -> Option<[FragmentLoad; 2]> {
     let tiles = mma::tiles(kernel, op.product, op.instruction, acc)?;
     let of = |side: usize, operand: &MmaOperand| {
-        if tiles.matrix.is_group() {
+        if tiles.matrix.is_wgmma() {
             return FragmentLoad::Instruction;
         }
         let fragment = tiles.operand(side, op.product.k);

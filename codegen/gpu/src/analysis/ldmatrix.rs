@@ -90,19 +90,21 @@ fn is_loadable(f: &Fragment, r: &Reader, bases: &[i64], bytes: u32) -> bool {
     (bytes << r.vector.len()) == ROW && in_order && aligned
 }
 
-/// The order of a buffer that is stored to from the layout `held` and read as fragments: the offset of each bit of the
+/// The order of a buffer that is stored to from the layout `source` and read as fragments: the offset of each bit of the
 /// coordinates of an atom, in elements.
-pub fn order(held: &Layout, f: &Fragment, bytes: u32, spec: &TargetSpec) -> Vec<i64> {
+pub fn order(source: &Layout, f: &Fragment, bytes: u32, spec: &TargetSpec) -> Vec<i64> {
     let mut best: Option<(u32, Vec<i64>)> = None;
     for way in [Read::Rows, Read::Columns, Read::Own] {
-        let Some(plan) = reader(f, way, bytes).and_then(|r| plan(held, f, &r, bytes, spec)) else { continue };
+        let Some(plan) = reader(f, way, bytes).and_then(|r| plan(source, f, &r, bytes, spec)) else {
+            continue;
+        };
         let bases = bases(&plan.map);
         let cost = plan.wavefronts + plan.accesses + packing(f, way, &bases, bytes);
         if read(f, &bases, bytes) == way && best.as_ref().is_none_or(|b| cost < b.0) {
             best = Some((cost, bases));
         }
     }
-    best.map_or_else(|| bases(&SharedMap::row_major(held.atom().out_bits())), |b| b.1)
+    best.map_or_else(|| bases(&SharedMap::row_major(source.atom().out_bits())), |b| b.1)
 }
 
 /// The number of instructions that pack the elements that a lane reads into words where they are not adjacent: one for
@@ -117,7 +119,7 @@ fn packing(f: &Fragment, way: Read, bases: &[i64], bytes: u32) -> u32 {
 
 /// The plan for shared memory from a layout to the reader. One step along K is read at a time, so an access stays in
 /// one step; leaving the steps to the other bits tells the search so.
-fn plan(held: &Layout, f: &Fragment, r: &Reader, bytes: u32, spec: &TargetSpec) -> Option<SharedPlan> {
+fn plan(source: &Layout, f: &Fragment, r: &Reader, bytes: u32, spec: &TargetSpec) -> Option<SharedPlan> {
     let list = |bases: &[[u32; 2]]| bases.iter().map(|b| b.to_vec()).collect::<Vec<_>>();
     let (of_step, steps) = r.rest.split_at_checked(r.rest.len().checked_sub(f.steps)?)?;
     let readers = |register: &[[u32; 2]], warp: &[[u32; 2]]| {
@@ -125,8 +127,8 @@ fn plan(held: &Layout, f: &Fragment, r: &Reader, bytes: u32, spec: &TargetSpec) 
         LinearLayout::new(&f.out_bits(), register, list(&r.lane), list(warp)).ok()
     };
     let in_step = readers(of_step, &[steps, f.warp()].concat())?;
-    let found = SharedPlan::new(held.atom(), &in_step, bytes, spec.banks())?;
-    found.for_others(held.atom(), &readers(&r.rest, f.warp())?, spec.banks())
+    let found = SharedPlan::new(source.atom(), &in_step, bytes, spec.banks())?;
+    found.for_others(source.atom(), &readers(&r.rest, f.warp())?, spec.banks())
 }
 
 /// The register bits, among those of a step, of neighbours in a buffer that one access reads; `registers` are the

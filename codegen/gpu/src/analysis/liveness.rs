@@ -12,8 +12,8 @@ use crate::ir::op::GpuOp;
 use crate::ir::params::element_bytes;
 
 /// The most registers of a lane for tiles that are live together with a product of a block.
-pub fn held(kernel: &Kernel, block: BlockId) -> u32 {
-    Held {
+pub fn register_pressure(kernel: &Kernel, block: BlockId) -> u32 {
+    Liveness {
         kernel,
         counts: |inst| matches!(GpuOp::of(inst), Some(GpuOp::Mma(_))),
         passing: BTreeSet::new(),
@@ -42,7 +42,7 @@ pub fn least(kernel: &Kernel) -> u32 {
 /// The most registers of tiles beside those that `by_element` gives for a single use that takes them element by element.
 fn most_beside(kernel: &Kernel, by_element: fn(&Inst) -> bool, loads_ahead: bool) -> u32 {
     let func = kernel.func();
-    let held = Held { kernel, counts: |_| true, passing: BTreeSet::new(), by_one: true, loads_ahead };
+    let liveness = Liveness { kernel, counts: |_| true, passing: BTreeSet::new(), by_one: true, loads_ahead };
     let mut uses: BTreeMap<ValueId, Vec<bool>> = BTreeMap::new();
     let mut addresses = BTreeSet::new();
     for i in walk::insts(func) {
@@ -55,7 +55,7 @@ fn most_beside(kernel: &Kernel, by_element: fn(&Inst) -> bool, loads_ahead: bool
         );
         // What only renames registers is no use.
         if !matches!(inst.op, Op::Shape(ShapeOp::Broadcast | ShapeOp::Permute | ShapeOp::Reshape)) {
-            inst.operands.iter().for_each(|v| uses.entry(held.source(*v)).or_default().push(takes));
+            inst.operands.iter().for_each(|v| uses.entry(liveness.source(*v)).or_default().push(takes));
         }
         let from = |v: &ValueId| addresses.contains(v) || kernel.layout(*v).is_none();
         if is_position(kernel, inst) && (leads_to_memory(kernel, inst) || inst.operands.iter().all(from)) {
@@ -69,7 +69,7 @@ fn most_beside(kernel: &Kernel, by_element: fn(&Inst) -> bool, loads_ahead: bool
     let mut passing: BTreeSet<ValueId> = uses.keys().copied().filter(passing).collect();
     // Positions follow from the number of the thread: a few of them are kept, the others are a constant away.
     passing.extend(addresses);
-    Held { passing, ..held }.most(func.body, &BTreeSet::new())
+    Liveness { passing, ..liveness }.most(func.body, &BTreeSet::new())
 }
 
 /// Returns true if the results are pointers, masks or offsets: those of neighbours are a constant away.
@@ -96,9 +96,10 @@ fn is_position(kernel: &Kernel, inst: &Inst) -> bool {
 
 /// Registers of a lane for tiles that are live together at each instruction, by its number.
 pub fn at_each(kernel: &Kernel) -> Vec<u32> {
-    let held = Held { kernel, counts: |_| true, passing: BTreeSet::new(), by_one: true, loads_ahead: false };
+    let liveness =
+        Liveness { kernel, counts: |_| true, passing: BTreeSet::new(), by_one: true, loads_ahead: false };
     let mut out = vec![0; kernel.func().insts.len()];
-    held.walk(kernel.func().body, &BTreeSet::new(), &mut |i, words| {
+    liveness.walk(kernel.func().body, &BTreeSet::new(), &mut |i, words| {
         if let Some(slot) = out.get_mut(i.index()) {
             *slot = words;
         }
@@ -107,7 +108,7 @@ pub fn at_each(kernel: &Kernel) -> Vec<u32> {
 }
 
 /// The register use of lanes.
-struct Held<'a> {
+struct Liveness<'a> {
     kernel: &'a Kernel,
     /// The instructions at which it is looked at.
     counts: fn(&Inst) -> bool,
@@ -131,7 +132,7 @@ fn is_by_one(inst: &Inst) -> bool {
     is_load(inst) && inst.attrs.int("vector") == Some(1)
 }
 
-impl Held<'_> {
+impl Liveness<'_> {
     /// Registers of a value: none if all of its elements are constants, or one scalar.
     fn words(&self, v: ValueId) -> u32 {
         let func = self.kernel.func();
@@ -169,16 +170,16 @@ impl Held<'_> {
     }
 
     /// The most that is live at once with such an instruction in a block, given what is live after it.
-    fn most(&self, block: BlockId, behind: &BTreeSet<ValueId>) -> u32 {
+    fn most(&self, block: BlockId, live_after: &BTreeSet<ValueId>) -> u32 {
         let mut most = 0;
-        self.walk(block, behind, &mut |_, words| most = most.max(words));
+        self.walk(block, live_after, &mut |_, words| most = most.max(words));
         most
     }
 
     /// Calls `found` with what is live at each instruction that counts, given what is live after the block.
-    fn walk(&self, block: BlockId, behind: &BTreeSet<ValueId>, found: &mut dyn FnMut(InstId, u32)) {
+    fn walk(&self, block: BlockId, live_after: &BTreeSet<ValueId>, found: &mut dyn FnMut(InstId, u32)) {
         let func = self.kernel.func();
-        let mut live = behind.clone();
+        let mut live = live_after.clone();
         for i in func.blocks[block].insts.iter().rev() {
             let inst = &func.insts[*i];
             live.extend(self.sources(&inst.results));

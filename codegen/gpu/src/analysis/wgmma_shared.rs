@@ -129,7 +129,7 @@ pub fn alignments(kernel: &Kernel) -> Vec<u32> {
             let slot = all.get_mut(store.buffer).into_iter();
             slot.for_each(|a| *a = (*a).max(store.copied.span.saturating_mul(LINES)));
         }
-        let Some(mma) = group(inst) else { continue };
+        let Some(mma) = as_wgmma(inst) else { continue };
         let acc = inst.operands.first();
         let tiles = acc.and_then(|acc| analysis::mma::tiles(kernel, mma.product, mma.instruction, *acc));
         let Some(tiles) = tiles else { continue };
@@ -144,16 +144,16 @@ pub fn alignments(kernel: &Kernel) -> Vec<u32> {
 }
 
 /// The product, if a warpgroup computes it.
-pub fn group(inst: &Inst) -> Option<&Mma> {
+pub fn as_wgmma(inst: &Inst) -> Option<&Mma> {
     match GpuOp::of(inst)? {
-        GpuOp::Mma(mma) if mma.instruction.is_group() => Some(mma),
+        GpuOp::Mma(mma) if mma.instruction.is_wgmma() => Some(mma),
         _ => None,
     }
 }
 
 /// Returns true if warpgroups compute a product in these instructions.
 pub fn multiplies(func: &Func, insts: &[InstId]) -> bool {
-    insts.iter().any(|i| group(&func.insts[*i]).is_some())
+    insts.iter().any(|i| as_wgmma(&func.insts[*i]).is_some())
 }
 
 /// Bytes from the start of an operand to the elements that an instruction reads, from row or column `across` and from

@@ -26,7 +26,7 @@ use crate::analysis::axis::AxisInfo;
 use crate::analysis::liveness;
 use crate::analysis::provenance::Roots;
 use crate::ir::kernel::Kernel;
-use crate::ir::warps::{GROUP, producers};
+use crate::ir::warps::{WARPGROUP_WARPS, producers};
 use crate::target::chip::Chip;
 use crate::verify::ScheduledModule;
 
@@ -134,7 +134,7 @@ const PROGRAM: f64 = 140.0;
 /// Cycles until a block has its arguments and first instructions.
 const START: f64 = 900.0;
 /// Registers for addresses, positions, conditions and values in flight, beside tiles, without matrix products.
-const BESIDE: u32 = 26;
+const NON_TILE_REGISTERS: u32 = 26;
 /// Registers that the assembler finds by another order of instructions.
 const SLACK: u32 = 16;
 /// The part of the data sheet's rate of matrix units that a kernel reaches. Under load the clock is lower, for all members
@@ -191,7 +191,7 @@ impl Analysed {
             threads: module.block_threads(),
             shared_bytes: module.shared_bytes(),
             limit: module.registers_of_launch().min(module.options.spec.registers),
-            gives_registers: producers(&module) >= GROUP,
+            gives_registers: producers(&module) >= WARPGROUP_WARPS,
             works: vec![],
             blocks: vec![],
             module,
@@ -384,8 +384,8 @@ impl Occupancy {
         let kernel = of.kernel();
         let spec = kernel.options.spec;
         // Loads go ahead while there are registers; where there are none, elements are loaded when they are used.
-        let wanted = of.ahead + BESIDE;
-        let needed = of.least + BESIDE - SLACK;
+        let wanted = of.ahead + NON_TILE_REGISTERS;
+        let needed = of.least + NON_TILE_REGISTERS - SLACK;
         let most = of.limit;
         // Where registers move from producers, the others have more than the launch gives them.
         let limit = if of.gives_registers { most + most / 2 } else { most };

@@ -16,7 +16,7 @@ use crate::ir::kernel::Kernel;
 use crate::ir::op::{FragmentLoad, GpuOp, Mma, MmaOperand, Placement, SharedStore, StoreAccess};
 use crate::ir::params::element_bytes;
 use crate::ir::shared_access::image;
-use crate::ir::warps::GROUP;
+use crate::ir::warps::WARPGROUP_WARPS;
 use crate::layout::linear::InDim;
 use crate::layout::linear::shared::bank_conflict_ways;
 
@@ -27,8 +27,8 @@ const SECTOR: f64 = 32.0;
 /// Bytes that memory could move while it goes to another row of a tensor.
 const PAGE: f64 = 64.0;
 /// Rows of an instruction of a warpgroup, and the most columns.
-const GROUP_ROWS: f64 = 64.0;
-const GROUP_COLUMNS: f64 = 256.0;
+const WARPGROUP_ROWS: f64 = 64.0;
+const WARPGROUP_COLUMNS: f64 = 256.0;
 /// Bytes of the widest access of a lane.
 const WIDE: f64 = 16.0;
 /// Bytes that shared memory moves in a cycle.
@@ -537,12 +537,12 @@ impl Costs<'_> {
         };
         let (m, n, k) = (f64::from(m), f64::from(n), f64::from(mma.product.k));
         let bytes = mma.product.elems.map(|d| d.bytes() as f64);
-        let group = mma.instruction.is_group();
+        let group = mma.instruction.is_wgmma();
         // Groups beyond the rows share the columns.
-        let groups = self.warps / f64::from(GROUP);
-        let across = (groups / (m / GROUP_ROWS).ceil().max(1.0)).max(1.0);
+        let groups = self.warps / f64::from(WARPGROUP_WARPS);
+        let across = (groups / (m / WARPGROUP_ROWS).ceil().max(1.0)).max(1.0);
         let (rows, columns) =
-            if group { (GROUP_ROWS, (n / across).clamp(8.0, GROUP_COLUMNS)) } else { (16.0, 8.0) };
+            if group { (WARPGROUP_ROWS, (n / across).clamp(8.0, WARPGROUP_COLUMNS)) } else { (16.0, 8.0) };
         // A sector of each row and column.
         let depth = SECTOR / bytes[0];
         let instructions = (m / rows).ceil() * (n / columns).ceil() * (k / depth).max(1.0);
@@ -562,7 +562,7 @@ impl Costs<'_> {
         let threads = self.kernel.options.threads();
         let warps = f64::from(1u32 << threads.warp_bits);
         let (times_a, times_b) = match group {
-            true => ((n / columns).ceil(), (m / GROUP_ROWS).ceil()),
+            true => ((n / columns).ceil(), (m / WARPGROUP_ROWS).ceil()),
             // Each warp reads its rows and columns: those of a square of warps.
             false => (warps.sqrt(), warps.sqrt()),
         };

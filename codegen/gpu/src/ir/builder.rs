@@ -27,15 +27,15 @@ impl Edit<'_> {
 
     /// The layout of a value.
     pub fn layout_of(&self, v: ValueId) -> Option<LayoutId> {
-        self.kernel.of.get(v.index()).copied().flatten()
+        self.kernel.value_layouts.get(v.index()).copied().flatten()
     }
 
     /// Gives a value a layout.
-    pub fn hold(&mut self, v: ValueId, layout: Option<LayoutId>) {
-        if self.kernel.of.len() <= v.index() {
-            self.kernel.of.resize(v.index() + 1, None);
+    pub fn set_layout(&mut self, v: ValueId, layout: Option<LayoutId>) {
+        if self.kernel.value_layouts.len() <= v.index() {
+            self.kernel.value_layouts.resize(v.index() + 1, None);
         }
-        if let Some(slot) = self.kernel.of.get_mut(v.index()) {
+        if let Some(slot) = self.kernel.value_layouts.get_mut(v.index()) {
             *slot = layout;
         }
     }
@@ -55,7 +55,7 @@ impl Edit<'_> {
         let types: Vec<TypeId> = results.iter().map(|r| r.0).collect();
         let id = self.func().add_inst(block, inst, &types);
         let made = self.func().insts[id].results.clone();
-        made.iter().zip(results).for_each(|(v, r)| self.hold(*v, r.1));
+        made.iter().zip(results).for_each(|(v, r)| self.set_layout(*v, r.1));
         (id, made)
     }
 

@@ -95,7 +95,7 @@ pub struct Kernel {
     /// The layouts.
     pub layouts: Layouts,
     /// The layout of each value; scalars and views have none.
-    pub of: Vec<Option<LayoutId>>,
+    pub value_layouts: Vec<Option<LayoutId>>,
     /// The options of its compilation.
     pub options: CompileOptions,
     /// The shared memory buffers; empty before it is scheduled.
@@ -188,7 +188,7 @@ impl Kernel {
 
     /// The layout of a value; `None` for scalars and views.
     pub fn layout(&self, v: ValueId) -> Option<&Layout> {
-        self.of.get(v.index()).copied().flatten().and_then(|l| self.layouts.find(l))
+        self.value_layouts.get(v.index()).copied().flatten().and_then(|l| self.layouts.find(l))
     }
 
     /// Threads of a block: its share of those of the program, and of the producer warps if there are any.

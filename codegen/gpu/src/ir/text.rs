@@ -39,7 +39,7 @@ use crate::target::spec::target;
 pub fn print(kernel: &Kernel, options: Options) -> String {
     let mut used: Vec<LayoutId> = vec![];
     let func = print_marked(&kernel.module, kernel.func(), options, &mut |v: ValueId| {
-        let id = kernel.of.get(v.index()).copied().flatten()?;
+        let id = kernel.value_layouts.get(v.index()).copied().flatten()?;
         let known = used.iter().position(|l| *l == id);
         let number = known.unwrap_or_else(|| {
             used.push(id);
@@ -166,7 +166,7 @@ pub fn parse(text: &str) -> Parsed<Kernel> {
     Ok(Kernel {
         module,
         layouts: head.layouts,
-        of,
+        value_layouts: of,
         options,
         buffers: head.buffers,
         vote: head.vote,

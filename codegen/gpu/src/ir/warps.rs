@@ -7,16 +7,16 @@ use crate::ir::kernel::Kernel;
 use crate::ir::op::GpuOp;
 
 /// Warps that change their registers together, by the definition of `setmaxnreg`.
-pub const GROUP: u32 = 4;
+pub const WARPGROUP_WARPS: u32 = 4;
 
 /// The fewest registers that `setmaxnreg` leaves a lane.
-pub const FEWEST: u32 = 24;
+pub const SETMAXNREG_MIN: u32 = 24;
 
 /// The granularity of registers of a lane.
-pub const STEP: u32 = 8;
+pub const SETMAXNREG_STEP: u32 = 8;
 
 /// Returns true if warps of a kernel change their number of registers.
-pub fn moves(kernel: &Kernel) -> bool {
+pub fn uses_setmaxnreg(kernel: &Kernel) -> bool {
     let func = kernel.func();
     walk::insts(func)
         .into_iter()

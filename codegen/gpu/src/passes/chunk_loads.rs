@@ -26,31 +26,31 @@ use tk_tile::{BlockId, FuncId, InstId, ValueId, walk};
 
 use crate::analysis::axis::AxisInfo;
 use crate::analysis::coalesce::access;
-use crate::analysis::liveness::held;
+use crate::analysis::liveness::register_pressure;
 use crate::ir::kernel::Kernel;
 use crate::ir::op::GpuOp;
 use crate::ir::params::element_bytes;
 use crate::ir::shared_access::{CHUNK, loaded};
 use crate::ir::warps::producers;
-use crate::passes::reallocate_registers::BESIDE;
+use crate::passes::reallocate_registers::NON_TILE_REGISTERS;
 use crate::passes::{Pass, Property, Run};
 use crate::verify::verify_lowered;
 
 /// The pass.
 pub const PASS: Pass = Pass {
     name: "chunk_loads",
-    purpose: "loads in chunks what goes straight to shared memory and has no room in registers",
+    purpose: "loads values that go straight to shared memory in chunks, where registers do not suffice",
     needs: &[Property::PipelinedLoads, Property::Clusters],
     leaves: &[Property::ChunkedLoads],
     run: Run::Kernel { run, verify: verify_lowered },
 };
 
 /// Registers of a lane for one that a load fills: its element, and a part of its address.
-const HELD: u32 = 2;
+const REGISTERS_OF_LOAD: u32 = 2;
 
 /// A load whose elements a store stores, and nothing else uses.
 #[derive(Clone, Copy, Debug)]
-struct Taken {
+struct LoadPlan {
     load: InstId,
     store: InstId,
     registers: u32,
@@ -59,7 +59,7 @@ struct Taken {
 fn run(kernel: &mut Kernel) {
     let (spec, warps) = (kernel.options.spec, 1 << kernel.options.threads().warp_bits);
     let func = kernel.func();
-    let needed = held(kernel, func.body) + BESIDE;
+    let needed = register_pressure(kernel, func.body) + NON_TILE_REGISTERS;
     let all = warps + producers(kernel);
     let limits = [2, 1].map(|programs| spec.registers_of_launch(programs * all));
     let limit = limits.into_iter().find(|limit| needed + CHUNK <= *limit).unwrap_or(limits[1]);
@@ -69,7 +69,7 @@ fn run(kernel: &mut Kernel) {
     let mut chosen = vec![];
     for block in blocks {
         for loads in loads(kernel, &axis, block) {
-            if needed + loads.iter().map(|t| t.registers * HELD).sum::<u32>() > limit {
+            if needed + loads.iter().map(|t| t.registers * REGISTERS_OF_LOAD).sum::<u32>() > limit {
                 chosen.extend(loads.into_iter().map(|t| (block, t)));
             }
         }
@@ -90,7 +90,7 @@ fn run(kernel: &mut Kernel) {
 
 /// The loads for shared memory of a block before each of its products, with nothing between load and store that must be
 /// ordered with both: operations of scheduled IR only access buffers, or store to memory that nothing else accesses.
-fn loads(kernel: &Kernel, axis: &AxisInfo, block: BlockId) -> Vec<Vec<Taken>> {
+fn loads(kernel: &Kernel, axis: &AxisInfo, block: BlockId) -> Vec<Vec<LoadPlan>> {
     let func = kernel.func();
     let insts = &func.blocks[block].insts;
     let minds = |i: &InstId| {
@@ -98,7 +98,7 @@ fn loads(kernel: &Kernel, axis: &AxisInfo, block: BlockId) -> Vec<Vec<Taken>> {
         let order = !matches!(of_inst(func, *i), Effects::Pure | Effects::Read);
         !inst.blocks.is_empty() || order && inst.op != Op::Target
     };
-    let taken = |(at, store): (usize, &InstId)| -> Option<Taken> {
+    let taken = |(at, store): (usize, &InstId)| -> Option<LoadPlan> {
         let inst = &func.insts[*store];
         let (GpuOp::SharedStore(_), [v]) = (GpuOp::of(inst)?, inst.operands.as_slice()) else { return None };
         let load = loaded(kernel, *store)?;
@@ -106,7 +106,7 @@ fn loads(kernel: &Kernel, axis: &AxisInfo, block: BlockId) -> Vec<Vec<Taken>> {
         if insts.get(from..at)?.iter().any(minds) {
             return None;
         }
-        Some(Taken { load, store: *store, registers: registers(kernel, axis, load, *v)? })
+        Some(LoadPlan { load, store: *store, registers: registers(kernel, axis, load, *v)? })
     };
     let mut loads = vec![vec![]];
     for (at, i) in insts.iter().enumerate() {

@@ -28,14 +28,14 @@ use tk_ops::{ControlOp, Op};
 use tk_tile::effects::of_inst;
 use tk_tile::{BlockId, Def, FuncId, Inst, InstId, ValueId, walk};
 
-use crate::analysis::liveness::held;
+use crate::analysis::liveness::register_pressure;
 use crate::analysis::wgmma_shared;
 use crate::ir::builder::Edit;
 use crate::ir::kernel::{Kernel, Remark};
 use crate::ir::op::{GpuOp, MmaWait, Pipeline};
 use crate::ir::shared_access::{stage_index, touched};
 use crate::ir::warps::producer;
-use crate::passes::reallocate_registers::{BESIDE, share};
+use crate::passes::reallocate_registers::{NON_TILE_REGISTERS, share};
 use crate::passes::{Pass, Property, Run};
 use crate::verify::verify_lowered;
 
@@ -87,12 +87,13 @@ fn fits(kernel: &Kernel, before: &Kernel) -> bool {
         }
         None => (kernel.func().body, spec.registers_of_launch(warps)),
     };
-    held(kernel, threads) + BESIDE <= most.max(held(before, threads) + BESIDE)
+    register_pressure(kernel, threads) + NON_TILE_REGISTERS
+        <= most.max(register_pressure(before, threads) + NON_TILE_REGISTERS)
 }
 
 /// Returns true for a product of warpgroups that is waited for where it is issued, and need not be.
 fn waits(kernel: &Kernel, id: InstId) -> bool {
-    let mma = wgmma_shared::group(&kernel.func().insts[id]);
+    let mma = wgmma_shared::as_wgmma(&kernel.func().insts[id]);
     // 8-bit floats are accumulated in parts.
     mma.is_some_and(|mma| !mma.asynchronous && mma.promote_every.is_none())
 }
@@ -132,7 +133,7 @@ impl Deferred {
                 edit.leave_in_flight(i);
                 self.issued.push(i);
                 self.open.extend(edit.kernel.func().insts[i].results.first().map(|r| (i, *r)));
-            } else if wgmma_shared::group(&edit.kernel.func().insts[i]).is_some() {
+            } else if wgmma_shared::as_wgmma(&edit.kernel.func().insts[i]).is_some() {
                 self.issued.push(i);
             }
         }

@@ -75,9 +75,9 @@ fn earlier(kernel: &Kernel, block: BlockId, store: InstId) -> Option<usize> {
     let (now, loaded) = (at(store)?, at(from).filter(|_| loads(&from))?);
     let last = insts.get(..now)?.iter().rposition(loads)?;
     // Stores that have moved there keep their order.
-    let behind = |n: &usize| {
+    let after = |n: &usize| {
         insts.get(*n).is_some_and(|i| matches!(GpuOp::of(&func.insts[*i]), Some(GpuOp::SharedStore(_))))
     };
-    let to = (last.max(loaded) + 1..).find(|n| !behind(n))?;
+    let to = (last.max(loaded) + 1..).find(|n| !after(n))?;
     (converts && to < now).then_some(to)
 }

@@ -473,7 +473,7 @@ impl Barriers<'_> {
         };
         let func = self.kernel.func();
         let ty = self.kernel.module.types.get(func.ty(place));
-        let layout = tile.and_then(|t| self.kernel.of.get(t.0 as usize).copied().flatten());
+        let layout = tile.and_then(|t| self.kernel.value_layouts.get(t.0 as usize).copied().flatten());
         // An element that two threads own is not a thread's own.
         let alone = layout.filter(|l| {
             let atom = self.kernel.layouts.get(*l).atom();

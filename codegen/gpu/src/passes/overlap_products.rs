@@ -29,14 +29,14 @@ use tk_tile::effects::of_inst;
 use tk_tile::rewrite::{Renames, yielded};
 use tk_tile::{Attrs, BlockId, Def, Func, Inst, InstId, TypeId, ValueId, walk};
 
-use crate::analysis::liveness::held;
+use crate::analysis::liveness::register_pressure;
 use crate::analysis::wgmma_shared;
 use crate::ir::builder::Edit;
 use crate::ir::kernel::{Kernel, LayoutId, Remark};
 use crate::ir::op::{ConsumerRelease, ConsumerWait, GpuOp, Mma, Pipeline};
 use crate::ir::shared_access::{plain_operands, stage_index, touched};
 use crate::ir::warps::producer;
-use crate::passes::reallocate_registers::{BESIDE, share};
+use crate::passes::reallocate_registers::{NON_TILE_REGISTERS, share};
 use crate::passes::{Pass, Property, Run};
 use crate::verify::verify_lowered;
 
@@ -87,7 +87,7 @@ fn run(kernel: &mut Kernel) {
         pair.apply(kernel);
         let (spec, warps) = (kernel.options.spec, 1 << kernel.options.threads().warp_bits);
         let most = share(spec, warps).map_or(spec.registers_of_launch(warps + 1), |s| s.others);
-        if held(kernel, consumers) + BESIDE > most {
+        if register_pressure(kernel, consumers) + NON_TILE_REGISTERS > most {
             *kernel = before;
             remark(kernel, at.1, "lanes have too few registers for the operands of both");
         }
@@ -152,7 +152,7 @@ impl Pair {
         if before.iter().any(|i| func.insts[*i].operands.contains(&sum)) {
             return Err(Some("the first one needs the sum of the second"));
         }
-        let whole = |p: &Piped| group(func, p.product).is_some_and(|m| m.promote_every.is_none());
+        let whole = |p: &Piped| as_wgmma(func, p.product).is_some_and(|m| m.promote_every.is_none());
         if !whole(&first) || !whole(&second) {
             return Err(Some("products of 8-bit floats are added in parts"));
         }
@@ -203,9 +203,9 @@ impl Pair {
         let mut renames = Renames::default();
         let mut made = vec![];
         for v in [*lo].iter().chain(&carried) {
-            let (ty, layout) = held_as(&edit, *v);
+            let (ty, layout) = type_and_layout(&edit, *v);
             let arg = edit.func().add_arg(body, ty);
-            edit.hold(arg, layout);
+            edit.set_layout(arg, layout);
             made.push(arg);
         }
         args.iter().zip(&made).for_each(|(from, to)| renames.set(*from, *to));
@@ -214,7 +214,7 @@ impl Pair {
         self.iteration(&mut edit, body, &mut renames, Some(&pending));
         let ends = self.ends(&edit, &renames);
         edit.yields(body, &ends);
-        let types: Vec<_> = carried.iter().map(|v| held_as(&edit, *v)).collect();
+        let types: Vec<_> = carried.iter().map(|v| type_and_layout(&edit, *v)).collect();
         let operands = [next, *hi, *step].into_iter().chain(carried).collect();
         let rest = Inst { operands, blocks: vec![body], results: vec![], ..inst.clone() };
         let (_, done) = edit.add(some, rest, &types);
@@ -227,7 +227,7 @@ impl Pair {
         results.get_mut(self.carried).into_iter().for_each(|v| *v = sum);
         edit.yields(some, &results);
         edit.yields(none, init);
-        let types: Vec<_> = inst.results.iter().map(|v| held_as(&edit, *v)).collect();
+        let types: Vec<_> = inst.results.iter().map(|v| type_and_layout(&edit, *v)).collect();
         let mut choice = edit.inst(Op::Control(ControlOp::If), &[came], Attrs::new());
         choice.blocks = vec![some, none];
         let (_, found) = edit.add(outer, choice, &types);
@@ -268,7 +268,7 @@ impl Pair {
         let mut in_flight = None;
         for i in insts.into_iter().filter(|i| !second.contains(i)) {
             if sum.is_some_and(|sum| uses(edit.kernel, i, sum)) {
-                self.land(edit, block, renames, in_flight.take());
+                self.wait_last(edit, block, renames, in_flight.take());
             }
             let made = copy(edit, block, i, renames);
             if let (true, Some(pending)) = (i == self.first.product, pending) {
@@ -280,11 +280,17 @@ impl Pair {
                 renames.set(result, waited);
             }
         }
-        self.land(edit, block, renames, in_flight);
+        self.wait_last(edit, block, renames, in_flight);
     }
 
     /// Waits for the second product, which nothing has waited for yet.
-    fn land(&self, edit: &mut Edit<'_>, block: BlockId, renames: &mut Renames, in_flight: Option<ValueId>) {
+    fn wait_last(
+        &self,
+        edit: &mut Edit<'_>,
+        block: BlockId,
+        renames: &mut Renames,
+        in_flight: Option<ValueId>,
+    ) {
         let Some(v) = in_flight else { return };
         let Def::Inst(product, _) = edit.kernel.func().values[v].def else { return };
         let waited = edit.wait_for_product(block, product, v, 0);
@@ -306,7 +312,7 @@ impl Pair {
             let own = self.operands.iter().position(|o| o == v).filter(|k| (*k == 0) == (n == 0));
             *v = if n == ends { stage } else { own.and_then(|k| pending.get(k)).copied().unwrap_or(*v) };
         }
-        let types: Vec<_> = inst.results.iter().map(|v| held_as(edit, *v)).collect();
+        let types: Vec<_> = inst.results.iter().map(|v| type_and_layout(edit, *v)).collect();
         inst.results.clear();
         let (made, results) = edit.add(block, inst, &types);
         if flies {
@@ -337,17 +343,17 @@ impl Piped {
 }
 
 /// A product of warpgroups.
-fn group(func: &Func, id: InstId) -> Option<&Mma> {
-    wgmma_shared::group(&func.insts[id])
+fn as_wgmma(func: &Func, id: InstId) -> Option<&Mma> {
+    wgmma_shared::as_wgmma(&func.insts[id])
 }
 
 /// Returns true for a product of warpgroups that is waited for where it is issued.
 fn waits(func: &Func, id: InstId) -> bool {
-    group(func, id).is_some_and(|mma| !mma.asynchronous)
+    as_wgmma(func, id).is_some_and(|mma| !mma.asynchronous)
 }
 
 /// The type and the layout of a value.
-fn held_as(edit: &Edit<'_>, v: ValueId) -> (TypeId, Option<LayoutId>) {
+fn type_and_layout(edit: &Edit<'_>, v: ValueId) -> (TypeId, Option<LayoutId>) {
     (edit.kernel.func().ty(v), edit.layout_of(v))
 }
 
@@ -379,9 +385,9 @@ fn copy(edit: &mut Edit<'_>, block: BlockId, id: InstId, renames: &mut Renames) 
     for from in &old.blocks {
         let to = edit.func().add_block();
         for arg in edit.kernel.func().blocks[*from].args.clone() {
-            let (ty, layout) = held_as(edit, arg);
+            let (ty, layout) = type_and_layout(edit, arg);
             let made = edit.func().add_arg(to, ty);
-            edit.hold(made, layout);
+            edit.set_layout(made, layout);
             renames.set(arg, made);
         }
         for i in edit.kernel.func().blocks[*from].insts.clone() {
@@ -390,7 +396,7 @@ fn copy(edit: &mut Edit<'_>, block: BlockId, id: InstId, renames: &mut Renames) 
         blocks.push(to);
     }
     let operands = old.operands.iter().map(|v| renames.get(*v)).collect();
-    let types: Vec<_> = old.results.iter().map(|v| held_as(edit, *v)).collect();
+    let types: Vec<_> = old.results.iter().map(|v| type_and_layout(edit, *v)).collect();
     let (made, results) = edit.add(block, Inst { operands, blocks, results: vec![], ..old.clone() }, &types);
     old.results.iter().zip(results).for_each(|(from, to)| renames.set(*from, to));
     made

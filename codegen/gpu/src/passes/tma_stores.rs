@@ -44,7 +44,7 @@ pub const PASS: Pass = Pass {
 };
 
 /// A tile that is stored.
-struct Taken {
+struct TmaStorePlan {
     fill: InstId,
     load: InstId,
     store: InstId,
@@ -65,7 +65,7 @@ fn run(kernel: &mut Kernel) {
         return;
     }
     let known = Known::new(kernel);
-    let taken: Vec<Taken> = insts.iter().filter_map(|i| taken(kernel, &known, *i)).collect();
+    let taken: Vec<TmaStorePlan> = insts.iter().filter_map(|i| taken(kernel, &known, *i)).collect();
     let func = &mut kernel.module.funcs[FuncId(0)];
     let gone: BTreeSet<InstId> = taken.iter().map(|t| t.load).collect();
     for t in taken {
@@ -92,7 +92,7 @@ fn run(kernel: &mut Kernel) {
 }
 
 /// The data that is needed to store a tile.
-fn taken(kernel: &Kernel, known: &Known, store: InstId) -> Option<Taken> {
+fn taken(kernel: &Kernel, known: &Known, store: InstId) -> Option<TmaStorePlan> {
     let func = kernel.func();
     let inst = &func.insts[store];
     let (Op::Memory(MemoryOp::ViewStore), [view, row, column, tile]) = (inst.op, inst.operands.as_slice())
@@ -136,7 +136,7 @@ fn taken(kernel: &Kernel, known: &Known, store: InstId) -> Option<Taken> {
     let fits = alone && last == load && together && plain && written && changes && whole;
     let shape = [tall, wide];
     let once = runs_once(func, store);
-    fits.then_some(Taken { fill, load, store, buffer, bases, shape, span, once })
+    fits.then_some(TmaStorePlan { fill, load, store, buffer, bases, shape, span, once })
 }
 
 /// Returns true for an instruction that is in no loop.

@@ -100,7 +100,7 @@ pub struct MmaInstruction {
     pub rounds: bool,
     /// It reads the bits of an 8-bit float with a bias that is larger by one and without a negative zero, whose code is
     /// NaN (`fnuz`): half of each number.
-    pub halves: bool,
+    pub is_fnuz: bool,
 }
 
 impl MmaInstruction {
@@ -125,7 +125,7 @@ impl MmaInstruction {
     }
 
     /// Returns true if several warps multiply together, with operands in shared memory.
-    pub fn is_group(&self) -> bool {
+    pub fn is_wgmma(&self) -> bool {
         self.warps > 0
     }
 
@@ -162,8 +162,8 @@ impl InstructionName {
     }
 
     /// Returns true if instructions with this name are wgmma.
-    pub fn is_group(self) -> bool {
-        all().any(|m| m.is_group() && m.name == self.0)
+    pub fn is_wgmma(self) -> bool {
+        all().any(|m| m.is_wgmma() && m.name == self.0)
     }
 }
 
@@ -269,7 +269,7 @@ impl Fragment {
     }
 
     /// The register of the layout for a register of an atom.
-    pub fn held(&self, atom: usize, register: usize) -> usize {
+    pub fn register_index(&self, atom: usize, register: usize) -> usize {
         let (mut number, mut bit) = (0, 0);
         for (i, _) in self.register.iter().enumerate().filter(|(_, b)| **b != [0, 0]) {
             number |= (register >> i & 1) << bit;
@@ -296,7 +296,7 @@ impl Tiles {
     /// more columns of an instruction read fewer bytes for each product. `None` if the tile is too small for a wgmma.
     pub fn choose(matrix: MmaInstruction, shape: [u32; 2], threads: Threads, rows: bool) -> Option<Tiles> {
         let bits = shape.map(|n| cut(n).log2);
-        let own = [matrix.m, if matrix.is_group() { LEAST_COLUMNS } else { matrix.n }];
+        let own = [matrix.m, if matrix.is_wgmma() { LEAST_COLUMNS } else { matrix.n }];
         let free = threads.warp_bits.checked_sub(matrix.warps)?;
         if !is_whole(&matrix, shape) {
             return None;
@@ -309,7 +309,7 @@ impl Tiles {
             let (height, width) = (part(0, m), part(1, n));
             let cost = [
                 height * width,
-                if rows || matrix.is_group() { u64::from(n) } else { height + width },
+                if rows || matrix.is_wgmma() { u64::from(n) } else { height + width },
                 // Among equals the one with more warps along rows, whose sums stay in a warp.
                 u64::from(n),
             ];
@@ -319,13 +319,13 @@ impl Tiles {
         }
         let warps = best.map_or([0, 0], |b| b.1);
         // Warpgroups do no work twice.
-        let alone = matrix.is_group() && warps[0] + warps[1] < free;
+        let alone = matrix.is_wgmma() && warps[0] + warps[1] < free;
         (!alone).then(|| Tiles::new(matrix, shape, warps, threads.warp_bits))
     }
 
     fn new(matrix: MmaInstruction, shape: [u32; 2], warps: [u32; 2], warp_bits: u32) -> Tiles {
         let columns = cut(shape[1]).log2.saturating_sub(warps[1]);
-        let n = if matrix.is_group() { columns.min(matrix.n) } else { matrix.n };
+        let n = if matrix.is_wgmma() { columns.min(matrix.n) } else { matrix.n };
         Tiles { matrix: MmaInstruction { n, ..matrix }, shape, warps, warp_bits }
     }
 
@@ -337,7 +337,7 @@ impl Tiles {
         let others = bases.get(matrix.warps as usize..)?;
         let along = |d: usize| others.iter().filter(|b| b.get(d).is_some_and(|c| *c != 0)).count() as u32;
         let tiles = Tiles::new(matrix, shape, [along(0), along(1)], bases.len() as u32);
-        let whole = is_whole(&matrix, shape) && (!matrix.is_group() || tiles.matrix.n >= LEAST_COLUMNS);
+        let whole = is_whole(&matrix, shape) && (!matrix.is_wgmma() || tiles.matrix.n >= LEAST_COLUMNS);
         (whole && tiles.accumulator().layout().as_ref() == Some(layout)).then_some(tiles)
     }
 
@@ -393,7 +393,7 @@ impl Tiles {
         let cuts = self.shape.map(cut);
         let bits = cuts.map(|c| c.log2);
         let at = |d: usize, i: u32| unit(bits, d, i);
-        let [register, lane] = self.own_sums();
+        let [register, lane] = self.accumulator_bases();
         let mut register: Vec<Basis> = register.into_iter().map(|(d, i)| at(d, i)).collect();
         let lane = lane.into_iter().map(|(d, i)| at(d, i)).collect();
         let own = register.len();
@@ -408,7 +408,7 @@ impl Tiles {
     }
 
     /// The bases of registers and lanes in the accumulator of one instruction: dimensions and bits of them.
-    fn own_sums(&self) -> [Vec<Unit>; 2] {
+    fn accumulator_bases(&self) -> [Vec<Unit>; 2] {
         let rows = |bits: std::ops::Range<u32>| bits.map(|i| (0, i));
         let columns = |bits: std::ops::Range<u32>| bits.map(|i| (1, i));
         let MmaInstruction { m, n, .. } = self.matrix;
@@ -487,7 +487,7 @@ impl Tiles {
 /// Returns true if a tile has the rows and columns of a wgmma. Others are multiplied as if they repeated.
 fn is_whole(matrix: &MmaInstruction, shape: [u32; 2]) -> bool {
     let [rows, columns] = shape.map(|n| cut(n).log2);
-    !matrix.is_group() || rows >= matrix.m && columns >= LEAST_COLUMNS
+    !matrix.is_wgmma() || rows >= matrix.m && columns >= LEAST_COLUMNS
 }
 
 /// Bit `i` of dimension `d`; zero outside of the atom.

@@ -19,12 +19,12 @@ use tk_gpu::target::spec::{
 use tk_ops::DType;
 
 fn matrix(d: DType) -> MmaInstruction {
-    *HOPPER.iter().find(|m| m.operands.contains(&d) && !m.is_group()).unwrap()
+    *HOPPER.iter().find(|m| m.operands.contains(&d) && !m.is_wgmma()).unwrap()
 }
 
 /// The instruction of groups of warps.
 fn group(d: DType) -> MmaInstruction {
-    *HOPPER.iter().find(|m| m.operands.contains(&d) && m.is_group()).unwrap()
+    *HOPPER.iter().find(|m| m.operands.contains(&d) && m.is_wgmma()).unwrap()
 }
 
 fn threads(bits: u32) -> Threads {
@@ -193,7 +193,7 @@ fn other_factors_are_read_as_matrices_where_rows_are_along_k() {
 #[test]
 fn instructions_by_types_and_targets() {
     let kind = |a, b, sum, k| MmaKind { operands: [a, b], acc: sum, precision: Precision::Ieee, k };
-    let name = |spec, kind| find(spec, kind).find(|m| !m.is_group()).map(|m| m.name);
+    let name = |spec, kind| find(spec, kind).find(|m| !m.is_wgmma()).map(|m| m.name);
     let first = |spec, kind| find(spec, kind).next().map(|m| m.name);
     let half = kind(DType::F16, DType::F16, DType::F32, 32);
     for spec in [&SM_80, &SM_90A, &SIM_32] {

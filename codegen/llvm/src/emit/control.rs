@@ -198,7 +198,7 @@ impl<'c> Emit<'_, 'c> {
         let args = self.func().blocks[*decides].args.clone();
         self.define_phis(&args, &counts, &phis)?;
         let waits = inst.blocks.iter().any(|b| self.is_atomic(*b));
-        self.target.turn(self, waits)?;
+        self.target.loop_header(self, waits)?;
         self.block(*decides)?;
         let ends = self.ends(*decides);
         let Some((goes, forwarded)) = ends.split_first() else { return bug("a loop decides") };
@@ -264,8 +264,8 @@ impl<'c> Emit<'_, 'c> {
         let b = self.builder;
         let shape = self.shape(x);
         let mut first: Option<(IntValue<'c>, IntValue<'c>)> = None;
-        for (n, held) in self.registers(x)?.into_iter().enumerate() {
-            let mut fails = b.build_not(held.into_int_value(), "")?;
+        for (n, condition) in self.registers(x)?.into_iter().enumerate() {
+            let mut fails = b.build_not(condition.into_int_value(), "")?;
             let mut element = self.int(0);
             if !shape.is_empty() {
                 let layout = self.layout_id(x)?;

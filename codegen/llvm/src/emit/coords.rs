@@ -18,7 +18,7 @@ impl<'c> Emit<'_, 'c> {
     /// The layout of a tile.
     pub fn layout_id(&self, v: ValueId) -> Res<LayoutId> {
         self.kernel
-            .of
+            .value_layouts
             .get(v.0 as usize)
             .copied()
             .flatten()
@@ -33,7 +33,7 @@ impl<'c> Emit<'_, 'c> {
 
     /// Computes the coordinates of register 0 for every layout of some value, where they dominate all uses.
     pub(super) fn layouts_at_entry(&mut self) -> Res<()> {
-        let mut used: Vec<LayoutId> = self.kernel.of.iter().copied().flatten().collect();
+        let mut used: Vec<LayoutId> = self.kernel.value_layouts.iter().copied().flatten().collect();
         used.sort_unstable();
         used.dedup();
         for id in used {
@@ -107,9 +107,9 @@ impl<'c> Emit<'_, 'c> {
     pub fn coord(&self, layout: LayoutId, register: usize, dim: usize) -> Res<IntValue<'c>> {
         let base = self.thread_coords(layout)?.get(dim).copied();
         let base = base.ok_or_else(|| Stop::Bug(format!("{layout} has no dimension {dim}")))?;
-        let held = self.kernel.layouts.get(layout);
-        let at = held.register(register).get(dim).copied().unwrap_or(0);
-        self.join(held, base, at, dim)
+        let tile_layout = self.kernel.layouts.get(layout);
+        let at = tile_layout.register(register).get(dim).copied().unwrap_or(0);
+        self.join(tile_layout, base, at, dim)
     }
 
     /// Combines the coordinate of a thread with that of a register.

@@ -27,14 +27,14 @@ impl<'c> Emit<'_, 'c> {
     pub(super) fn shared_dot(&mut self, inst: &Inst, op: &SharedDot) -> Res<()> {
         let (acc, r) = (self.operand(inst, 0)?, self.result(inst)?);
         let layout = self.layout_id(r)?;
-        let held = self.kernel.layouts.get(layout).clone();
+        let tile_layout = self.kernel.layouts.get(layout).clone();
         let shape = self.shape(r);
         let k = op.product.k;
         let to = self.dtype(r).ok_or_else(|| Stop::Bug("a product of pointers".into()))?;
         // f16 accumulates in f32, as in the interpreter.
         let wide = if matches!(to, DType::F16 | DType::BF16) { DType::F32 } else { to };
         let [a, b] = self.operands((inst, op), r, shape)?;
-        if !held.is_disjoint() {
+        if !tile_layout.is_disjoint() {
             return bug("an accumulator whose rows and columns mix");
         }
         let init =
@@ -43,7 +43,7 @@ impl<'c> Emit<'_, 'c> {
             let (mut rows, mut columns) = (BTreeMap::new(), BTreeMap::new());
             let mut next = vec![];
             for (n, x) in carried.iter().enumerate() {
-                let place = held.register(n);
+                let place = tile_layout.register(n);
                 let (row, column) = (place.first().copied().unwrap_or(0), place.get(1).copied().unwrap_or(0));
                 let (p, q) = (e.real_along(layout, shape, n, 0)?, e.real_along(layout, shape, n, 1)?);
                 let left = e.element(&mut rows, a, at, row, p, wide)?;
@@ -67,7 +67,7 @@ impl<'c> Emit<'_, 'c> {
         let k = i64::from(op.product.k);
         let columns = i64::from(shape.get(1).copied().unwrap_or(1));
         let operand = |i: usize| -> Res<DotOperand<'c>> {
-            let missing = || Stop::Bug("a factor is missing".into());
+            let missing = || Stop::Bug("an operand is missing".into());
             let (dtype, buffer) = (op.product.elems[i.min(1)], op.buffers[i.min(1)]);
             let start = self.kernel.buffers.get(buffer.buffer).ok_or_else(missing)?.offset;
             let size = dtype.bytes() as i64;

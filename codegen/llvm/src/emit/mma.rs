@@ -2,7 +2,7 @@
 //! in registers already; accumulators stay in registers.
 //!
 //! Requires `mma` as verified in scheduled kernels. Guarantees that every address is the start of a buffer plus an
-//! offset that depends on the thread and the step ([`Lying::access`]).
+//! offset that depends on the thread and the step ([`SharedFragments::access`]).
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -57,18 +57,18 @@ struct Bits {
     rounds: bool,
     split: bool,
     /// Of an 8-bit float, as half of it.
-    halves: bool,
+    is_fnuz: bool,
 }
 
 /// The source of an operand.
 enum From<'c> {
     /// A value for each register of the layout.
     Registers(Vec<BasicValueEnum<'c>>),
-    Buffer(Lying<'c>),
+    Buffer(SharedFragments<'c>),
 }
 
 /// An operand in shared memory. All sizes are bytes.
-struct Lying<'c> {
+struct SharedFragments<'c> {
     load: FragmentLoad,
     /// Log2 of the matrices that one access loads.
     matrices: usize,
@@ -91,7 +91,7 @@ struct Lying<'c> {
     moved: RefCell<BTreeMap<i64, IntValue<'c>>>,
 }
 
-impl<'c> Lying<'c> {
+impl<'c> SharedFragments<'c> {
     /// The location of access `number` of an atom: an address and an offset.
     fn access(&self, e: &Emit<'_, 'c>, atom: usize, number: usize) -> Res<(IntValue<'c>, i64)> {
         let bits = self.rest.iter().enumerate().filter(|(i, _)| number >> i & 1 == 1);
@@ -124,21 +124,21 @@ impl<'c> Emit<'_, 'c> {
         let acc_type = if to.is_int() { to } else { product.matrix.acc };
         let fragment = tiles.accumulator();
         let atoms = fragment.repeats().map(|n| n as usize);
-        let held = self.registers(acc)?;
+        let registers = self.registers(acc)?;
         let mut accumulators = vec![];
         for atom in 0..atoms[0] * atoms[1] {
             for n in 0..fragment.registers() {
-                let x = held.get(fragment.held(atom, n)).copied();
+                let x = registers.get(fragment.register_index(atom, n)).copied();
                 let x = x.ok_or_else(|| Stop::Bug("an accumulator lacks a register".into()))?;
                 accumulators.push(self.converted(x, to, acc_type)?);
             }
         }
-        let before = product.matrix.halves.then(|| accumulators.clone());
+        let before = product.matrix.is_fnuz.then(|| accumulators.clone());
         if before.is_some() {
             accumulators.iter_mut().for_each(|x| *x = self.zero(Some(acc_type)));
         }
-        if product.matrix.is_group() {
-            let accumulators = self.multiply_in_groups((inst, op), (&product, &tiles, k), accumulators)?;
+        if product.matrix.is_wgmma() {
+            let accumulators = self.multiply_wgmma((inst, op), (&product, &tiles, k), accumulators)?;
             let back = |x| self.converted(x, acc_type, to);
             let accumulators = accumulators.into_iter().map(back).collect::<Res<Vec<_>>>()?;
             return self.define_regs(r, accumulators);
@@ -146,9 +146,9 @@ impl<'c> Emit<'_, 'c> {
         let sides = self.sides((inst, op), &product, &tiles, k)?;
         let [a, b] = &sides;
         let along = cut(k).repeats as usize;
-        let MmaInstruction { rounds, halves, .. } = product.matrix;
+        let MmaInstruction { rounds, is_fnuz, .. } = product.matrix;
         let split = rounds && op.product.precision == Precision::Tf32x3;
-        let bits = Bits { rounds, split, halves };
+        let bits = Bits { rounds, split, is_fnuz };
         for atom in 0..along {
             for step in 0..1 << a.fragment.steps {
                 let left = (0..atoms[0])
@@ -222,19 +222,20 @@ impl<'c> Emit<'_, 'c> {
         let (acc, r) = (self.operand(inst, 0)?, self.result(inst)?);
         let (product, tiles) = self.product_of(op.product, op.instruction, acc)?;
         let n = op.axis;
-        let Some(dtype) = product.operands.get(n).copied() else { return bug("a factor is missing") };
+        let Some(dtype) = product.operands.get(n).copied() else { return bug("an operand is missing") };
         let (fragment, part) = (tiles.operand(n, op.product.k), tiles.operand(n, 1 << product.matrix.k));
         let load = decided(op.load)?;
-        let lying = self.lying(inst, &fragment, op.buffer, (&op.bases, dtype, load))?;
+        let shared = self.shared_fragments(inst, &fragment, op.buffer, (&op.bases, dtype, load))?;
         let packed = product.matrix.packed() as usize;
         let words = 1 << (fragment.own + fragment.tiles() - packed);
         let atoms: u32 = fragment.repeats().iter().product();
         let side = Side { fragment, dtype, packed, from: From::Registers(vec![]) };
         let mut regs = vec![self.zero(Some(dtype)); self.count(r)?];
         for atom in 0..atoms as usize {
-            let found = self.read_words(&side, &lying, atom, op.start as usize >> product.matrix.k, words)?;
+            let found =
+                self.read_words(&side, &shared, atom, op.start as usize >> product.matrix.k, words)?;
             for (i, x) in self.unpacked(&side, &found)?.into_iter().enumerate() {
-                regs.get_mut(part.held(atom, i)).into_iter().for_each(|slot| *slot = x);
+                regs.get_mut(part.register_index(atom, i)).into_iter().for_each(|slot| *slot = x);
             }
         }
         self.define_regs(r, regs)
@@ -286,16 +287,19 @@ impl<'c> Emit<'_, 'c> {
         tiles: &Tiles,
         k: u32,
     ) -> Res<[Side<'c>; 2]> {
-        let mut held = tk_gpu::ir::shared_access::plain_operands(inst).iter().skip(1);
+        let mut in_registers = tk_gpu::ir::shared_access::plain_operands(inst).iter().skip(1);
         let mut side = |n: usize, operand: &MmaOperand| -> Res<Side<'c>> {
             let fragment = tiles.operand(n, k);
             let dtype = product.operands[n.min(1)];
             let from = match operand {
-                MmaOperand::Shared { buffer, bases, load } => {
-                    From::Buffer(self.lying(inst, &fragment, *buffer, (bases, dtype, decided(*load)?))?)
-                }
+                MmaOperand::Shared { buffer, bases, load } => From::Buffer(self.shared_fragments(
+                    inst,
+                    &fragment,
+                    *buffer,
+                    (bases, dtype, decided(*load)?),
+                )?),
                 MmaOperand::Registers => {
-                    let v = held.next().ok_or_else(|| Stop::Bug("a factor is missing".into()))?;
+                    let v = in_registers.next().ok_or_else(|| Stop::Bug("an operand is missing".into()))?;
                     From::Registers(self.registers(*v)?)
                 }
             };
@@ -304,16 +308,16 @@ impl<'c> Emit<'_, 'c> {
         Ok([side(0, &op.a)?, side(1, &op.b)?])
     }
 
-    fn lying(
+    fn shared_fragments(
         &self,
         inst: &Inst,
         f: &Fragment,
         buffer: BufferRef,
         (bases, dtype, load): (&[i64], DType, FragmentLoad),
-    ) -> Res<Lying<'c>> {
+    ) -> Res<SharedFragments<'c>> {
         let bytes = dtype.bytes() as u32;
         let Some(found) = self.kernel.buffers.get(buffer.buffer) else {
-            return bug("a factor has no buffer");
+            return bug("an operand has no buffer");
         };
         let read = match load {
             FragmentLoad::Matrices => Read::Rows,
@@ -321,7 +325,7 @@ impl<'c> Emit<'_, 'c> {
             FragmentLoad::Vector(_) => Read::Own,
             FragmentLoad::Instruction => return bug("an operand of a warp is read by a group"),
         };
-        let Some(reader) = ldmatrix::reader(f, read, bytes) else { return bug("a factor cannot be read") };
+        let Some(reader) = ldmatrix::reader(f, read, bytes) else { return bug("an operand cannot be read") };
         let size = i64::from(bytes);
         let image = |b: &[u32; 2]| shared_access::image(bases, &f.out_bits(), b) * size;
         let thread: Vec<i64> = reader.lane.iter().chain(f.warp()).map(image).collect();
@@ -334,7 +338,7 @@ impl<'c> Emit<'_, 'c> {
             FragmentLoad::Matrices | FragmentLoad::TransposedMatrices | FragmentLoad::Instruction => vec![],
         };
         let images: Vec<u64> = thread.iter().map(|p| p.cast_unsigned()).collect();
-        Ok(Lying {
+        Ok(SharedFragments {
             load,
             matrices: reader.matrices,
             vector,
@@ -350,10 +354,10 @@ impl<'c> Emit<'_, 'c> {
 
     /// An operand for one step of an atom.
     fn operand_step(&self, side: &Side<'c>, bits: Bits, atom: usize, step: usize) -> Res<Step<'c>> {
-        let words = self.factor_words(side, atom, step)?;
+        let words = self.operand_words(side, atom, step)?;
         let each = 1 << (side.fragment.own - side.packed);
         let grouped = |words: &[BasicValueEnum<'c>]| words.chunks(each).map(<[_]>::to_vec).collect();
-        if bits.halves {
+        if bits.is_fnuz {
             let halves = words.iter().map(|x| Ok(self.halves(x.into_int_value())?.into()));
             return Ok(Step { all: grouped(&halves.collect::<Res<Vec<_>>>()?), rest: None });
         }
@@ -411,39 +415,40 @@ impl<'c> Emit<'_, 'c> {
     }
 
     /// The words of one step of an atom.
-    fn factor_words(&self, side: &Side<'c>, atom: usize, step: usize) -> Res<Vec<BasicValueEnum<'c>>> {
+    fn operand_words(&self, side: &Side<'c>, atom: usize, step: usize) -> Res<Vec<BasicValueEnum<'c>>> {
         let f = &side.fragment;
         let words = 1 << (f.own + f.tiles() - side.packed);
         match &side.from {
             From::Registers(regs) => {
                 let first = step << (f.own + f.tiles());
                 let elements = (first..first + (words << side.packed))
-                    .map(|n| regs.get(f.held(atom, n)).copied())
+                    .map(|n| regs.get(f.register_index(atom, n)).copied())
                     .collect::<Option<Vec<_>>>();
-                let elements = elements.ok_or_else(|| Stop::Bug("a factor lacks a register".into()))?;
+                let elements = elements.ok_or_else(|| Stop::Bug("an operand lacks a register".into()))?;
                 self.packed(side, &elements)
             }
-            From::Buffer(lying) => self.read_words(side, lying, atom, step, words),
+            From::Buffer(shared) => self.read_words(side, shared, atom, step, words),
         }
     }
 
     fn read_words(
         &self,
         side: &Side<'c>,
-        lying: &Lying<'c>,
+        shared: &SharedFragments<'c>,
         atom: usize,
         step: usize,
         words: usize,
     ) -> Res<Vec<BasicValueEnum<'c>>> {
-        if let FragmentLoad::Vector(_) = lying.load {
-            return self.read_own(side, lying, atom, step);
+        if let FragmentLoad::Vector(_) = shared.load {
+            return self.read_own(side, shared, atom, step);
         }
         let mut out: Vec<BasicValueEnum<'c>> = vec![];
-        let count = words >> lying.matrices;
+        let count = words >> shared.matrices;
         for n in 0..count {
-            let (address, offset) = lying.access(self, atom, step * count + n)?;
-            let transposed = lying.load == FragmentLoad::TransposedMatrices;
-            let loaded = self.target.load_matrices(self, address, offset, 1 << lying.matrices, transposed)?;
+            let (address, offset) = shared.access(self, atom, step * count + n)?;
+            let transposed = shared.load == FragmentLoad::TransposedMatrices;
+            let loaded =
+                self.target.load_matrices(self, address, offset, 1 << shared.matrices, transposed)?;
             out.extend(loaded.into_iter().map(BasicValueEnum::from));
         }
         Ok(out)
@@ -453,22 +458,22 @@ impl<'c> Emit<'_, 'c> {
     fn read_own(
         &self,
         side: &Side<'c>,
-        lying: &Lying<'c>,
+        shared: &SharedFragments<'c>,
         atom: usize,
         step: usize,
     ) -> Res<Vec<BasicValueEnum<'c>>> {
         let f = &side.fragment;
-        let whole = (0..side.packed).all(|i| lying.vector.get(i) == Some(&i));
+        let whole = (0..side.packed).all(|i| shared.vector.get(i) == Some(&i));
         let skipped = if whole { side.packed } else { 0 };
-        let vector = lying.vector.get(skipped..).unwrap_or(&[]);
+        let vector = shared.vector.get(skipped..).unwrap_or(&[]);
         let bytes = (side.dtype.bytes() as u32) << skipped;
         let ty: BasicTypeEnum<'c> =
             if whole { self.word_type(side.dtype) } else { self.memory_type(Some(side.dtype)) };
         let registers = 1usize << (f.own + f.tiles());
         let mut found = vec![ty.const_zero(); registers >> skipped];
-        let moving: usize = lying.vector.iter().map(|i| 1 << i).sum();
+        let moving: usize = shared.vector.iter().map(|i| 1 << i).sum();
         for n in (0..registers).filter(|n| n & (moving | ((1 << skipped) - 1)) == 0) {
-            let (address, offset) = lying.access(self, atom, (step << (f.own + f.tiles())) | n)?;
+            let (address, offset) = shared.access(self, atom, (step << (f.own + f.tiles())) | n)?;
             let count = 1u32 << vector.len();
             let access = Access::of(address, offset, ty, bytes, count);
             let zeros = vec![ty.const_zero(); count as usize];

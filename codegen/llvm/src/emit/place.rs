@@ -84,11 +84,11 @@ impl<'c> Emit<'_, 'c> {
         free: Option<usize>,
     ) -> Res<Places<'c>> {
         let start = start + at * i64::from(bytes);
-        let held = self.kernel.layouts.get(layout);
+        let tile_layout = self.kernel.layouts.get(layout);
         let step = |d: usize| {
             if free == Some(d) { 0 } else { strides.get(d).copied().unwrap_or(0) * i64::from(bytes) }
         };
-        let rank = held.repeats().len();
+        let rank = tile_layout.repeats().len();
         let mut base = self.i32().const_int(start.cast_unsigned(), true);
         for d in 0..rank {
             let at = self
@@ -100,9 +100,9 @@ impl<'c> Emit<'_, 'c> {
             base = self.builder.build_int_add(base, self.builder.build_int_mul(at, by, "")?, "")?;
         }
         let mut registers = vec![];
-        for n in 0..held.registers() {
-            if held.is_disjoint() {
-                let at = held.register(n);
+        for n in 0..tile_layout.registers() {
+            if tile_layout.is_disjoint() {
+                let at = tile_layout.register(n);
                 registers.push(At::Bytes(
                     (0..rank).map(|d| i64::from(at.get(d).copied().unwrap_or(0)) * step(d)).sum(),
                 ));
@@ -120,8 +120,8 @@ impl<'c> Emit<'_, 'c> {
     }
 
     fn swizzled(&self, layout: LayoutId, start: i64, bases: &[i64], bytes: u32) -> Res<Places<'c>> {
-        let held = self.kernel.layouts.get(layout);
-        let atom = held.atom();
+        let tile_layout = self.kernel.layouts.get(layout);
+        let atom = tile_layout.atom();
         let size = i64::from(bytes);
         let of = |dim: InDim| {
             (0..atom.bits(dim))
@@ -132,7 +132,8 @@ impl<'c> Emit<'_, 'c> {
         let (register, mut thread) = (of(InDim::Register), of(InDim::Lane));
         thread.extend(of(InDim::Warp));
         let atom_bytes = (1i64 << atom.out_bits().iter().sum::<u32>()) * size;
-        let (base, registers) = self.spread(held.registers(), (start, atom_bytes), &thread, &register)?;
+        let (base, registers) =
+            self.spread(tile_layout.registers(), (start, atom_bytes), &thread, &register)?;
         Ok(Places { base, registers, vector: 1 })
     }
 

@@ -56,16 +56,16 @@ impl<'c> Emit<'_, 'c> {
             state(op, from, to).into_iter().map(Some).collect()
         };
         let combine = Combine { inst, op: (op != ReduceOp::Custom).then_some(op), dtypes };
-        let held = self.kernel.layouts.get(layout).clone();
+        let tile_layout = self.kernel.layouts.get(layout).clone();
         let states = self.states(inst, &combine, merge)?;
-        let held_along = self.shape(x).get(axis).copied().unwrap_or(1);
+        let padded_extent = self.shape(x).get(axis).copied().unwrap_or(1);
         // Of the partial results of warps, the first `k` are real.
-        let extent = inst.attrs.int("k").and_then(|k| u32::try_from(k).ok()).unwrap_or(held_along);
-        let ragged = tk_gpu::layout::padded(held_along) != extent;
+        let extent = inst.attrs.int("k").and_then(|k| u32::try_from(k).ok()).unwrap_or(padded_extent);
+        let ragged = tk_gpu::layout::padded(padded_extent) != extent;
         let mut done: BTreeMap<Vec<u32>, State<'c>> = BTreeMap::new();
-        for (key, regs) in self.rows(&held, axis) {
+        for (key, regs) in self.rows(&tile_layout, axis) {
             let mut atoms = vec![];
-            for regs in in_order(inst, &held, axis, regs) {
+            for regs in in_order(inst, &tile_layout, axis, regs) {
                 let row = regs.iter().map(|n| {
                     let s = states.get(*n).cloned().ok_or_else(|| Stop::Bug("no such register".into()))?;
                     let real = if ragged { Some(self.is_along(layout, *n, axis, extent)?) } else { None };
@@ -73,7 +73,7 @@ impl<'c> Emit<'_, 'c> {
                 });
                 let row = row.collect::<Res<Vec<_>>>()?;
                 let row = self.in_registers(&combine, row)?;
-                atoms.push(self.between_lanes(&combine, &held, axis, row)?);
+                atoms.push(self.between_lanes(&combine, &tile_layout, axis, row)?);
             }
             let (s, _) = self.in_registers(&combine, atoms)?;
             done.insert(key, s);
@@ -160,11 +160,11 @@ impl<'c> Emit<'_, 'c> {
     fn between_lanes(
         &mut self,
         combine: &Combine<'_>,
-        held: &Layout,
+        tile_layout: &Layout,
         axis: usize,
         mut row: (State<'c>, Option<IntValue<'c>>),
     ) -> Res<(State<'c>, Option<IntValue<'c>>)> {
-        let atom = held.atom();
+        let atom = tile_layout.atom();
         let mut bits: Vec<(u32, usize)> = (0..atom.bits(InDim::Lane))
             .filter_map(|i| atom.basis(InDim::Lane, i).and_then(|b| b.get(axis).copied()).map(|c| (c, i)))
             .filter(|(c, _)| *c != 0)
@@ -285,12 +285,12 @@ impl<'c> Emit<'_, 'c> {
         let position = matches!(combine.op, Some(ReduceOp::ArgMax | ReduceOp::ArgMin)) && !part;
         for (n, r) in inst.results.iter().enumerate() {
             let of = if position { 1 } else { n };
-            let held = combine.dtypes.get(of).copied().flatten();
+            let tile_layout = combine.dtypes.get(of).copied().flatten();
             let mut regs = vec![];
             for at in self.rows_of(*r, part.then_some(axis))? {
                 let s = done.get(&at).ok_or_else(missing)?;
                 let x = *s.get(of).ok_or_else(missing)?;
-                regs.push(match (held, self.dtype(*r)) {
+                regs.push(match (tile_layout, self.dtype(*r)) {
                     (Some(from), Some(to)) => self.converted(x, from, to)?,
                     _ => x,
                 });
@@ -320,14 +320,14 @@ impl<'c> Emit<'_, 'c> {
 /// The registers along an axis in groups, each of which is reduced by itself. If a tile has several atoms along the
 /// axis, a lane has elements of each, so a function that depends on the order of all elements reduces one atom after
 /// the other.
-fn in_order(inst: &Inst, held: &Layout, axis: usize, regs: Vec<usize>) -> Vec<Vec<usize>> {
+fn in_order(inst: &Inst, tile_layout: &Layout, axis: usize, regs: Vec<usize>) -> Vec<Vec<usize>> {
     if !inst.attrs.flag("ordered") {
         return vec![regs];
     }
-    let bits = held.atom().out_bits().get(axis).copied().unwrap_or(0);
+    let bits = tile_layout.atom().out_bits().get(axis).copied().unwrap_or(0);
     let mut atoms: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for n in regs {
-        let at = held.register(n).get(axis).copied().unwrap_or(0);
+        let at = tile_layout.register(n).get(axis).copied().unwrap_or(0);
         atoms.entry(at >> bits).or_default().push(n);
     }
     atoms.into_values().collect()

@@ -39,7 +39,7 @@ impl<'c> Emit<'_, 'c> {
         };
         let x = self.operand(inst, 0)?;
         let layout = self.layout_id(x)?;
-        let held = self.kernel.layouts.get(layout).clone();
+        let tile_layout = self.kernel.layouts.get(layout).clone();
         let axis = tk_gpu::ir::attrs::axis_of(inst);
         let extent = self.shape(x).get(axis).copied().unwrap_or(1);
         let reverse = inst.attrs.flag("reverse");
@@ -51,17 +51,17 @@ impl<'c> Emit<'_, 'c> {
         let combine = Combine { inst, op: reduce, dtypes: from.iter().map(|d| wide(*d)).collect() };
         let operands = inst.operands.iter().map(|v| self.registers(*v)).collect::<Res<Vec<_>>>()?;
         let ragged = (reverse || combine.has_side_effects(self)) && tk_gpu::layout::padded(extent) != extent;
-        let lanes = (0..held.atom().bits(InDim::Lane)).filter(|i| {
-            held.atom().basis(InDim::Lane, *i).and_then(|b| b.get(axis).copied()).unwrap_or(0) != 0
+        let lanes = (0..tile_layout.atom().bits(InDim::Lane)).filter(|i| {
+            tile_layout.atom().basis(InDim::Lane, *i).and_then(|b| b.get(axis).copied()).unwrap_or(0) != 0
         });
         let segment = Segment { bits: lanes.count() as u32, reverse };
-        let mut done: Vec<Option<State<'c>>> = vec![None; held.registers()];
-        for (_, mut regs) in self.rows(&held, axis) {
+        let mut done: Vec<Option<State<'c>>> = vec![None; tile_layout.registers()];
+        for (_, mut regs) in self.rows(&tile_layout, axis) {
             if reverse {
                 regs.reverse();
             }
             let mut carry: Option<Item<'c>> = None;
-            for atom in regs.chunks(self.neighbours(&held, axis)) {
+            for atom in regs.chunks(self.neighbours(&tile_layout, axis)) {
                 let mut items = vec![];
                 for n in atom {
                     let mut state = vec![];
@@ -101,8 +101,8 @@ impl<'c> Emit<'_, 'c> {
     }
 
     /// The number of registers of a thread that are neighbours along an axis.
-    fn neighbours(&self, held: &Layout, axis: usize) -> usize {
-        let atom = held.atom();
+    fn neighbours(&self, tile_layout: &Layout, axis: usize) -> usize {
+        let atom = tile_layout.atom();
         let along = (0..atom.bits(InDim::Register))
             .filter(|i| atom.basis(InDim::Register, *i).and_then(|b| b.get(axis).copied()).unwrap_or(0) != 0);
         1 << along.count()

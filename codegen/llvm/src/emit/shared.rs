@@ -137,11 +137,12 @@ impl<'c> Emit<'_, 'c> {
     /// Stores elements of 16 bits with `stmatrix`: matrices of eight rows of 16 bytes, four at a time.
     fn store_matrices(&mut self, op: &SharedStore, v: ValueId) -> Res<()> {
         let Some(rows) = stmatrix::rows(self.kernel, op, v) else { return bug("no matrices of this layout") };
-        let held = self.kernel.layouts.get(self.layout_id(v)?);
+        let tile_layout = self.kernel.layouts.get(self.layout_id(v)?);
         let start = i64::from(self.buffer(op.buffer.buffer)?);
-        let atom_bytes = (1i64 << held.atom().out_bits().iter().sum::<u32>()) * i64::from(self.bytes_of(v));
+        let atom_bytes =
+            (1i64 << tile_layout.atom().out_bits().iter().sum::<u32>()) * i64::from(self.bytes_of(v));
         let (base, places) =
-            self.spread(held.registers(), (start, atom_bytes), &rows.thread, &rows.register)?;
+            self.spread(tile_layout.registers(), (start, atom_bytes), &rows.thread, &rows.register)?;
         let dtype = self.dtype(v).ok_or_else(|| Stop::Bug("pointers have 64 bits".into()))?;
         let regs = self.registers(v)?;
         for (part, place) in regs.chunks(8).zip(places.iter().step_by(8)) {
@@ -215,7 +216,7 @@ impl<'c> Emit<'_, 'c> {
                 let values = values.iter().map(|x| self.to_memory(dtype, *x)).collect::<Res<Vec<_>>>()?;
                 let access = self.shared_access(v, &places, n, predicate);
                 match remote {
-                    Some(barrier) => self.target.post(self, &access, &values, barrier)?,
+                    Some(barrier) => self.target.remote_store(self, &access, &values, barrier)?,
                     None => self.target.store(self, Space::Shared, &access, &values)?,
                 }
             }

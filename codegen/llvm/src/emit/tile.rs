@@ -109,9 +109,9 @@ impl<'c> Emit<'_, 'c> {
             CreateOp::Arange => {
                 let layout = self.layout_id(r)?;
                 let start = inst.attrs.int("start").unwrap_or(0);
-                let held = self.kernel.layouts.get(layout);
-                if !held.is_disjoint() {
-                    let regs = (0..held.registers()).map(|n| {
+                let tile_layout = self.kernel.layouts.get(layout);
+                if !tile_layout.is_disjoint() {
+                    let regs = (0..tile_layout.registers()).map(|n| {
                         let at = self.coord(layout, n, 0)?;
                         let start = self.i32().const_int(start.cast_unsigned(), true);
                         Ok(self.builder.build_int_add(at, start, "")?.into())
@@ -120,8 +120,8 @@ impl<'c> Emit<'_, 'c> {
                 }
                 let base =
                     *self.thread_coords(layout)?.first().ok_or_else(|| Stop::Bug("no dimension".into()))?;
-                let at = |n| held.register(n).first().copied().unwrap_or(0);
-                let offsets = (0..held.registers()).map(|n| i64::from(at(n)) + start).collect();
+                let at = |n| tile_layout.register(n).first().copied().unwrap_or(0);
+                let offsets = (0..tile_layout.registers()).map(|n| i64::from(at(n)) + start).collect();
                 Val::Tile(Tile::Affine { base, offsets: Rc::new(offsets) })
             }
             CreateOp::Table => return self.table(inst, r),
@@ -395,9 +395,10 @@ impl<'c> Emit<'_, 'c> {
                 ShapeOp::Flip | ShapeOp::Join | ShapeOp::Split | ShapeOp::Cat | ShapeOp::Interleave => at,
             }
         };
-        let held = places(from);
+        let registers = places(from);
         let find = |n: usize| {
-            held.get(&key(to.register(n)))
+            registers
+                .get(&key(to.register(n)))
                 .copied()
                 .ok_or_else(|| Stop::Bug(format!("`{}` of layouts that do not fit", op.name())))
         };
@@ -415,9 +416,9 @@ impl<'c> Emit<'_, 'c> {
 
 /// The first register with these coordinates.
 pub fn places(layout: &Layout) -> BTreeMap<Vec<u32>, usize> {
-    let mut held = BTreeMap::new();
+    let mut registers = BTreeMap::new();
     for n in (0..layout.registers()).rev() {
-        held.insert(layout.register(n), n);
+        registers.insert(layout.register(n), n);
     }
-    held
+    registers
 }

@@ -256,7 +256,7 @@ impl<'c> Emit<'_, 'c> {
 
     /// The thread that issues TMA stores waits for them.
     pub(super) fn tma_store_wait(&mut self, op: &TmaStoreWait) -> Res<()> {
-        self.elected(|| self.target.tensor_stores_wait(self, op.read))
+        self.elected(|| self.target.wait_tma_stores(self, op.read))
     }
 
     /// A lane of the first warp acts, always the same one.
@@ -279,7 +279,7 @@ impl<'c> Emit<'_, 'c> {
             for what in &boxes {
                 self.target.tma_store(self, what, adds)?;
             }
-            if op.once { self.target.tensor_stores_wait(self, true) } else { Ok(()) }
+            if op.once { self.target.wait_tma_stores(self, true) } else { Ok(()) }
         })
     }
 

@@ -204,17 +204,17 @@ impl<'c> Emit<'_, 'c> {
     /// The coordinate of a register along an axis of a view, as wide as its extents.
     fn along(&self, corner: IntValue<'c>, layout: LayoutId, n: usize, d: usize) -> Res<IntValue<'c>> {
         let ty = corner.get_type();
-        let held = self.kernel.layouts.get(layout);
+        let tile_layout = self.kernel.layouts.get(layout);
         let thread =
             self.thread_coords(layout)?.get(d).copied().ok_or_else(|| Stop::Bug("no such axis".into()))?;
-        if held.is_disjoint() {
+        if tile_layout.is_disjoint() {
             // The part that depends on the thread first: it is the same for every register.
             let start = self.builder.build_int_add(
                 corner,
                 self.builder.build_int_z_extend_or_bit_cast(thread, ty, "")?,
                 "",
             )?;
-            let at = held.register(n).get(d).copied().unwrap_or(0);
+            let at = tile_layout.register(n).get(d).copied().unwrap_or(0);
             if at == 0 {
                 return Ok(start);
             }
@@ -238,12 +238,12 @@ impl<'c> Emit<'_, 'c> {
         n: usize,
     ) -> Res<Option<IntValue<'c>>> {
         let mut all = self.is_real(layout, shape, n)?;
-        let held = self.kernel.layouts.get(layout);
+        let tile_layout = self.kernel.layouts.get(layout);
         for (d, (corner, extent)) in corner.iter().zip(&view.extents).enumerate() {
-            let inside = if corner.non_negative && held.is_disjoint() {
+            let inside = if corner.non_negative && tile_layout.is_disjoint() {
                 // The length of the view from this thread on: computed once for all of its registers.
                 let left = self.left(*corner, *extent, layout, d)?;
-                let at = held.register(n).get(d).copied().unwrap_or(0);
+                let at = tile_layout.register(n).get(d).copied().unwrap_or(0);
                 let at = left.get_type().const_int(at.into(), false);
                 self.builder.build_int_compare(IntPredicate::SGT, left, at, "")?
             } else {
@@ -296,11 +296,11 @@ impl<'c> Emit<'_, 'c> {
         n: usize,
         chain: &mut Chain<'c>,
     ) -> Res<(IntValue<'c>, i64)> {
-        let held = self.kernel.layouts.get(layout);
+        let tile_layout = self.kernel.layouts.get(layout);
         let extended = |at: Vec<IntValue<'c>>| -> Res<Vec<_>> {
             at.into_iter().map(|x| self.extend(x, false)).collect()
         };
-        if !held.is_disjoint() {
+        if !tile_layout.is_disjoint() {
             let at = (0..view.strides.len()).map(|d| self.coord(layout, n, d)).collect::<Res<_>>()?;
             return Ok((self.advanced(view, origin, &extended(at)?)?, 0));
         }
@@ -308,7 +308,7 @@ impl<'c> Emit<'_, 'c> {
             let thread = extended(self.thread_coords(layout)?)?;
             chain.push((vec![0; thread.len()], self.advanced(view, origin, &thread)?));
         }
-        let (mut at, mut offset) = (held.register(n), 0);
+        let (mut at, mut offset) = (tile_layout.register(n), 0);
         for (at, stride) in at.iter_mut().zip(&view.strides) {
             if stride.get_sign_extended_constant() == Some(1) {
                 offset += i64::from(std::mem::take(at)) * i64::from(view.bytes);
@@ -348,11 +348,11 @@ impl<'c> Emit<'_, 'c> {
         n: usize,
         (fast, chain): (usize, &mut Chain<'c>),
     ) -> Res<Near<'c>> {
-        let held = self.kernel.layouts.get(layout);
+        let tile_layout = self.kernel.layouts.get(layout);
         if chain.is_empty() {
             chain.push((vec![0; view.strides.len()], origin));
         }
-        let mut at = held.register(n);
+        let mut at = tile_layout.register(n);
         if let Some(at) = at.get_mut(fast) {
             *at = 0;
         }

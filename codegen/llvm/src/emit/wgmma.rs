@@ -15,7 +15,7 @@ use tk_tile::Inst;
 use super::{Emit, Res, Stop, bug};
 use crate::target::Lane;
 use crate::target::request::MmaRequest;
-use crate::target::request::{Left, Lies, Step, WgmmaOperands, words_of};
+use crate::target::request::{OperandA, SharedOperand, Step, WgmmaOperands, words_of};
 
 /// Log2 of the lines after which the swizzle repeats.
 const LINES_LOG2: u32 = 3;
@@ -24,7 +24,7 @@ const LINES_LOG2: u32 = 3;
 /// that of one instruction, they follow one another in memory as lines or swizzle atoms do, and all their columns
 /// are no more than the instruction has. It reads the left operand once for all of them. Warpgroups that divide the
 /// columns of an atom do not have the next columns in the next atom.
-fn follow(tiles: &Tiles, right: &Lies<'_>, bytes: i64) -> bool {
+fn follow(tiles: &Tiles, right: &SharedOperand<'_>, bytes: i64) -> bool {
     let n = tiles.matrix.n;
     let p = right.swizzled;
     let lines = i64::from(p.lines) << n >> LINES_LOG2;
@@ -40,7 +40,7 @@ fn follow(tiles: &Tiles, right: &Lies<'_>, bytes: i64) -> bool {
 
 impl<'c> Emit<'_, 'c> {
     /// A product by warpgroups.
-    pub(super) fn multiply_in_groups(
+    pub(super) fn multiply_wgmma(
         &mut self,
         (inst, op): (&Inst, &Mma),
         (product, tiles, k): (&MmaRequest, &Tiles, u32),
@@ -85,10 +85,10 @@ impl<'c> Emit<'_, 'c> {
     ) -> Res<WgmmaOperands<'c>> {
         let matrix = product.matrix;
         let group = self.group(matrix.warps)?;
-        let sides = [0, 1].map(|side| self.side_lies((inst, op), (product, tiles, k), side, group));
+        let sides = [0, 1].map(|side| self.shared_operand((inst, op), (product, tiles, k), side, group));
         let [left, right] = sides;
         let (left, right) = (left?, right?);
-        let Some(right) = right else { return bug("the right factor of a group is in registers") };
+        let Some(right) = right else { return bug("operand B of wgmma is in registers") };
         let acc = tiles.accumulator();
         let (atoms, along) = (acc.repeats(), cut(k));
         let (rows, columns) = (tiles.more(0).len(), tiles.more(1).len());
@@ -111,9 +111,9 @@ impl<'c> Emit<'_, 'c> {
                     let inside = offset(0, [row << matrix.m, at]);
                     let of_left = i64::from(m * along.repeats + atom);
                     // Words are those of an atom of the operand, steps first, then rows.
-                    let held =
+                    let register =
                         (((of_left << (along.log2 - matrix.k)) + i64::from(step)) << rows) + i64::from(row);
-                    let left = if left.is_some() { of_left * size(0) + inside } else { held * words };
+                    let left = if left.is_some() { of_left * size(0) + inside } else { register * words };
                     let of_right = i64::from(atom * atoms[1] + n);
                     steps.push(Step {
                         accumulator: (instruction as usize) << (matrix.n - 1),
@@ -124,8 +124,8 @@ impl<'c> Emit<'_, 'c> {
             }
         }
         let left = match left {
-            Some(lies) => Left::Lies(lies),
-            None => Left::Words(self.left_words(inst, product, tiles, k)?),
+            Some(operand) => OperandA::Shared(operand),
+            None => OperandA::Registers(self.left_words(inst, product, tiles, k)?),
         };
         Ok(WgmmaOperands { product: *product, atoms: merged, left, right, steps })
     }
@@ -143,21 +143,21 @@ impl<'c> Emit<'_, 'c> {
     }
 
     /// The location of an operand in shared memory; `None` if it is in registers.
-    fn side_lies(
+    fn shared_operand(
         &self,
         (inst, op): (&Inst, &Mma),
         (product, tiles, k): (&MmaRequest, &Tiles, u32),
         side: usize,
         group: IntValue<'c>,
-    ) -> Res<Option<Lies<'c>>> {
+    ) -> Res<Option<SharedOperand<'c>>> {
         let MmaOperand::Shared { buffer, bases, .. } = [&op.a, &op.b][side.min(1)] else { return Ok(None) };
         let buffer = *buffer;
         let Some(found) = self.kernel.buffers.get(buffer.buffer) else {
-            return bug("a factor has no buffer");
+            return bug("an operand has no buffer");
         };
         let dtype = product.operands[side.min(1)];
         let Some(swizzled) = WgmmaShared::find(tiles, side, dtype, k, bases) else {
-            return bug("a factor does not lie as a group reads it");
+            return bug("an operand is not in shared memory as wgmma reads it");
         };
         let bits = tiles.operand(side, k).out_bits();
         let images: Vec<u64> = tiles
@@ -172,7 +172,7 @@ impl<'c> Emit<'_, 'c> {
         if let Some(stage) = self.stage(inst, buffer)? {
             address = self.builder.build_int_add(address, stage, "")?;
         }
-        Ok(Some(Lies { address, swizzled }))
+        Ok(Some(SharedOperand { address, swizzled }))
     }
 
     /// The words of a left operand in registers: those of an instruction, rows, steps along K, atoms.
@@ -183,15 +183,15 @@ impl<'c> Emit<'_, 'c> {
         tiles: &Tiles,
         k: u32,
     ) -> Res<Vec<BasicValueEnum<'c>>> {
-        let Some(v) = shared_access::plain_operands(inst).get(1) else { return bug("a factor is missing") };
-        let held = self.registers(*v)?;
+        let Some(v) = shared_access::plain_operands(inst).get(1) else { return bug("an operand is missing") };
+        let registers = self.registers(*v)?;
         let fragment = tiles.operand(0, k);
         let atoms: u32 = fragment.repeats().iter().product();
         let each = fragment.registers();
         let elements: Option<Vec<_>> = (0..atoms as usize * each)
-            .map(|n| held.get(fragment.held(n / each, n % each)).copied())
+            .map(|n| registers.get(fragment.register_index(n / each, n % each)).copied())
             .collect();
-        let elements = elements.ok_or_else(|| Stop::Bug("a factor lacks a register".into()))?;
+        let elements = elements.ok_or_else(|| Stop::Bug("an operand lacks a register".into()))?;
         let dtype = product.operands[0];
         self.packed_words(dtype, product.matrix.packed() as usize, &elements)
     }

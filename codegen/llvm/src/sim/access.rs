@@ -136,7 +136,7 @@ impl Reach {
     }
 
     /// Copies the shared memory that a wgmma, or a copy to device memory, reads.
-    pub fn seen_by_group(
+    pub fn read_by_async_proxy(
         &mut self,
         global: &dyn Global,
         who: Who,

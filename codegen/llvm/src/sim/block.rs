@@ -308,9 +308,9 @@ impl Block {
                 let wait = Wait { value, operand, ..Wait::at(SyncPoint::Shuffle { mode, loc }, loc) };
                 self.meet(lane, wait, env)
             }
-            Request::Matrix { what, addr, room, loc } => {
+            Request::Matrix { what, addr, registers, loc } => {
                 let at = Wait::at(SyncPoint::Matrix { what, loc }, loc);
-                self.meet(lane, Wait { value: addr, room: room as usize, ..at }, env)
+                self.meet(lane, Wait { value: addr, registers: registers as usize, ..at }, env)
             }
             Request::Commit
             | Request::Group(_)
@@ -347,14 +347,14 @@ impl Block {
             }
             Request::Group(GroupRequest { what, words, accumulators, loc }) => {
                 let at = Wait::at(SyncPoint::Group { what, loc }, loc);
-                self.meet(lane, Wait { room: accumulators as usize, more: words as usize, ..at }, env)
+                self.meet(lane, Wait { registers: accumulators as usize, more: words as usize, ..at }, env)
             }
             Request::GroupCommit => {
                 self.lanes.get_mut(lane as usize).into_iter().for_each(|l| l.steps.commit());
                 Ok(Next::Go(0))
             }
-            Request::GroupWait { pending, room, words, .. } => {
-                self.await_products(lane, pending, (room, words), env)?;
+            Request::GroupWait { pending, registers, words, .. } => {
+                self.await_products(lane, pending, (registers, words), env)?;
                 env.polls = 0;
                 Ok(Next::Go(0))
             }

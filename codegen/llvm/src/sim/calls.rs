@@ -121,10 +121,10 @@ pub(super) enum Request {
     Barrier { id: i32, threads: i32, loc: i32 },
     WarpBarrier { loc: i32 },
     Shuffle { mode: i32, value: u32, operand: u32, loc: i32 },
-    Matrix { what: MatrixCall, addr: u32, room: *mut u8, loc: i32 },
+    Matrix { what: MatrixCall, addr: u32, registers: *mut u8, loc: i32 },
     Group(GroupRequest),
     GroupCommit,
-    GroupWait { pending: i32, room: *mut u8, words: i32, loc: i32 },
+    GroupWait { pending: i32, registers: *mut u8, words: i32, loc: i32 },
     ProxyFence,
     PhaseBegin { address: u32, arrivals: i32, loc: i32 },
     PhaseArrive { address: u32, bytes: i32, loc: i32 },
@@ -352,24 +352,30 @@ unsafe extern "C" fn load_matrices(
     addr: u32,
     matrices: i32,
     transposed: i32,
-    room: *mut u8,
+    registers: *mut u8,
     loc: i32,
 ) {
     let what = MatrixCall::Load { matrices, transposed: transposed != 0 };
     // SAFETY: called by a kernel with its context.
-    unsafe { ask(ctx, Request::Matrix { what, addr, room, loc }) };
+    unsafe { ask(ctx, Request::Matrix { what, addr, registers, loc }) };
 }
 
-unsafe extern "C" fn store_matrices(ctx: *mut c_void, addr: u32, matrices: i32, room: *mut u8, loc: i32) {
+unsafe extern "C" fn store_matrices(
+    ctx: *mut c_void,
+    addr: u32,
+    matrices: i32,
+    registers: *mut u8,
+    loc: i32,
+) {
     let what = MatrixCall::Store { matrices };
     // SAFETY: called by a kernel with its context.
-    unsafe { ask(ctx, Request::Matrix { what, addr, room, loc }) };
+    unsafe { ask(ctx, Request::Matrix { what, addr, registers, loc }) };
 }
 
-unsafe extern "C" fn multiply(ctx: *mut c_void, kind: i32, a: i32, b: i32, room: *mut u8, loc: i32) {
+unsafe extern "C" fn multiply(ctx: *mut c_void, kind: i32, a: i32, b: i32, registers: *mut u8, loc: i32) {
     let what = MatrixCall::Multiply { kind, operands: [a, b] };
     // SAFETY: called by a kernel with its context.
-    unsafe { ask(ctx, Request::Matrix { what, addr: 0, room, loc }) };
+    unsafe { ask(ctx, Request::Matrix { what, addr: 0, registers, loc }) };
 }
 
 #[allow(clippy::too_many_arguments, reason = "the C signature of the call")]
@@ -396,9 +402,9 @@ unsafe extern "C" fn group_commit(ctx: *mut c_void) {
     unsafe { ask(ctx, Request::GroupCommit) };
 }
 
-unsafe extern "C" fn group_wait(ctx: *mut c_void, pending: i32, room: *mut u8, words: i32, loc: i32) {
+unsafe extern "C" fn group_wait(ctx: *mut c_void, pending: i32, registers: *mut u8, words: i32, loc: i32) {
     // SAFETY: called by a kernel with its context.
-    unsafe { ask(ctx, Request::GroupWait { pending, room, words, loc }) };
+    unsafe { ask(ctx, Request::GroupWait { pending, registers, words, loc }) };
 }
 
 unsafe extern "C" fn proxy_fence(ctx: *mut c_void) {

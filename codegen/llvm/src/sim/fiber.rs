@@ -75,8 +75,8 @@ impl Stacks {
     pub fn take(&mut self) -> Option<LaneStack> {
         let kept = || POOL.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).pop();
         self.0.pop().or_else(kept).or_else(|| {
-            let room = |n: usize| (n < MOST).then_some(n + 1);
-            let number = STACKS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, room).ok()?;
+            let next = |n: usize| (n < MOST).then_some(n + 1);
+            let number = STACKS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).ok()?;
             let new = LaneStack::new(number);
             if new.is_none() {
                 STACKS.fetch_sub(1, Ordering::Relaxed);
@@ -94,8 +94,8 @@ impl Stacks {
 impl Drop for Stacks {
     fn drop(&mut self) {
         let mut pool = POOL.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let room = KEPT.saturating_sub(pool.len()).min(self.0.len());
-        pool.extend(self.0.drain(..room));
+        let free = KEPT.saturating_sub(pool.len()).min(self.0.len());
+        pool.extend(self.0.drain(..free));
         STACKS.fetch_sub(self.0.len(), Ordering::Relaxed);
     }
 }

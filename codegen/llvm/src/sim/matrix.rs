@@ -33,7 +33,7 @@ fn word_bytes(matrix: &MmaInstruction) -> usize {
 struct Brought {
     lane: u32,
     addr: u32,
-    room: *mut u8,
+    registers: *mut u8,
     loc: i32,
 }
 
@@ -53,7 +53,7 @@ impl Block {
         let brought: Vec<Brought> = lanes
             .filter_map(|(l, lane)| {
                 let w = l.wait?;
-                Some(Brought { lane, addr: w.value, room: w.room as *mut u8, loc: w.loc })
+                Some(Brought { lane, addr: w.value, registers: w.registers as *mut u8, loc: w.loc })
             })
             .collect();
         match what {
@@ -75,8 +75,8 @@ impl Block {
             for (row, of) in rows.iter_mut().zip(lanes.chunks(4)) {
                 for (word, from) in row.chunks_mut(4).zip(of) {
                     // SAFETY: the lane waits, and guarantees that a word of each matrix may be read there.
-                    let held = unsafe { std::slice::from_raw_parts(from.room.add(4 * n), 4) };
-                    word.copy_from_slice(held);
+                    let register = unsafe { std::slice::from_raw_parts(from.registers.add(4 * n), 4) };
+                    word.copy_from_slice(register);
                 }
             }
             for (row, to) in rows.iter().zip(lanes.iter().skip(n * ROWS as usize)) {
@@ -118,7 +118,7 @@ impl Block {
                     [0, 1, 2, 3].map(|i| byte(group, 4 * within + i))
                 };
                 // SAFETY: the lane waits, and guarantees that a word of each matrix may be written there.
-                unsafe { std::ptr::copy_nonoverlapping(word.as_ptr(), to.room.add(4 * n), 4) };
+                unsafe { std::ptr::copy_nonoverlapping(word.as_ptr(), to.registers.add(4 * n), 4) };
             }
         }
         Ok(())
@@ -132,16 +132,16 @@ fn instruction(kind: i32) -> Option<MmaInstruction> {
 
 /// How an instruction distributes its matrices.
 #[derive(Clone, Copy)]
-struct Held {
+struct Operands {
     matrix: MmaInstruction,
     /// Bytes of a word, and elements of an operand in one.
     size: usize,
     packed: usize,
 }
 
-impl Held {
+impl Operands {
     /// Elements of an operand in a lane, with this many rows or columns.
-    fn of_factor(&self, across: usize) -> usize {
+    fn of_operand(&self, across: usize) -> usize {
         let (k, lanes) = (1usize << self.matrix.k, 1usize << self.matrix.lane_bits());
         match self.matrix.form {
             FragmentForm::Quads | FragmentForm::Mfma | FragmentForm::SplitWmma => across * k / lanes,
@@ -156,7 +156,7 @@ impl Held {
                 let (word, j, rows) = (element / self.packed, element % self.packed, across / 8);
                 (lane / 4 + 8 * (word % rows), lane % 4 * self.packed + j + 4 * self.packed * (word / rows))
             }
-            FragmentForm::Mfma => (lane % across, self.of_factor(across) * (lane / across) + element),
+            FragmentForm::Mfma => (lane % across, self.of_operand(across) * (lane / across) + element),
             FragmentForm::Wmma => (lane % 16, element),
             FragmentForm::SplitWmma => (lane % 16, lane / 16 * 8 + element),
         }
@@ -189,21 +189,25 @@ fn multiply_add(lanes: &[Brought], kind: i32, operands: [i32; 2]) -> Result<(), 
     let (m, n, k) = (1usize << matrix.m, 1usize << matrix.n, 1usize << matrix.k);
     let size = word_bytes(&matrix);
     let packed = (size / x.bytes()).max(1);
-    let held = Held { matrix, size, packed };
-    let (of_a, of_b) = (held.of_factor(m), held.of_factor(n));
+    let operands = Operands { matrix, size, packed };
+    let (of_a, of_b) = (operands.of_operand(m), operands.of_operand(n));
     let (words_a, words_b) = (of_a / packed, of_b / packed);
     let (mut a, mut b, mut c) = (vec![0.0; m * k], vec![0.0; k * n], vec![0.0; m * n]);
     let read = |lane: &Brought, word: usize| -> u64 {
         let mut bytes = [0; 8];
         // SAFETY: the lane waits, and guarantees that these words may be read there.
         unsafe {
-            std::ptr::copy_nonoverlapping(lane.room.add(word * held.size), bytes.as_mut_ptr(), held.size)
+            std::ptr::copy_nonoverlapping(
+                lane.registers.add(word * operands.size),
+                bytes.as_mut_ptr(),
+                operands.size,
+            )
         };
         u64::from_le_bytes(bytes)
     };
     let part = |lane: &Brought, first: usize, i: usize, d: DType| {
-        let bits = read(lane, first + i / held.packed) >> (i % held.packed * 8 * d.bytes());
-        match (held.matrix.halves, held.matrix.rounds) {
+        let bits = read(lane, first + i / operands.packed) >> (i % operands.packed * 8 * d.bytes());
+        match (operands.matrix.is_fnuz, operands.matrix.rounds) {
             // 8-bit floats as CDNA3 reads them: its manual, "Data types", FP8 (E4M3 FNUZ).
             (true, _) => element(DType::F8E4M3FNUZ, bits),
             // Of a tf32 the upper 19 bits are used.
@@ -213,11 +217,11 @@ fn multiply_add(lanes: &[Brought], kind: i32, operands: [i32; 2]) -> Result<(), 
     };
     for (lane, number) in lanes.iter().zip(0usize..) {
         for i in 0..of_a {
-            let (row, along) = held.operand(m, number, i);
+            let (row, along) = operands.operand(m, number, i);
             a.get_mut(row * k + along).into_iter().for_each(|e| *e = part(lane, 0, i, x));
         }
         for i in 0..of_b {
-            let (column, along) = held.operand(n, number, i);
+            let (column, along) = operands.operand(n, number, i);
             b.get_mut(along * n + column).into_iter().for_each(|e| *e = part(lane, words_a, i, y));
         }
     }
@@ -225,7 +229,7 @@ fn multiply_add(lanes: &[Brought], kind: i32, operands: [i32; 2]) -> Result<(), 
     let accumulators = |number: usize| {
         let of_lane = m * n / lanes.len().max(1);
         (0..of_lane).map(move |i| {
-            let (row, column) = held.accumulator(number, i);
+            let (row, column) = operands.accumulator(number, i);
             (words_a + words_b + i, row * n + column)
         })
     };
@@ -239,7 +243,7 @@ fn multiply_add(lanes: &[Brought], kind: i32, operands: [i32; 2]) -> Result<(), 
         for (word, at) in accumulators(number) {
             let sum = accumulator_bits(matrix.acc, c.get(at).copied().unwrap_or(f64::NAN)).to_le_bytes();
             // SAFETY: the lane waits, and guarantees that the result may be written there.
-            unsafe { std::ptr::copy_nonoverlapping(sum.as_ptr(), lane.room.add(word * size), size) };
+            unsafe { std::ptr::copy_nonoverlapping(sum.as_ptr(), lane.registers.add(word * size), size) };
         }
     }
     Ok(())

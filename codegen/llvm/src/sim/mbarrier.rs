@@ -277,7 +277,7 @@ impl Block {
         }
         // A later fence does not help.
         for (from, _) in chunks(&begun.map, copy.shared) {
-            self.reach.seen_by_group(env.memory, begun.who(), from.into(), &mut [0; CHUNK])?;
+            self.reach.read_by_async_proxy(env.memory, begun.who(), from.into(), &mut [0; CHUNK])?;
         }
         let late = self.random.chance(LATE);
         self.phases.stores.push(Store { begun, left: None, late });
@@ -355,7 +355,7 @@ impl Block {
                 let mut elements = vec![];
                 for (from, (line, first)) in chunks(&map, copy.shared) {
                     let mut bytes = [0; CHUNK];
-                    self.reach.seen_by_group(env.memory, who, from.into(), &mut bytes)?;
+                    self.reach.read_by_async_proxy(env.memory, who, from.into(), &mut bytes)?;
                     for (n, element) in bytes.chunks(map.bytes as usize).enumerate() {
                         let to = map.place(&copy.at, line, first / map.bytes + n as u32);
                         elements.extend(to.map(|to| (to, element.to_vec())));
@@ -375,9 +375,9 @@ impl Block {
         let each = map.bytes as usize;
         for (to, (line, first)) in chunks(&map, copy.shared) {
             let mut bytes = [0; CHUNK];
-            for (n, room) in bytes.chunks_mut(each).enumerate() {
+            for (n, chunk) in bytes.chunks_mut(each).enumerate() {
                 if let Some(from) = map.place(&copy.at, line, first / map.bytes + n as u32) {
-                    self.reach.look(env.memory, who, from, room)?;
+                    self.reach.look(env.memory, who, from, chunk)?;
                 }
             }
             self.reach.fill(env.memory, who, to, &bytes)?;

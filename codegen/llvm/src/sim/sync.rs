@@ -56,7 +56,7 @@ pub(super) struct Wait {
     pub value: u32,
     pub operand: u32,
     /// The address of its own memory with words of matrices.
-    pub room: usize,
+    pub registers: usize,
     /// The same for words of an operand.
     pub more: usize,
 }
@@ -64,7 +64,7 @@ pub(super) struct Wait {
 impl Wait {
     /// Without a value.
     pub fn at(point: SyncPoint, loc: i32) -> Wait {
-        Wait { point, loc, value: 0, operand: 0, room: 0, more: 0 }
+        Wait { point, loc, value: 0, operand: 0, registers: 0, more: 0 }
     }
 }
 

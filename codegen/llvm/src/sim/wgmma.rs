@@ -58,7 +58,7 @@ impl Kind {
         };
         let operands = [dtype(call.operands[0])?, dtype(call.operands[1])?];
         let columns = usize::try_from(call.columns).unwrap_or(0);
-        let fits = matrix.is_group() && (8..=1 << matrix.n).contains(&columns) && columns.is_multiple_of(8);
+        let fits = matrix.is_wgmma() && (8..=1 << matrix.n).contains(&columns) && columns.is_multiple_of(8);
         if fits { Ok(Kind { matrix, operands, columns }) } else { Err(wrong()) }
     }
 
@@ -89,7 +89,7 @@ struct Begun {
     call: GroupCall,
     loc: i32,
     /// The left operand, if it is in registers.
-    held: Vec<f64>,
+    left_operand: Vec<f64>,
     /// The contents of shared memory.
     found: Vec<u8>,
     /// The accumulators of each lane, one after the other: before, and with the product once it is done.
@@ -139,7 +139,7 @@ impl Block {
             kind,
             call,
             loc: waits.first().map_or(-1, |w| w.loc),
-            held: if call.flags & 1 == 1 { held(kind, &waits) } else { vec![] },
+            left_operand: if call.flags & 1 == 1 { left_operands(kind, &waits) } else { vec![] },
             found: vec![],
             accumulators: vec![],
             done: false,
@@ -147,12 +147,12 @@ impl Block {
         };
         begun.found = operands(&begun, first, &mut self.reach, env.memory)?;
         for wait in &waits {
-            let room = wait.room as *mut u32;
+            let registers = wait.registers as *mut u32;
             for register in 0..kind.accumulators() {
                 // SAFETY: the lane waits, and guarantees that this many words may be read and written there.
                 unsafe {
-                    begun.accumulators.push(room.add(register).read_unaligned());
-                    room.add(register).write_unaligned(mark(number, register));
+                    begun.accumulators.push(registers.add(register).read_unaligned());
+                    registers.add(register).write_unaligned(mark(number, register));
                 }
             }
         }
@@ -169,7 +169,7 @@ impl Block {
         &mut self,
         lane: u32,
         pending: i32,
-        (room, words): (*mut u8, i32),
+        (start, words): (*mut u8, i32),
         env: &mut Env<'_>,
     ) -> Result<(), Wrong> {
         let group = lane / (WARPS * LANES);
@@ -191,7 +191,7 @@ impl Block {
             let own = begun.accumulators.chunks(registers).nth(mine).unwrap_or(&[]);
             for word in 0..usize::try_from(words).unwrap_or(0) {
                 // SAFETY: the lane guarantees that this many words may be read and written there.
-                let word = unsafe { room.cast::<u32>().add(word) };
+                let word = unsafe { start.cast::<u32>().add(word) };
                 // SAFETY: as above.
                 let register = register_of(unsafe { word.read_unaligned() }, number);
                 if let Some(acc) = register.and_then(|r| own.get(r)) {
@@ -242,16 +242,16 @@ impl Products {
 }
 
 /// The left operand from the words of the lanes (PTX manual, "Register Fragments" of `wgmma`).
-fn held(kind: Kind, waits: &[Wait]) -> Vec<f64> {
+fn left_operands(kind: Kind, waits: &[Wait]) -> Vec<f64> {
     let (words, each) = kind.words();
     let mut all = vec![0.0; kind.rows() * kind.k()];
     for (wait, number) in waits.iter().zip(0usize..) {
         let (warp, lane) = (number / LANES as usize, number % LANES as usize);
         let (group, within) = (lane / 4, lane % 4);
         for word in 0..words {
-            let room = wait.more as *const u32;
+            let registers = wait.more as *const u32;
             // SAFETY: the lane waits, and guarantees that this many words may be read there.
-            let bits = unsafe { room.add(word).read_unaligned() };
+            let bits = unsafe { registers.add(word).read_unaligned() };
             for j in 0..each {
                 let row = 16 * warp + group + 8 * (word % 2);
                 let column = within * each + j + 4 * each * (word / 2);
@@ -272,7 +272,7 @@ fn chunks(descriptor: u64, across: bool, extent: usize, kind: Kind, side: usize)
         1 => 128,
         2 => 64,
         3 => 32,
-        _ => return Err(Wrong::new(FaultKind::Call, "a factor of a group has an unknown order")),
+        _ => return Err(Wrong::new(FaultKind::Call, "an operand of wgmma has an unknown order")),
     };
     let bytes = kind.operands[side.min(1)].bytes() as u64;
     if across && bytes != 2 {
@@ -305,7 +305,7 @@ fn operands(begun: &Begun, first: u32, reach: &mut Reach, memory: &dyn Global) -
     let mut all = vec![0; places.len() * CHUNK];
     for ((n, at), chunk) in places.iter().enumerate().zip(all.chunks_mut(CHUNK)) {
         let lane = first + n as u32 % WARPS * LANES;
-        reach.seen_by_group(memory, Who { lane, loc: begun.loc }, *at, chunk)?;
+        reach.read_by_async_proxy(memory, Who { lane, loc: begun.loc }, *at, chunk)?;
     }
     Ok(all)
 }
@@ -333,7 +333,7 @@ impl Begun {
         let in_registers = call.flags & 1 == 1;
         let left_bytes = if in_registers { 0 } else { rows * k * kind.operands[0].bytes() };
         let (left_part, right_part) = self.found.split_at(left_bytes.min(self.found.len()));
-        let mut left = self.held.clone();
+        let mut left = self.left_operand.clone();
         left.resize(rows * k, 0.0);
         decode(left_part, 0, call.flags & 2 != 0, [k, 1], &mut left);
         let mut right = vec![0.0; k * columns];

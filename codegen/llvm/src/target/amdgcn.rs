@@ -332,7 +332,7 @@ impl<'c> TargetEmitter<'c> for Amdgcn<'c> {
         Ok(b.build_int_truncate_or_bit_cast(same.into_int_value(), ty, "")?)
     }
 
-    fn turn(&self, e: &Emit<'_, 'c>, waits: bool) -> Res<()> {
+    fn loop_header(&self, e: &Emit<'_, 'c>, waits: bool) -> Res<()> {
         if waits { self.waits(e) } else { Ok(()) }
     }
 

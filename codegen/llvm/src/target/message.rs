@@ -13,7 +13,7 @@ use inkwell::IntPredicate;
 use inkwell::values::{IntValue, PointerValue};
 use tk_gpu::Kernel;
 use tk_ops::{ControlOp, Op};
-use tk_tile::message::{Form, Kind as Said, Message, control, record};
+use tk_tile::message::{Form, Kind as MessageKind, Message, control, record};
 use tk_tile::{Loc, walk};
 
 use super::{Access, Failing, Space, Start, TargetEmitter};
@@ -160,7 +160,7 @@ pub trait Speaks<'c>: TargetEmitter<'c> {
     }
 
     /// The number of a new message.
-    fn message(&self, text: &str, kind: Said) -> u32 {
+    fn message(&self, text: &str, kind: MessageKind) -> u32 {
         let mut messages = self.message_buffer().messages.borrow_mut();
         messages.push(Message { text: text.to_string(), kind, loc: self.message_buffer().loc.get() });
         messages.len() as u32 - 1
@@ -203,7 +203,7 @@ pub trait Speaks<'c>: TargetEmitter<'c> {
         parts: &[PrintedPart<'c>],
     ) -> Res<()> {
         let b = e.builder;
-        let message = self.message(text, Said::Print(values));
+        let message = self.message(text, MessageKind::Print(values));
         let line = self.lines(e)?;
         if let Some(place) = self.message_buffer().line.get() {
             b.build_store(place, b.build_int_add(line, e.int(1), "")?)?;
@@ -223,15 +223,15 @@ pub trait Speaks<'c>: TargetEmitter<'c> {
             let bytes = b.build_int_add(bytes, e.long(record::HEAD.into()), "")?;
             let at = self.counted(e, control::PRINTED, bytes)?;
             let end = b.build_int_add(at, bytes, "")?;
-            let room = self.given(e, control::PRINTS_ROOM)?;
-            let fits = b.build_int_compare(IntPredicate::ULE, end, room, "")?;
+            let capacity = self.given(e, control::PRINTS_ROOM)?;
+            let fits = b.build_int_compare(IntPredicate::ULE, end, capacity, "")?;
             let (inside, full, after) = (e.new_block("fits"), e.new_block("full"), e.new_block("all"));
             b.build_conditional_branch(fits, inside, full)?;
             b.position_at_end(inside);
             let at = b.build_int_add(self.given(e, control::PRINTS)?, at, "")?;
             let lead = b.build_select(leads, e.int(record::LEADS), e.int(0), "")?.into_int_value();
-            let said = b.build_or(count, lead, "")?;
-            self.head(e, at, (message, line), said, || self.parts(e, at, parts))?;
+            let head = b.build_or(count, lead, "")?;
+            self.head(e, at, (message, line), head, || self.parts(e, at, parts))?;
             b.build_unconditional_branch(after)?;
             b.position_at_end(full);
             e.act_where(Some(leads), || self.counted(e, control::LOST, e.long(1)).map(|_| ()))?;
@@ -264,13 +264,13 @@ pub trait Speaks<'c>: TargetEmitter<'c> {
     /// Reports the element that fails, and ends the program if one does.
     fn assert_holds(&self, e: &Emit<'_, 'c>, failing: &Failing<'_, 'c>) -> Res<()> {
         let b = e.builder;
-        let message = self.message(failing.text, Said::Assert(failing.shape.to_vec()));
+        let message = self.message(failing.text, MessageKind::Assert(failing.shape.to_vec()));
         e.act_where(Some(failing.own), || {
             let bytes = e.long((record::HEAD + record::PART).into());
             let at = self.counted(e, control::FAILED, bytes)?;
             let end = b.build_int_add(at, bytes, "")?;
-            let room = self.given(e, control::ASSERTS_ROOM)?;
-            let fits = b.build_int_compare(IntPredicate::ULE, end, room, "")?;
+            let capacity = self.given(e, control::ASSERTS_ROOM)?;
+            let fits = b.build_int_compare(IntPredicate::ULE, end, capacity, "")?;
             e.act_where(Some(fits), || {
                 let at = b.build_int_add(self.given(e, control::ASSERTS)?, at, "")?;
                 self.head(e, at, (message, self.lines(e)?), e.int(1), || {

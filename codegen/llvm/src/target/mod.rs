@@ -427,7 +427,7 @@ pub trait TargetEmitter<'c> {
     }
 
     /// Waits until all stores that this thread has started have been written, or have `left` shared memory.
-    fn tensor_stores_wait(&self, _e: &Emit<'_, 'c>, _left: bool) -> Res<()> {
+    fn wait_tma_stores(&self, _e: &Emit<'_, 'c>, _left: bool) -> Res<()> {
         missing("copies of boxes")
     }
 
@@ -459,7 +459,7 @@ pub trait TargetEmitter<'c> {
     }
 
     /// Stores these elements to the shared memory of all blocks of the program; they arrive at an mbarrier of each.
-    fn post(
+    fn remote_store(
         &self,
         _e: &Emit<'_, 'c>,
         _access: &Access<'c>,
@@ -479,7 +479,7 @@ pub trait TargetEmitter<'c> {
     fn barrier(&self, e: &Emit<'_, 'c>) -> Res<()>;
 
     /// Called at the head of a loop that may not terminate; `waits` is true if it may wait for other programs.
-    fn turn(&self, e: &Emit<'_, 'c>, waits: bool) -> Res<()>;
+    fn loop_header(&self, e: &Emit<'_, 'c>, waits: bool) -> Res<()>;
 
     /// A barrier of all programs of the launch.
     fn grid_barrier(&self, e: &Emit<'_, 'c>) -> Res<()>;

@@ -245,7 +245,7 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
         self.intrinsic(e, "barrier.cluster.arrive.relaxed.aligned", &[]).map(|_| ())
     }
 
-    fn post(
+    fn remote_store(
         &self,
         e: &Emit<'_, 'c>,
         access: &Access<'c>,
@@ -422,7 +422,7 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
         self.store_box(e, what, adds.is_some())
     }
 
-    fn tensor_stores_wait(&self, e: &Emit<'_, 'c>, left: bool) -> Res<()> {
+    fn wait_tma_stores(&self, e: &Emit<'_, 'c>, left: bool) -> Res<()> {
         self.wait_for_boxes(e, left)
     }
 
@@ -467,7 +467,7 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
         Ok(())
     }
 
-    fn turn(&self, e: &Emit<'_, 'c>, waits: bool) -> Res<()> {
+    fn loop_header(&self, e: &Emit<'_, 'c>, waits: bool) -> Res<()> {
         if waits { self.waits(e) } else { Ok(()) }
     }
 

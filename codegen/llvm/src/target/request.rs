@@ -16,7 +16,7 @@ pub struct MmaRequest {
 
 /// An operand in shared memory.
 #[derive(Clone, Copy, Debug)]
-pub struct Lies<'c> {
+pub struct SharedOperand<'c> {
     /// The address of the part of this warpgroup, the same in all its threads.
     pub address: IntValue<'c>,
     /// Its placement.
@@ -25,11 +25,11 @@ pub struct Lies<'c> {
 
 /// The left operand.
 #[derive(Clone, Debug)]
-pub enum Left<'c> {
+pub enum OperandA<'c> {
     /// In shared memory.
-    Lies(Lies<'c>),
+    Shared(SharedOperand<'c>),
     /// Words of the thread, one step after the other.
-    Words(Vec<BasicValueEnum<'c>>),
+    Registers(Vec<BasicValueEnum<'c>>),
 }
 
 /// One instruction.
@@ -51,9 +51,9 @@ pub struct WgmmaOperands<'c> {
     /// The atoms along the columns that one instruction multiplies.
     pub atoms: u32,
     /// The left operand.
-    pub left: Left<'c>,
+    pub left: OperandA<'c>,
     /// The right operand.
-    pub right: Lies<'c>,
+    pub right: SharedOperand<'c>,
     /// In the order of accumulation.
     pub steps: Vec<Step>,
 }

@@ -24,7 +24,7 @@ use crate::scalar::Width;
 use crate::sim::{Order, Scope, Shuffle, SimSpace};
 use crate::target::request::MmaRequest;
 use crate::target::request::PrintedPart;
-use crate::target::request::{Left, Lies, WgmmaOperands};
+use crate::target::request::{OperandA, SharedOperand, WgmmaOperands};
 
 /// The simulated target; collects the positions and messages to which calls refer by number.
 #[derive(Debug, Default)]
@@ -126,14 +126,14 @@ impl<'c> TargetEmitter<'c> for Sim {
         access: &Access<'c>,
         other: &[BasicValueEnum<'c>],
     ) -> Res<Vec<BasicValueEnum<'c>>> {
-        let room = self.room(e, access)?;
+        let alloca = self.alloca(e, access)?;
         if access.predicate.is_some() {
             for (i, x) in other.iter().enumerate() {
-                e.builder.build_store(self.element(e, access, room, i)?, *x)?;
+                e.builder.build_store(self.element(e, access, alloca, i)?, *x)?;
             }
         }
-        e.act_where(access.predicate, || self.touch(e, space, access, room, false))?;
-        let one = |i| Ok(e.builder.build_load(access.ty, self.element(e, access, room, i)?, "")?);
+        e.act_where(access.predicate, || self.touch(e, space, access, alloca, false))?;
+        let one = |i| Ok(e.builder.build_load(access.ty, self.element(e, access, alloca, i)?, "")?);
         (0..access.count as usize).map(one).collect()
     }
 
@@ -144,11 +144,11 @@ impl<'c> TargetEmitter<'c> for Sim {
         access: &Access<'c>,
         values: &[BasicValueEnum<'c>],
     ) -> Res<()> {
-        let room = self.room(e, access)?;
+        let alloca = self.alloca(e, access)?;
         for (i, x) in values.iter().enumerate() {
-            e.builder.build_store(self.element(e, access, room, i)?, *x)?;
+            e.builder.build_store(self.element(e, access, alloca, i)?, *x)?;
         }
-        e.act_where(access.predicate, || self.touch(e, space, access, room, true))
+        e.act_where(access.predicate, || self.touch(e, space, access, alloca, true))
     }
 
     fn async_copy(&self, e: &Emit<'_, 'c>, from: &Access<'c>, to: &Access<'c>) -> Res<()> {
@@ -197,12 +197,13 @@ impl<'c> TargetEmitter<'c> for Sim {
         let by = address.get_type().const_int(offset.cast_unsigned(), true);
         let at = e.builder.build_int_add(address, by, "")?;
         let access = Access::of(address, offset, e.i32().into(), 4, matrices);
-        let room = self.room(e, &access)?;
+        let alloca = self.alloca(e, &access)?;
         let transposed = e.int(transposed.into());
-        let args = [at.into(), e.int(matrices).into(), transposed.into(), room.into(), self.place(e).into()];
+        let args =
+            [at.into(), e.int(matrices).into(), transposed.into(), alloca.into(), self.place(e).into()];
         self.call(&Place::of(e), "tk_sim_load_matrices", None, &args)?;
         let one =
-            |i| Ok(e.builder.build_load(e.i32(), self.element(e, &access, room, i)?, "")?.into_int_value());
+            |i| Ok(e.builder.build_load(e.i32(), self.element(e, &access, alloca, i)?, "")?.into_int_value());
         (0..matrices as usize).map(one).collect()
     }
 
@@ -216,12 +217,12 @@ impl<'c> TargetEmitter<'c> for Sim {
         let by = address.get_type().const_int(offset.cast_unsigned(), true);
         let at = e.builder.build_int_add(address, by, "")?;
         let access = Access::of(address, offset, e.i32().into(), 4, words.len() as u32);
-        let room = self.room(e, &access)?;
+        let alloca = self.alloca(e, &access)?;
         for (i, word) in words.iter().enumerate() {
-            e.builder.build_store(self.element(e, &access, room, i)?, *word)?;
+            e.builder.build_store(self.element(e, &access, alloca, i)?, *word)?;
         }
         let count = e.int(words.len() as u32);
-        let args = [at.into(), count.into(), room.into(), self.place(e).into()];
+        let args = [at.into(), count.into(), alloca.into(), self.place(e).into()];
         self.call(&Place::of(e), "tk_sim_store_matrices", None, &args).map(|_| ())
     }
 
@@ -238,18 +239,18 @@ impl<'c> TargetEmitter<'c> for Sim {
         let ty = if product.matrix.acc == DType::F64 { e.context.f64_type().into() } else { e.i32().into() };
         let bytes = product.matrix.acc.bytes() as u32;
         let access = Access::of(e.int(0), 0, ty, bytes, all.len() as u32);
-        let room = self.room(e, &access)?;
+        let alloca = self.alloca(e, &access)?;
         for (i, x) in all.iter().enumerate() {
             let x = if x.get_type() == ty { *x } else { e.builder.build_bit_cast(*x, ty, "")? };
-            e.builder.build_store(self.element(e, &access, room, i)?, x)?;
+            e.builder.build_store(self.element(e, &access, alloca, i)?, x)?;
         }
         let kind = tk_gpu::target::mma::all().position(|m| m == product.matrix).unwrap_or(usize::MAX);
         let code = |d: DType| e.int(DType::ALL.iter().position(|o| *o == d).unwrap_or(0) as u32);
         let [x, y] = product.operands.map(code);
-        let args = [e.int(kind as u32).into(), x.into(), y.into(), room.into(), self.place(e).into()];
+        let args = [e.int(kind as u32).into(), x.into(), y.into(), alloca.into(), self.place(e).into()];
         self.call(&Place::of(e), "tk_sim_multiply", None, &args)?;
         let back = |(i, c): (usize, &BasicValueEnum<'c>)| {
-            let at = self.element(e, &access, room, a.len() + b.len() + i)?;
+            let at = self.element(e, &access, alloca, a.len() + b.len() + i)?;
             Ok(e.builder.build_load(c.get_type(), at, "")?)
         };
         c.iter().enumerate().map(back).collect()
@@ -264,15 +265,15 @@ impl<'c> TargetEmitter<'c> for Sim {
         acc: &[BasicValueEnum<'c>],
     ) -> Res<Vec<BasicValueEnum<'c>>> {
         let matrix = what.product.matrix;
-        let room = self.words_room(e, acc)?;
-        let left_room = self.words_room(e, &vec![e.int(0).into(); what.words()])?;
+        let alloca = self.words_alloca(e, acc)?;
+        let left_room = self.words_alloca(e, &vec![e.int(0).into(); what.words()])?;
         let code = |d: DType| e.int(DType::ALL.iter().position(|o| *o == d).unwrap_or(0) as u32);
         let kind = tk_gpu::target::mma::all().position(|m| m.is_like(&matrix)).unwrap_or(usize::MAX);
         let [x, y] = what.product.operands.map(code);
         for step in &what.steps {
             let left = match &what.left {
-                Left::Lies(lies) => self.descriptor(e, lies, step.left)?,
-                Left::Words(words) => {
+                OperandA::Shared(operand) => self.descriptor(e, operand, step.left)?,
+                OperandA::Registers(words) => {
                     let own = words.iter().skip(step.left as usize).take(what.words());
                     for (i, x) in own.enumerate() {
                         e.builder.build_store(self.word(e, left_room, i)?, *x)?;
@@ -280,11 +281,11 @@ impl<'c> TargetEmitter<'c> for Sim {
                     e.context.i64_type().const_zero()
                 }
             };
-            let is_held = matches!(what.left, Left::Words(_));
+            let in_registers = matches!(what.left, OperandA::Registers(_));
             let right = self.descriptor(e, &what.right, step.right)?;
-            let across = |lies: &Lies<'_>| u32::from(lies.swizzled.across);
-            let left_across = if let Left::Lies(lies) = &what.left { across(lies) } else { 0 };
-            let flags = u32::from(is_held) | left_across << 1 | across(&what.right) << 2;
+            let across = |operand: &SharedOperand<'_>| u32::from(operand.swizzled.across);
+            let left_across = if let OperandA::Shared(operand) = &what.left { across(operand) } else { 0 };
+            let flags = u32::from(in_registers) | left_across << 1 | across(&what.right) << 2;
             let args = [
                 e.int(kind as u32).into(),
                 x.into(),
@@ -294,13 +295,13 @@ impl<'c> TargetEmitter<'c> for Sim {
                 right.into(),
                 e.int(flags).into(),
                 left_room.into(),
-                self.word(e, room, step.accumulator)?.into(),
+                self.word(e, alloca, step.accumulator)?.into(),
                 self.place(e).into(),
             ];
             self.call(&Place::of(e), "tk_sim_group_multiply", None, &args)?;
         }
         self.call(&Place::of(e), "tk_sim_group_commit", None, &[])?;
-        self.words_back(e, room, acc)
+        self.words_back(e, alloca, acc)
     }
 
     fn wgmma_wait(
@@ -309,10 +310,11 @@ impl<'c> TargetEmitter<'c> for Sim {
         pending: u32,
         acc: &[BasicValueEnum<'c>],
     ) -> Res<Vec<BasicValueEnum<'c>>> {
-        let room = self.words_room(e, acc)?;
-        let args = [e.int(pending).into(), room.into(), e.int(acc.len() as u32).into(), self.place(e).into()];
+        let alloca = self.words_alloca(e, acc)?;
+        let args =
+            [e.int(pending).into(), alloca.into(), e.int(acc.len() as u32).into(), self.place(e).into()];
         self.call(&Place::of(e), "tk_sim_group_wait", None, &args)?;
-        self.words_back(e, room, acc)
+        self.words_back(e, alloca, acc)
     }
 
     fn proxy_fence(&self, e: &Emit<'_, 'c>) -> Res<()> {
@@ -406,7 +408,7 @@ impl<'c> TargetEmitter<'c> for Sim {
         self.copy_box(e, "tk_sim_tensor_store", what, e.int(adds))
     }
 
-    fn tensor_stores_wait(&self, e: &Emit<'_, 'c>, left: bool) -> Res<()> {
+    fn wait_tma_stores(&self, e: &Emit<'_, 'c>, left: bool) -> Res<()> {
         let args = [e.int(left.into()).into(), self.place(e).into()];
         self.call(&Place::of(e), "tk_sim_store_wait", None, &args).map(|_| ())
     }
@@ -421,7 +423,7 @@ impl<'c> TargetEmitter<'c> for Sim {
         self.call(&Place::of(e), "tk_sim_warp_barrier", None, &[place]).map(|_| ())
     }
 
-    fn turn(&self, e: &Emit<'_, 'c>, _waits: bool) -> Res<()> {
+    fn loop_header(&self, e: &Emit<'_, 'c>, _waits: bool) -> Res<()> {
         self.call(&Place::of(e), "tk_sim_step", None, &[self.place(e).into()]).map(|_| ())
     }
 
@@ -459,8 +461,8 @@ impl<'c> TargetEmitter<'c> for Sim {
             };
             Ok(e.builder.build_int_z_extend_or_bit_cast(x, e.i64(), "")?.into())
         };
-        let room = self.room(e, &Access::of(a.address, 0, e.i64().into(), 8, 1))?;
-        e.builder.build_store(room, e.i64().const_zero())?;
+        let alloca = self.alloca(e, &Access::of(a.address, 0, e.i64().into(), 8, 1))?;
+        e.builder.build_store(alloca, e.i64().const_zero())?;
         let op = AtomicOp::ALL.iter().position(|o| *o == a.op).unwrap_or(0) as u32;
         let ty = DType::ALL.iter().position(|d| *d == a.dtype).unwrap_or(0) as u32;
         let order = match a.order {
@@ -491,10 +493,10 @@ impl<'c> TargetEmitter<'c> for Sim {
             let Some(old) = self.call(&Place::of(e), "tk_sim_atomic", Some(e.i64().into()), &args)? else {
                 return bug("a call gave nothing");
             };
-            e.builder.build_store(room, old)?;
+            e.builder.build_store(alloca, old)?;
             Ok(())
         })?;
-        let old = e.builder.build_load(e.i64(), room, "")?.into_int_value();
+        let old = e.builder.build_load(e.i64(), alloca, "")?.into_int_value();
         let old = e.builder.build_int_truncate_or_bit_cast(old, code, "")?;
         let back = e.zero(Some(a.dtype)).get_type();
         if back.is_int_type() { Ok(old.into()) } else { Ok(e.builder.build_bit_cast(old, back, "")?) }
@@ -548,11 +550,11 @@ impl<'c> TargetEmitter<'c> for Sim {
         }
         let count = words.len() as u32;
         let access = Access::of(e.long(0), 0, e.i64().into(), 8, count);
-        let room = self.room(e, &access)?;
+        let alloca = self.alloca(e, &access)?;
         for (i, x) in words.into_iter().enumerate() {
-            e.builder.build_store(self.element(e, &access, room, i)?, x)?;
+            e.builder.build_store(self.element(e, &access, alloca, i)?, x)?;
         }
-        let args = [room.into(), e.int(8 * count).into()];
+        let args = [alloca.into(), e.int(8 * count).into()];
         self.call(&Place::of(e), "tk_sim_print", None, &args).map(|_| ())
     }
 

@@ -15,14 +15,14 @@ use super::buffer::Buffer;
 use super::device::Device;
 use super::error::CudaError;
 use super::kernel::{Args, Kernel, KernelInfo};
-use super::messages::{Messages, Said};
+use super::messages::{KernelMessages, Messages};
 use super::reach::{Reached, Translation, reach, read, write};
 use super::stream::Stream;
 use crate::call::Call;
 use crate::choice::Place;
 use crate::compile::{ArgFacts, Compile, Estimate};
 use crate::device::{self, LaunchOptions, fault_of};
-use crate::said::{self, Shown};
+use crate::records::{self, Shown};
 use crate::session::{Compiled, lock};
 
 /// A GPU as the device of a session.
@@ -68,16 +68,16 @@ impl Backend {
 
 /// Prints what a launch has printed; the fault of an assert that failed.
 pub(crate) fn show(
-    said: &Said,
+    received: &KernelMessages,
     kernel: &KernelInfo,
     pointer: &dyn Fn(u64, usize) -> String,
     grid: [u32; 3],
     printed: &Printed,
 ) -> Result<(), Fault> {
-    let missing = said.records.show(&Shown { messages: &kernel.messages, pointer }, grid, printed)?;
-    printed.lost(missing.saturating_add(said.lost));
+    let missing = received.records.show(&Shown { messages: &kernel.messages, pointer }, grid, printed)?;
+    printed.lost(missing.saturating_add(received.lost));
     printed.end_launch();
-    said.fault(&kernel.messages).map_or(Ok(()), Err)
+    received.fault(&kernel.messages).map_or(Ok(()), Err)
 }
 
 impl device::Device for Backend {
@@ -111,12 +111,12 @@ impl device::Device for Backend {
             *lock(&self.last) = time.ok().map(|ms| Duration::from_secs_f64(f64::from(ms) / 1e3));
         }
         if let Some(messages) = &mut messages {
-            let said = messages.end(ran.is_ok().then_some(&stream)).map_err(|e| fault(&e, ""))?;
+            let received = messages.end(ran.is_ok().then_some(&stream)).map_err(|e| fault(&e, ""))?;
             let to_host = there.to_gpu.reversed();
             let names = compiled.module.funcs.get(compiled.entry).map_or(&[][..], |f| &f.param_names);
             let pointer =
-                |address, size| said::pointer(to_host.address(address), size, &buffers, args, names);
-            show(&said, kernel.info(), &pointer, grid, &options.printed)?;
+                |address, size| records::pointer(to_host.address(address), size, &buffers, args, names);
+            show(&received, kernel.info(), &pointer, grid, &options.printed)?;
         }
         ran.map_err(|e| fault(&e, &with))?;
         *lock(&self.spare) = messages;

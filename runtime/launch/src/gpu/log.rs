@@ -7,13 +7,13 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 /// variable `TK_LOG` is set to something else than `0`.
 pub(super) fn once(message: impl FnOnce() -> Option<String>) {
     static ASKED: OnceLock<bool> = OnceLock::new();
-    static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    static LOGGED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     if !*ASKED.get_or_init(|| std::env::var_os("TK_LOG").is_some_and(|v| !v.is_empty() && v != "0")) {
         return;
     }
     let Some(message) = message() else { return };
-    let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
-    if said.insert(message.clone()) {
+    let mut logged = LOGGED.lock().unwrap_or_else(PoisonError::into_inner);
+    if logged.insert(message.clone()) {
         eprintln!("tk: {message}");
     }
 }

@@ -1,4 +1,4 @@
-//! The control memory of a launch and the messages of a kernel in it: [`Messages`], read as [`Said`].
+//! The control memory of a launch and the messages of a kernel in it: [`Messages`], read as [`KernelMessages`].
 //!
 //! Records are in host memory that the GPU writes itself, so they can be read while a kernel runs that does not end, and
 //! after one has taken its context with it. The form is that of [`tk_tile::message`].
@@ -10,7 +10,7 @@ use super::buffer::{Buffer, Pinned};
 use super::device::Device;
 use super::error::CudaError;
 use super::stream::Stream;
-use crate::said::{self, Records};
+use crate::records::{self, Records};
 
 /// Bytes for what a launch prints: the 10 000 lines of which a launch shows no more, if none has more than 24 numbers. It
 /// is memory that the system cannot move, so it is not made as large as the longest lines could need.
@@ -29,7 +29,7 @@ pub(crate) struct Messages {
 
 /// The messages of a launch.
 #[derive(Debug, Default)]
-pub(crate) struct Said {
+pub(crate) struct KernelMessages {
     /// The printed records.
     pub records: Records,
     /// Lines for which there was no room.
@@ -48,12 +48,12 @@ struct Failed {
     element: u64,
 }
 
-impl Said {
+impl KernelMessages {
     /// The fault of the first assert that failed.
     pub fn fault(&self, messages: &[Message]) -> Option<Fault> {
         let Failed { program: [z, y, x], message, element, .. } = self.failed?;
         let element = usize::try_from(element).unwrap_or(usize::MAX);
-        Some(said::failed(messages, message, element, [x, y, z]))
+        Some(records::failed(messages, message, element, [x, y, z]))
     }
 }
 
@@ -63,7 +63,7 @@ struct Record {
     line: u32,
     leads: bool,
     program: [u32; 3],
-    parts: Vec<said::Part>,
+    parts: Vec<records::Part>,
     bytes: usize,
 }
 
@@ -129,13 +129,13 @@ impl Messages {
     }
 
     /// The messages of a launch. `done` is its stream if it has come to its end; otherwise records may be missing.
-    pub fn end(&mut self, done: Option<&Stream>) -> Result<Said, CudaError> {
-        let mut said = Said::default();
-        let Some(memory) = &mut self.records else { return Ok(said) };
+    pub fn end(&mut self, done: Option<&Stream>) -> Result<KernelMessages, CudaError> {
+        let mut received = KernelMessages::default();
+        let Some(memory) = &mut self.records else { return Ok(received) };
         let (mut at, mut used) = (0, [(0, 0), (PRINTS, PRINTS)]);
         while let Some(r) = record(memory, at, PRINTS) {
             at += r.bytes;
-            said.records.add(r.program, (r.line, r.leads), r.message, r.parts);
+            received.records.add(r.program, (r.line, r.leads), r.message, r.parts);
         }
         used[0].1 = at;
         at = PRINTS;
@@ -144,18 +144,18 @@ impl Messages {
             let [x, y, z] = r.program;
             let element = r.parts.first().map_or(0, |(_, position, _)| *position);
             let failed = Failed { program: [z, y, x], line: r.line, message: r.message, element };
-            said.failed = Some(said.failed.map_or(failed, |f| f.min(failed)));
+            received.failed = Some(received.failed.map_or(failed, |f| f.min(failed)));
         }
         used[1].1 = at;
-        let Some(stream) = done else { return Ok(said) };
+        let Some(stream) = done else { return Ok(received) };
         let mut words = [0u64; control::BYTES / WORD];
         self.control.copy_to(stream, &mut words)?;
         let lost = usize::try_from(control::LOST).ok().and_then(|at| words.get(at / WORD));
-        said.lost = lost.map_or(0, |n| usize::try_from(*n).unwrap_or(usize::MAX));
+        received.lost = lost.map_or(0, |n| usize::try_from(*n).unwrap_or(usize::MAX));
         for (from, to) in used {
             let bytes = memory.as_mut_slice::<u8>().get_mut(from..to);
             bytes.into_iter().for_each(|b| b.fill(0));
         }
-        Ok(said)
+        Ok(received)
     }
 }

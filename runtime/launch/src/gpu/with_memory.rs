@@ -92,9 +92,9 @@ impl WithMemory<'_> {
         let started = self.with_scratch(values, Some(messages.address()), &mut held);
         let started = self.given_back(held, started);
         let ran = started.and_then(|()| stream.synchronize());
-        let said = messages.end(ran.is_ok().then_some(stream))?;
+        let received = messages.end(ran.is_ok().then_some(stream))?;
         let pointer = |address, size| self.pointer(address, size);
-        show(&said, info, &pointer, self.grid, self.printed).map_err(Failed::Fault)?;
+        show(&received, info, &pointer, self.grid, self.printed).map_err(Failed::Fault)?;
         ran?;
         *lock(self.spare) = Some(messages);
         Ok(())

@@ -412,7 +412,7 @@ fn compare(a: Dim, b: Dim) -> Dim {
 fn pointer(p: Dim, at: Dim, size: u64) -> Dim {
     let contiguity = p.contiguity.min(at.constancy).max(p.constancy.min(at.contiguity));
     let bytes = contiguity.saturating_mul(size);
-    let held = if p.contiguity > contiguity { p.divisibility.min(bytes) } else { p.divisibility };
+    let divisibility = if p.contiguity > contiguity { p.divisibility.min(bytes) } else { p.divisibility };
     let moved = at.divides_each(contiguity).saturating_mul(size).min(MOST);
-    Dim { contiguity, constancy: p.constancy.min(at.constancy), divisibility: held.min(moved) }
+    Dim { contiguity, constancy: p.constancy.min(at.constancy), divisibility: divisibility.min(moved) }
 }

@@ -38,7 +38,7 @@ fn renaming(src: &LinearLayout, dst: &LinearLayout) -> Option<Vec<u32>> {
     if src.out_bits != dst.out_bits || !threads_agree {
         return None;
     }
-    let held = Span::of(src.register.iter().copied());
-    let columns: Vec<u64> = dst.register.iter().map(|b| held.solve(*b)).collect::<Option<_>>()?;
+    let owned = Span::of(src.register.iter().copied());
+    let columns: Vec<u64> = dst.register.iter().map(|b| owned.solve(*b)).collect::<Option<_>>()?;
     Some((0..bit(dst.register.len() as u32)).map(|r| image(&columns, r) as u32).collect())
 }

@@ -266,12 +266,12 @@ impl SharedPlan {
 
 /// Returns true if each block owns in `src` every element that it owns in `dst`.
 fn stays_in_block(src: &LinearLayout, dst: &LinearLayout) -> bool {
-    let held = Span::of(src.register.iter().chain(&src.lane).chain(&src.warp).copied());
+    let owned = Span::of(src.register.iter().chain(&src.lane).chain(&src.warp).copied());
     let between_blocks = src.block.iter().zip(&dst.block).map(|(s, d)| s ^ d);
     src.out_bits == dst.out_bits
         && src.block.len() == dst.block.len()
-        && dst.register.iter().chain(&dst.lane).chain(&dst.warp).all(|d| held.contains(*d))
-        && between_blocks.into_iter().all(|d| held.contains(d))
+        && dst.register.iter().chain(&dst.lane).chain(&dst.warp).all(|d| owned.contains(*d))
+        && between_blocks.into_iter().all(|d| owned.contains(d))
 }
 
 /// The cost of one side, stores or loads.
@@ -369,10 +369,10 @@ impl Search<'_> {
     /// Directions in registers, along which no thread that accesses vectors moves.
     fn vector(&self, size: u32) -> Option<Vec<u64>> {
         let (src, dst) = (&self.src.register, &self.dst.register);
-        let held_by_dst = Span::of(dst.iter().copied());
+        let of_dst = Span::of(dst.iter().copied());
         // Unchanged bases come first: they need no reordering of registers. If only one side accesses vectors, it has
         // them in order.
-        let common = src.iter().copied().filter(|b| held_by_dst.contains(*b)).chain(intersection(src, dst));
+        let common = src.iter().copied().filter(|b| of_dst.contains(*b)).chain(intersection(src, dst));
         let own: &[u64] = match self.who {
             Vectors::Both => &[],
             Vectors::Stores => src,
@@ -425,8 +425,8 @@ impl Search<'_> {
 /// The part of a vector that a layout could access at a time too: its registers contain the elements, and no thread
 /// moves along them.
 fn reachable<'a>(layout: &LinearLayout, vector: &'a [u64]) -> &'a [u64] {
-    let held = Span::of(layout.register.iter().copied());
+    let owned = Span::of(layout.register.iter().copied());
     let mut used = Span::of(layout.thread_bases());
-    let count = vector.iter().take_while(|v| held.contains(**v) && used.insert(**v)).count();
+    let count = vector.iter().take_while(|v| owned.contains(**v) && used.insert(**v)).count();
     vector.get(..count).unwrap_or(vector)
 }

@@ -183,12 +183,12 @@ impl<'a> Problem<'a> {
         if src.out_bits != dst.out_bits || !threads_agree {
             return None;
         }
-        let held = Span::of(src.register.iter().chain(&src.lane).copied());
+        let owned = Span::of(src.register.iter().chain(&src.lane).copied());
         let between_warps =
             src.warp.iter().chain(&src.block).zip(dst.warp.iter().chain(&dst.block)).map(|(s, d)| s ^ d);
         let wanted = dst.register.iter().chain(&dst.lane).copied().chain(between_warps);
         for vector in wanted {
-            if !held.contains(vector) {
+            if !owned.contains(vector) {
                 return None;
             }
         }

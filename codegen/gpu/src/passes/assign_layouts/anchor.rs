@@ -25,7 +25,7 @@ use crate::target::spec::TargetSpec;
 
 /// Where a value is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Held {
+pub enum ValueLayout {
     /// Uniform over threads: scalars and views.
     Uniform,
     /// Computed once, in this layout.
@@ -34,13 +34,13 @@ pub enum Held {
     Rematerializable(Option<LayoutId>),
 }
 
-impl Held {
+impl ValueLayout {
     /// The layout that it has or prefers.
     pub fn layout(self) -> Option<LayoutId> {
         match self {
-            Held::Fixed(l) => Some(l),
-            Held::Rematerializable(l) => l,
-            Held::Uniform => None,
+            ValueLayout::Fixed(l) => Some(l),
+            ValueLayout::Rematerializable(l) => l,
+            ValueLayout::Uniform => None,
         }
     }
 }
@@ -55,7 +55,7 @@ pub struct Anchors<'a> {
     threads: Threads,
     /// The layouts so far.
     pub layouts: Layouts,
-    held: Vec<Option<Held>>,
+    value_layouts: Vec<Option<ValueLayout>>,
     /// Chained products.
     chained: BTreeSet<InstId>,
     /// Shapes that are reduced, and along which dimension.
@@ -70,12 +70,12 @@ impl<'a> Anchors<'a> {
         axis: &'a AxisInfo,
         options: &'a CompileOptions,
     ) -> Anchors<'a> {
-        let held = vec![None; func.values.len()];
+        let value_layouts = vec![None; func.values.len()];
         let threads = options.threads();
         let chained = chained(func);
         let layouts = Layouts::default();
         let folded = BTreeSet::new();
-        let mut n = Anchors { module, func, axis, options, threads, layouts, held, chained, folded };
+        let mut n = Anchors { module, func, axis, options, threads, layouts, value_layouts, chained, folded };
         let insts = tk_tile::walk::insts(func).into_iter().map(|i| &func.insts[i]);
         // Tiles that are reduced beside products are mostly their accumulators, which have the layout of the
         // instruction.
@@ -87,13 +87,13 @@ impl<'a> Anchors<'a> {
     }
 
     /// Where a value is computed.
-    pub fn held(&self, v: ValueId) -> Held {
-        self.held.get(v.index()).copied().flatten().unwrap_or(Held::Uniform)
+    pub fn value_layout(&self, v: ValueId) -> ValueLayout {
+        self.value_layouts.get(v.index()).copied().flatten().unwrap_or(ValueLayout::Uniform)
     }
 
     /// The layout in which a tile exists: its own, or the preferred one of a rematerializable value.
     pub fn wanted(&mut self, v: ValueId) -> LayoutId {
-        match self.held(v).layout() {
+        match self.value_layout(v).layout() {
             Some(l) => l,
             None => {
                 let shape = self.shape(v).to_vec();
@@ -169,10 +169,10 @@ impl<'a> Anchors<'a> {
         self.layouts.intern(Layout::blocked(shape, &order, vector, self.threads))
     }
 
-    fn set(&mut self, v: ValueId, held: Held) {
-        let held = if self.is_tile(v) { held } else { Held::Uniform };
-        if let Some(slot) = self.held.get_mut(v.index()) {
-            *slot = Some(held);
+    fn set(&mut self, v: ValueId, value_layout: ValueLayout) {
+        let value_layout = if self.is_tile(v) { value_layout } else { ValueLayout::Uniform };
+        if let Some(slot) = self.value_layouts.get_mut(v.index()) {
+            *slot = Some(value_layout);
         }
     }
 
@@ -193,7 +193,7 @@ impl<'a> Anchors<'a> {
                 for (r, v) in inst.results.iter().zip(arms) {
                     if self.is_tile(*r) {
                         let l = self.wanted(v);
-                        self.set(*r, Held::Fixed(l));
+                        self.set(*r, ValueLayout::Fixed(l));
                     }
                 }
             }
@@ -211,8 +211,8 @@ impl<'a> Anchors<'a> {
             | Op::Target => {
                 for r in &inst.results {
                     if self.is_tile(*r) {
-                        let held = self.result(id, inst, *r);
-                        self.set(*r, held);
+                        let value_layout = self.result(id, inst, *r);
+                        self.set(*r, value_layout);
                     }
                 }
             }
@@ -238,10 +238,10 @@ impl<'a> Anchors<'a> {
         let mut open = vec![];
         for (n, (a, i)) in args.iter().zip(init).enumerate() {
             let of_product = ends.get(n + skip).is_some_and(|v| !sources(self.func, *v).is_empty());
-            match self.held(*i) {
-                Held::Fixed(l) if !of_product => self.set(*a, Held::Fixed(l)),
-                Held::Fixed(_) | Held::Rematerializable(_) | Held::Uniform => {
-                    self.set(*a, Held::Rematerializable(None));
+            match self.value_layout(*i) {
+                ValueLayout::Fixed(l) if !of_product => self.set(*a, ValueLayout::Fixed(l)),
+                ValueLayout::Fixed(_) | ValueLayout::Rematerializable(_) | ValueLayout::Uniform => {
+                    self.set(*a, ValueLayout::Rematerializable(None));
                     open.push(*a);
                 }
             }
@@ -251,11 +251,11 @@ impl<'a> Anchors<'a> {
             if !self.is_tile(*a) {
                 continue;
             }
-            let yielded = ends.get(n + skip).and_then(|v| self.held(*v).layout());
+            let yielded = ends.get(n + skip).and_then(|v| self.value_layout(*v).layout());
             let layout = yielded.or_else(|| self.user(*a, bodies));
             let shape = self.shape(*a).to_vec();
             let layout = layout.unwrap_or_else(|| self.default(&shape));
-            self.set(*a, Held::Fixed(layout));
+            self.set(*a, ValueLayout::Fixed(layout));
         }
         iteration(self);
     }
@@ -272,9 +272,9 @@ impl<'a> Anchors<'a> {
                     continue;
                 }
                 for r in &inst.results {
-                    match self.held(*r) {
-                        Held::Fixed(l) => return Some(l),
-                        Held::Rematerializable(_) | Held::Uniform => reached.push(*r),
+                    match self.value_layout(*r) {
+                        ValueLayout::Fixed(l) => return Some(l),
+                        ValueLayout::Rematerializable(_) | ValueLayout::Uniform => reached.push(*r),
                     }
                 }
             }
@@ -288,10 +288,10 @@ impl<'a> Anchors<'a> {
         };
         let args = self.func.blocks[*body].args.clone();
         let Some((iv, args)) = args.split_first() else { return };
-        self.set(*iv, Held::Uniform);
+        self.set(*iv, ValueLayout::Uniform);
         self.carried(args, init, &[*body], |n| n.block(*body));
         for (r, a) in inst.results.iter().zip(args) {
-            self.set(*r, self.held(*a));
+            self.set(*r, self.value_layout(*a));
         }
     }
 
@@ -306,8 +306,8 @@ impl<'a> Anchors<'a> {
             for ((b, r), v) in inner.iter().zip(&inst.results).zip(&forwarded) {
                 if n.is_tile(*b) {
                     let layout = n.wanted(*v);
-                    n.set(*b, Held::Fixed(layout));
-                    n.set(*r, Held::Fixed(layout));
+                    n.set(*b, ValueLayout::Fixed(layout));
+                    n.set(*r, ValueLayout::Fixed(layout));
                 }
             }
             n.block(*body);
@@ -316,9 +316,9 @@ impl<'a> Anchors<'a> {
 
     /// The layout of the first of these tiles that has or prefers one.
     fn like(&self, values: &[ValueId]) -> Option<LayoutId> {
-        let tiles = || values.iter().filter(|v| self.is_tile(**v)).map(|v| self.held(*v));
-        let fixed = tiles().find_map(|h| if let Held::Fixed(l) = h { Some(l) } else { None });
-        fixed.or_else(|| tiles().find_map(Held::layout))
+        let tiles = || values.iter().filter(|v| self.is_tile(**v)).map(|v| self.value_layout(*v));
+        let fixed = tiles().find_map(|h| if let ValueLayout::Fixed(l) = h { Some(l) } else { None });
+        fixed.or_else(|| tiles().find_map(ValueLayout::layout))
     }
 
     fn like_or_default(&mut self, values: &[ValueId], result: ValueId) -> LayoutId {
@@ -327,36 +327,36 @@ impl<'a> Anchors<'a> {
         self.like(&same).unwrap_or_else(|| self.default(&shape))
     }
 
-    fn result(&mut self, id: InstId, inst: &Inst, r: ValueId) -> Held {
+    fn result(&mut self, id: InstId, inst: &Inst, r: ValueId) -> ValueLayout {
         let ops = &inst.operands;
         match inst.op {
             Op::Create(
                 CreateOp::Const | CreateOp::Arange | CreateOp::Splat | CreateOp::Undef | CreateOp::Table,
-            ) => Held::Rematerializable(None),
+            ) => ValueLayout::Rematerializable(None),
             Op::Elementwise(op) => self.elementwise(is_cheap(op), ops, r),
             Op::Control(ControlOp::MultipleOf | ControlOp::MaxContiguous) | Op::Memory(MemoryOp::PtrAdd) => {
                 self.elementwise(true, ops, r)
             }
-            Op::Memory(MemoryOp::ViewInside) => Held::Rematerializable(None),
+            Op::Memory(MemoryOp::ViewInside) => ValueLayout::Rematerializable(None),
             Op::Memory(MemoryOp::Load | MemoryOp::ViewLoad) => {
                 let shape = self.shape(r).to_vec();
                 let layout = match self.access(inst) {
                     Some(a) => self.coalesced(&shape, &a),
                     None => self.default(&shape),
                 };
-                Held::Fixed(layout)
+                ValueLayout::Fixed(layout)
             }
             // A reduction along rows wants them in one warp; positions are rematerializable.
             Op::Memory(MemoryOp::ViewGather) if self.is_folded_along_rows(r) => {
                 let shape = self.shape(r).to_vec();
-                Held::Fixed(self.default(&shape))
+                ValueLayout::Fixed(self.default(&shape))
             }
             Op::Memory(_) | Op::Atomic(_) | Op::Random(_) | Op::Control(_) | Op::Host(_) | Op::Target => {
-                Held::Fixed(self.like_or_default(ops, r))
+                ValueLayout::Fixed(self.like_or_default(ops, r))
             }
             Op::Shape(op) => self.shaped(op, inst, r),
             Op::Reduce(op) => {
-                let Some(x) = ops.first() else { return Held::Rematerializable(None) };
+                let Some(x) = ops.first() else { return ValueLayout::Rematerializable(None) };
                 let axis = axis_of(inst);
                 let from = if op == tk_ops::ReduceOp::Custom && inst.attrs.flag("ordered") {
                     let shape = self.shape(*x).to_vec();
@@ -365,13 +365,13 @@ impl<'a> Anchors<'a> {
                     self.wanted(*x)
                 };
                 let layout = self.layouts.get(from).without(axis);
-                Held::Fixed(self.layouts.intern(layout))
+                ValueLayout::Fixed(self.layouts.intern(layout))
             }
             Op::Scan(op) => self.scanned(op, inst, r),
-            Op::Dot(DotOp::Dot) => Held::Fixed(self.product(id, inst, r)),
+            Op::Dot(DotOp::Dot) => ValueLayout::Fixed(self.product(id, inst, r)),
             Op::Dot(DotOp::DotScaled) => {
                 let shape = self.shape(r).to_vec();
-                Held::Fixed(self.plain_product(&shape))
+                ValueLayout::Fixed(self.plain_product(&shape))
             }
         }
     }
@@ -407,46 +407,47 @@ impl<'a> Anchors<'a> {
         self.blocked(shape, &[1, 0], DEFAULT_VECTOR)
     }
 
-    fn elementwise(&mut self, cheap: bool, ops: &[ValueId], r: ValueId) -> Held {
+    fn elementwise(&mut self, cheap: bool, ops: &[ValueId], r: ValueId) -> ValueLayout {
         let free = ops
             .iter()
             .filter(|v| self.is_tile(**v))
-            .all(|v| matches!(self.held(*v), Held::Rematerializable(_)));
+            .all(|v| matches!(self.value_layout(*v), ValueLayout::Rematerializable(_)));
         if free && cheap {
-            return Held::Rematerializable(self.like(ops));
+            return ValueLayout::Rematerializable(self.like(ops));
         }
-        Held::Fixed(self.like_or_default(ops, r))
+        ValueLayout::Fixed(self.like_or_default(ops, r))
     }
 
-    fn shaped(&mut self, op: ShapeOp, inst: &Inst, r: ValueId) -> Held {
+    fn shaped(&mut self, op: ShapeOp, inst: &Inst, r: ValueId) -> ValueLayout {
         let to = self.shape(r).to_vec();
-        let Some(x) = inst.operands.first().copied() else { return Held::Rematerializable(None) };
+        let Some(x) = inst.operands.first().copied() else { return ValueLayout::Rematerializable(None) };
         let from = self.shape(x).to_vec();
         let layout = match op {
-            ShapeOp::Broadcast => return Held::Rematerializable(None),
+            ShapeOp::Broadcast => return ValueLayout::Rematerializable(None),
             ShapeOp::Reshape if is_unit(&from, &to) => {
-                let hint = self.held(x).layout().map(|l| units(self.layouts.get(l), &from, &to));
-                return Held::Rematerializable(hint.map(|l| self.layouts.intern(l)));
+                let hint = self.value_layout(x).layout().map(|l| units(self.layouts.get(l), &from, &to));
+                return ValueLayout::Rematerializable(hint.map(|l| self.layouts.intern(l)));
             }
             ShapeOp::Permute => {
                 let perm = permutation(inst);
-                let hint = self.held(x).layout().map(|l| self.layouts.get(l).permuted(&perm));
-                return Held::Rematerializable(hint.map(|l| self.layouts.intern(l)));
+                let hint = self.value_layout(x).layout().map(|l| self.layouts.get(l).permuted(&perm));
+                return ValueLayout::Rematerializable(hint.map(|l| self.layouts.intern(l)));
             }
             // A rematerialized value is computed in the layout that a reshape takes to the requested one.
             ShapeOp::Reshape
-                if matches!(self.held(x), Held::Rematerializable(_))
+                if matches!(self.value_layout(x), ValueLayout::Rematerializable(_))
                     && !from.is_empty()
                     && is_relabelling(&from, &to) =>
             {
-                let hint = self.held(x).layout().and_then(|l| self.layouts.get(l).reshaped(&from, &to));
-                return Held::Rematerializable(hint.map(|l| self.layouts.intern(l)));
+                let hint =
+                    self.value_layout(x).layout().and_then(|l| self.layouts.get(l).reshaped(&from, &to));
+                return ValueLayout::Rematerializable(hint.map(|l| self.layouts.intern(l)));
             }
             ShapeOp::Reshape if !from.is_empty() => {
                 let l = self.wanted(x);
                 self.layouts.get(l).reshaped(&from, &to)
             }
-            ShapeOp::Join if from.is_empty() => return Held::Fixed(self.pair()),
+            ShapeOp::Join if from.is_empty() => return ValueLayout::Fixed(self.pair()),
             ShapeOp::Join => {
                 let l = self.wanted(x);
                 self.layouts.get(l).paired()
@@ -457,16 +458,16 @@ impl<'a> Anchors<'a> {
             }
             ShapeOp::Reshape | ShapeOp::Flip | ShapeOp::Slice | ShapeOp::Cat | ShapeOp::Interleave => None,
         };
-        Held::Fixed(match layout {
+        ValueLayout::Fixed(match layout {
             Some(l) => self.layouts.intern(l),
             None => self.default(&to),
         })
     }
 
-    fn scanned(&mut self, op: ScanOp, inst: &Inst, r: ValueId) -> Held {
+    fn scanned(&mut self, op: ScanOp, inst: &Inst, r: ValueId) -> ValueLayout {
         let shape = self.shape(r).to_vec();
         let axis = axis_of(inst);
-        Held::Fixed(match op {
+        ValueLayout::Fixed(match op {
             ScanOp::CumSum | ScanOp::CumProd | ScanOp::Custom => self.along(&shape, axis),
             ScanOp::Gather => {
                 let at: Vec<ValueId> = inst.operands.iter().skip(1).copied().collect();

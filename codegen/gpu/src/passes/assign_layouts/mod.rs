@@ -7,7 +7,7 @@
 //!                                                   store v4, v5
 //! ```
 //!
-//! Walks the kernel once. A value with a layout ([`Held::Fixed`]) is computed there, at its original position; a
+//! Walks the kernel once. A value with a layout ([`ValueLayout::Fixed`]) is computed there, at its original position; a
 //! rematerializable value is computed again in each layout that a user requires, after its operands; where a user
 //! requires another layout of a value with one, a `convert` follows its definition, or comes before a cast that makes
 //! elements wider, unless it is for nothing ([`narrow_loads`]).
@@ -31,7 +31,7 @@ use crate::ir::kernel::{CompileOptions, Kernel, LayoutId};
 use crate::ir::op::{Convert, GpuOp};
 use crate::layout::Layout;
 use crate::layout::linear::InDim;
-use crate::passes::assign_layouts::anchor::{Anchors, Held};
+use crate::passes::assign_layouts::anchor::{Anchors, ValueLayout};
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -82,7 +82,7 @@ fn assign(module: &Module, func: &Func, options: CompileOptions) -> Kernel {
     Kernel {
         module: out,
         layouts,
-        of,
+        value_layouts: of,
         options,
         buffers: vec![],
         vote: None,
@@ -188,11 +188,11 @@ impl Assign<'_> {
         if let Some(n) = self.other.get(&(v, layout)) {
             return *n;
         }
-        let held = self.anchors.held(v);
+        let wanted = self.anchors.value_layout(v);
         let base = self.map.get(v.index()).copied().flatten();
-        let n = match (held, base, self.widened(v)) {
-            (Held::Fixed(l), Some(base), _) if l == layout => return base,
-            (Held::Rematerializable(_) | Held::Uniform, None, _) => self.again(v, layout),
+        let n = match (wanted, base, self.widened(v)) {
+            (ValueLayout::Fixed(l), Some(base), _) if l == layout => return base,
+            (ValueLayout::Rematerializable(_) | ValueLayout::Uniform, None, _) => self.again(v, layout),
             (_, Some(_), Some(narrow)) => self.cast_again(v, narrow, layout),
             (_, Some(base), None) => {
                 let block = self.home(v);
@@ -201,7 +201,7 @@ impl Assign<'_> {
                 self.new.insts[convert].loc = self.loc(v);
                 self.new.insts[convert].results[0]
             }
-            (Held::Fixed(_), None, _) => self.again(v, layout),
+            (ValueLayout::Fixed(_), None, _) => self.again(v, layout),
         };
         self.other.insert((v, layout), n);
         n
@@ -314,7 +314,7 @@ impl Assign<'_> {
     fn is_free(&self, inst: &Inst) -> bool {
         let mut results = inst.results.iter().filter(|r| self.is_tile(**r)).peekable();
         results.peek().is_some()
-            && results.all(|r| matches!(self.anchors.held(*r), Held::Rematerializable(_)))
+            && results.all(|r| matches!(self.anchors.value_layout(*r), ValueLayout::Rematerializable(_)))
     }
 
     fn inst(&mut self, old: BlockId, id: InstId) {
@@ -397,7 +397,7 @@ impl Assign<'_> {
         let tile = operands
             .iter()
             .copied()
-            .find(|v| self.is_tile(*v) && matches!(self.anchors.held(*v), Held::Fixed(_)));
+            .find(|v| self.is_tile(*v) && matches!(self.anchors.value_layout(*v), ValueLayout::Fixed(_)));
         tile.or_else(|| operands.iter().copied().find(|v| self.is_tile(*v))).map(|v| self.anchors.wanted(v))
     }
 
@@ -428,22 +428,23 @@ impl Assign<'_> {
         let shape = self.shape(value).to_vec();
         let access = self.anchors.access(inst)?;
         let best = self.anchors.coalesced(&shape, &access);
-        match self.anchors.held(value) {
-            Held::Fixed(l) => {
+        match self.anchors.value_layout(value) {
+            ValueLayout::Fixed(l) => {
                 let fastest = access.order.first().copied().unwrap_or(0);
-                let held = self.anchors.layouts.get(l);
+                let fixed = self.anchors.layouts.get(l);
                 // Neighbours of a lane, or of adjacent lanes, are neighbours in memory. A lane that stores several of
                 // them one by one, each less than a register, leaves gaps between lanes.
-                let vector = held.vector(fastest);
+                let vector = fixed.vector(fastest);
                 let gaps = vector > access.vector && access.vector * access.bytes < REGISTER;
-                let together = vector >= access.vector && !gaps && (vector > 1 || lanes_along(held, fastest))
-                    || run(held, fastest, access.bytes) * access.bytes >= SECTOR && !gaps;
+                let together =
+                    vector >= access.vector && !gaps && (vector > 1 || lanes_along(fixed, fastest))
+                        || run(fixed, fastest, access.bytes) * access.bytes >= SECTOR && !gaps;
                 // A tile larger than shared memory cannot go through it.
                 let elements: u32 = shape.iter().map(|n| crate::layout::padded(*n)).product();
                 let fits = elements * access.bytes <= self.anchors.shared_bytes();
                 Some(if together || !fits { l } else { best })
             }
-            Held::Rematerializable(_) | Held::Uniform => Some(best),
+            ValueLayout::Rematerializable(_) | ValueLayout::Uniform => Some(best),
         }
     }
 

@@ -30,7 +30,7 @@ pub fn run(kernel: &mut Kernel) {
     let found: Vec<Narrow> = converts.into_iter().filter_map(|i| narrow(kernel, &axis, i)).collect();
     let mut renames = Renames::default();
     for Narrow { convert, loaded, converted, layout } in found {
-        if let Some(slot) = kernel.of.get_mut(loaded.index()) {
+        if let Some(slot) = kernel.value_layouts.get_mut(loaded.index()) {
             *slot = Some(layout);
         }
         renames.set(converted, loaded);
@@ -76,6 +76,6 @@ fn narrow(kernel: &Kernel, axis: &AxisInfo, convert: InstId) -> Option<Narrow> {
     // As far as the lanes of a warp reach with an element each.
     let same =
         to.registers() <= from.registers() && neighbours(to, fastest, of.bytes) * of.bytes >= 2 * SECTOR;
-    let layout = kernel.of.get(converted.index()).copied().flatten()?;
+    let layout = kernel.value_layouts.get(converted.index()).copied().flatten()?;
     (narrow && same).then_some(Narrow { convert, loaded: *loaded, converted: *converted, layout })
 }

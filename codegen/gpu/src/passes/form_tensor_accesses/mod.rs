@@ -81,7 +81,7 @@ fn find(module: &Module, kernel: FuncId, options: &CompileOptions) -> Vec<(Block
         return vec![];
     }
     let axis = AxisInfo::new(module, func, &options.facts);
-    Look { module, func, affine: Affine::new(module, func), axis, options }.all()
+    Search { module, func, affine: Affine::new(module, func), axis, options }.all()
 }
 
 /// Changes these loads.
@@ -91,7 +91,7 @@ fn apply(module: &mut Module, kernel: FuncId, found: &[(BlockId, Boxed)]) {
     }
 }
 
-struct Look<'a> {
+struct Search<'a> {
     module: &'a Module,
     func: &'a Func,
     affine: Affine<'a>,
@@ -99,28 +99,28 @@ struct Look<'a> {
     options: &'a CompileOptions,
 }
 
-impl Look<'_> {
+impl Search<'_> {
     /// The loads in loops, with their blocks.
     fn all(&self) -> Vec<(BlockId, Boxed)> {
         let mut out = vec![];
         for i in walk::insts(self.func) {
             let inst = &self.func.insts[i];
             let (Op::Control(ControlOp::For), Some(body)) = (inst.op, inst.blocks.first()) else { continue };
-            let own = self.func.blocks[*body].insts.iter().filter(|i| self.is_factor(**i));
+            let own = self.func.blocks[*body].insts.iter().filter(|i| self.is_dot_operand(**i));
             out.extend(own.filter_map(|i| Some((*body, self.boxed(*i)?))));
         }
         out
     }
 
     /// Returns true if a load of a matrix is all that an operand of a product consists of.
-    fn is_factor(&self, load: InstId) -> bool {
+    fn is_dot_operand(&self, load: InstId) -> bool {
         let inst = &self.func.insts[load];
         let (Op::Memory(MemoryOp::Load), [r]) = (inst.op, inst.results.as_slice()) else { return false };
         let users = walk::insts(self.func).into_iter().map(|i| &self.func.insts[i]);
         let mut users = users.filter(|i| i.operands.contains(r));
         let (Some(user), None) = (users.next(), users.next()) else { return false };
-        let factor = user.op == Op::Dot(DotOp::Dot) && user.operands.iter().take(2).any(|v| v == r);
-        factor && self.shape(*r).len() == 2 && !is_volatile(inst)
+        let is_operand = user.op == Op::Dot(DotOp::Dot) && user.operands.iter().take(2).any(|v| v == r);
+        is_operand && self.shape(*r).len() == 2 && !is_volatile(inst)
     }
 
     fn shape(&self, v: ValueId) -> &[u32] {

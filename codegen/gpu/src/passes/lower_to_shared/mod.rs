@@ -124,7 +124,7 @@ impl Lower<'_> {
     }
 
     fn layout_id(&self, v: ValueId) -> Option<LayoutId> {
-        self.kernel.of.get(v.index()).copied().flatten()
+        self.kernel.value_layouts.get(v.index()).copied().flatten()
     }
 
     fn block(&mut self, block: BlockId, of_loop: bool) {
@@ -164,10 +164,10 @@ impl Lower<'_> {
         let func = &mut self.kernel.module.funcs[tk_tile::FuncId(0)];
         let id = func.add_inst(block, inst, &types);
         for (v, (_, layout)) in func.insts[id].results.clone().iter().zip(results) {
-            if self.kernel.of.len() <= v.index() {
-                self.kernel.of.resize(v.index() + 1, None);
+            if self.kernel.value_layouts.len() <= v.index() {
+                self.kernel.value_layouts.resize(v.index() + 1, None);
             }
-            if let Some(slot) = self.kernel.of.get_mut(v.index()) {
+            if let Some(slot) = self.kernel.value_layouts.get_mut(v.index()) {
                 *slot = *layout;
             }
         }
@@ -190,16 +190,16 @@ impl Lower<'_> {
         let func = &mut self.kernel.module.funcs[tk_tile::FuncId(0)];
         let (old, new_results) = (func.insts[old].results.clone(), func.insts[new].results.clone());
         for (n, (o, r)) in old.iter().zip(&new_results).enumerate() {
-            let layout = self.kernel.of.get(r.index()).copied().flatten();
+            let layout = self.kernel.value_layouts.get(r.index()).copied().flatten();
             // The old value keeps its name; the new instruction defines it.
             func.values[*o].def = tk_tile::Def::Inst(new, n as u32);
             if let Some(slot) = func.insts[new].results.get_mut(n) {
                 *slot = *o;
             }
-            if self.kernel.of.len() <= o.index() {
-                self.kernel.of.resize(o.index() + 1, None);
+            if self.kernel.value_layouts.len() <= o.index() {
+                self.kernel.value_layouts.resize(o.index() + 1, None);
             }
-            if let Some(slot) = self.kernel.of.get_mut(o.index()) {
+            if let Some(slot) = self.kernel.value_layouts.get_mut(o.index()) {
                 *slot = layout;
             }
         }
@@ -217,8 +217,8 @@ impl Lower<'_> {
             Op::Scan(ScanOp::Histogram) => self.histogram(block, id, &inst),
             Op::Scan(ScanOp::Sort | ScanOp::TopK) => self.sort(block, id, &inst),
             Op::Dot(DotOp::Dot) => self.dot(block, id, &inst),
-            Op::Atomic(_) | Op::Control(ControlOp::GlobalTimer) => self.agreed(block, id, &inst),
-            Op::Memory(_) if is_volatile(&inst) => self.agreed(block, id, &inst),
+            Op::Atomic(_) | Op::Control(ControlOp::GlobalTimer) => self.broadcast_result(block, id, &inst),
+            Op::Memory(_) if is_volatile(&inst) => self.broadcast_result(block, id, &inst),
             Op::Dot(DotOp::DotScaled)
             | Op::Scan(ScanOp::CumSum | ScanOp::CumProd | ScanOp::Custom)
             | Op::Elementwise(_)
@@ -268,7 +268,7 @@ impl Lower<'_> {
 
     /// One of the threads that own the same element acts for all of them; its result is shared with the others, which
     /// would read another value themselves.
-    fn agreed(&mut self, block: BlockId, id: InstId, inst: &Inst) {
+    fn broadcast_result(&mut self, block: BlockId, id: InstId, inst: &Inst) {
         let Some(r) = inst.results.first().copied() else { return self.keep(block, id) };
         let alone = self.alone
             || self.kernel.layout(r).is_some_and(|l| {
@@ -367,7 +367,7 @@ impl Lower<'_> {
     fn exchanged(&mut self, block: BlockId, tiles: &[ValueId], layout: LayoutId) -> Vec<ValueId> {
         let insts = |l: &Self| l.kernel.func().blocks[block].insts.len();
         let begin = insts(self);
-        let out = tiles.iter().map(|v| self.held_like(block, *v, Some(layout))).collect();
+        let out = tiles.iter().map(|v| self.converted_to(block, *v, Some(layout))).collect();
         let func = &mut self.kernel.module.funcs[tk_tile::FuncId(0)];
         let (of, blocks) = (&func.insts, &mut func.blocks);
         // A stable sort: only stores and loads.
@@ -512,7 +512,7 @@ impl Lower<'_> {
     }
 
     /// A tile in a layout: itself, or a conversion, lowered.
-    fn held_like(&mut self, block: BlockId, v: ValueId, layout: Option<LayoutId>) -> ValueId {
+    fn converted_to(&mut self, block: BlockId, v: ValueId, layout: Option<LayoutId>) -> ValueId {
         if self.layout_id(v) == layout {
             return v;
         }

@@ -57,7 +57,7 @@ const PROMOTED: u32 = 128;
 /// When accumulators are promoted, unless the source asks for speed.
 fn promote_every(matrix: &MmaInstruction, product: Product) -> Option<u32> {
     let f8 = product.elems.iter().any(|d| d.is_f8());
-    (matrix.is_group() && f8 && !product.fast).then_some(PROMOTED)
+    (matrix.is_wgmma() && f8 && !product.fast).then_some(PROMOTED)
 }
 
 /// The location of an operand.
@@ -148,13 +148,13 @@ impl Lower<'_> {
 
     fn operand(&mut self, block: BlockId, v: ValueId, (tiles, side, k): (&Tiles, usize, u32)) -> Place {
         let (bytes, fragment) = (self.bytes(v), tiles.operand(side, k));
-        let (Some(held), Some(wanted)) = (self.kernel.layout(v).cloned(), fragment.layout()) else {
+        let (Some(source), Some(wanted)) = (self.kernel.layout(v).cloned(), fragment.layout()) else {
             return Place::Register(v);
         };
-        let way = classify(held.atom(), wanted.atom());
-        let here =
-            matches!(way, Conversion::Same | Conversion::Registers(_)) && held.repeats() == wanted.repeats();
-        let group = tiles.matrix.is_group();
+        let way = classify(source.atom(), wanted.atom());
+        let here = matches!(way, Conversion::Same | Conversion::Registers(_))
+            && source.repeats() == wanted.repeats();
+        let group = tiles.matrix.is_wgmma();
         if here && (side == 0 || !group) {
             let (ty, layout) = (self.kernel.func().ty(v), Some(self.kernel.layouts.intern(wanted)));
             if self.layout_id(v) == layout {
@@ -171,21 +171,22 @@ impl Lower<'_> {
             return Place::Register(v);
         }
         let bases = match self.ty(v).dtype() {
-            Some(d) if group => WgmmaShared::order(self.fastest(v, &held), tiles, side, d, k).1,
-            _ => ldmatrix::order(&held, &fragment, bytes, self.kernel.options.spec),
+            Some(d) if group => WgmmaShared::order(self.fastest(v, &source), tiles, side, d, k).1,
+            _ => ldmatrix::order(&source, &fragment, bytes, self.kernel.options.spec),
         };
         let block = self.earliest(block, v);
         // A value and its transpose may be read from the same buffer.
-        let (held, own) = self.turned_back(v, &bases);
-        let known =
-            |s: &&Stored| s.value == held && s.bases == own && self.around.iter().any(|(b, _)| *b == s.block);
+        let (value, own) = self.untransposed(v, &bases);
+        let known = |s: &&Stored| {
+            s.value == value && s.bases == own && self.around.iter().any(|(b, _)| *b == s.block)
+        };
         if let Some(s) = self.stored.iter().find(known) {
             return Place::Buffer(s.buffer, bases);
         }
         let elements = self.shape(v).iter().map(|n| padded(*n)).product();
         let buffer = self.buffer(elements, bytes);
-        self.store(block, held, &Slot { buffer, placement: Placement::Swizzled { bases: own.clone() } });
-        self.stored.push(Stored { value: held, block, bases: own, buffer });
+        self.store(block, value, &Slot { buffer, placement: Placement::Swizzled { bases: own.clone() } });
+        self.stored.push(Stored { value, block, bases: own, buffer });
         Place::Buffer(buffer, bases)
     }
 
@@ -222,14 +223,14 @@ impl Lower<'_> {
             self.load_as(x, own);
         }
         let layout = self.kernel.layouts.intern(layout);
-        if let Some(slot) = self.kernel.of.get_mut(v.index()) {
+        if let Some(slot) = self.kernel.value_layouts.get_mut(v.index()) {
             *slot = Some(layout);
         }
     }
 
     /// The dimension along which an operand has neighbours in memory: for a load through a view the one whose stride is
     /// 1; otherwise the one along which a thread owns more elements, K if equal.
-    fn fastest(&self, v: ValueId, held: &Layout) -> usize {
+    fn fastest(&self, v: ValueId, source: &Layout) -> usize {
         let func = self.kernel.func();
         if let Def::Inst(id, _) = func.values[v].def {
             let inst = &func.insts[id];
@@ -250,12 +251,12 @@ impl Lower<'_> {
                 _ => {}
             }
         }
-        usize::from(held.vector(1) >= held.vector(0))
+        usize::from(source.vector(1) >= source.vector(0))
     }
 
     /// The operand of a permutation of axes, and its `bases` if those of the result are `bases`: an operand that is
     /// loaded and transposed goes straight to shared memory.
-    fn turned_back(&self, v: ValueId, bases: &[i64]) -> (ValueId, Vec<i64>) {
+    fn untransposed(&self, v: ValueId, bases: &[i64]) -> (ValueId, Vec<i64>) {
         let func = self.kernel.func();
         let Def::Inst(id, _) = func.values[v].def else { return (v, bases.to_vec()) };
         let inst = &func.insts[id];

@@ -45,10 +45,10 @@ impl Lower<'_> {
         for (n, v) in moved.iter().enumerate() {
             let (buffer, strides) = self.rows(*v);
             let place = strided(buffer, 0, &strides);
-            let held = self.held_like(block, *v, layout);
-            let at = self.held_like(block, rank, layout);
+            let value = self.converted_to(block, *v, layout);
+            let at = self.converted_to(block, rank, layout);
             let scatter = SharedScatter { buffer, placement: Strides { start: 0, strides }, axis };
-            self.gpu(block, scatter, &[held, at], &[]);
+            self.gpu(block, scatter, &[value, at], &[]);
             loads.extend(self.load_result(block, &place, inst, n));
         }
         self.split_results(id, &loads);
@@ -63,11 +63,11 @@ impl Lower<'_> {
         layout: Option<LayoutId>,
     ) -> Option<ValueId> {
         let n = shape.get(axis).copied()?;
-        let mut held = layout.map(|l| self.kernel.layouts.get(l).clone())?;
+        let mut collapsed = layout.map(|l| self.kernel.layouts.get(l).clone())?;
         for d in (0..shape.len()).filter(|d| *d != axis) {
-            held = held.collapsed(d);
+            collapsed = collapsed.collapsed(d);
         }
-        let mut line = held.clone();
+        let mut line = collapsed.clone();
         for d in (0..shape.len()).rev().filter(|d| *d != axis) {
             line = line.without(d);
         }
@@ -78,7 +78,7 @@ impl Lower<'_> {
             types.intern(Type::tile(DType::I32, &unit)),
             types.intern(Type::tile(DType::I32, shape)),
         );
-        let (line, held) = (self.kernel.layouts.intern(line), self.kernel.layouts.intern(held));
+        let (line, collapsed) = (self.kernel.layouts.intern(line), self.kernel.layouts.intern(collapsed));
         let mut v = self.one(
             block,
             Op::Create(CreateOp::Arange),
@@ -86,7 +86,7 @@ impl Lower<'_> {
             Attrs::new().with("start", Attr::Int(0)),
             (flat, Some(line)),
         )?;
-        v = self.one(block, Op::Shape(ShapeOp::Reshape), &[v], Attrs::new(), (unit, Some(held)))?;
+        v = self.one(block, Op::Shape(ShapeOp::Reshape), &[v], Attrs::new(), (unit, Some(collapsed)))?;
         self.one(block, Op::Shape(ShapeOp::Broadcast), &[v], Attrs::new(), (whole, layout))
     }
 }

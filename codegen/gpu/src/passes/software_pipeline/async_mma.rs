@@ -65,7 +65,7 @@ pub fn product(kernel: &Kernel, body: BlockId, multi_stage_buffers: &[usize]) ->
     let once = ends.iter().filter(|v| **v == result).count() == 1 && ends.get(carried) == Some(&result);
     let [end] = users(result)[..] else { return None };
     let alone = users(acc) == [product] && func.insts[end].op == Op::Control(ControlOp::Yield);
-    let fits = tiles.matrix.is_group() && own && whole && ringed && block == body && once && alone;
+    let fits = tiles.matrix.is_wgmma() && own && whole && ringed && block == body && once && alone;
     fits.then_some(AsyncMma { product, result, carried })
 }
 
@@ -76,7 +76,7 @@ impl AsyncMma {
     }
 
     /// Waits for the last product after the loop `id`, at the end of `block`.
-    pub fn land(&self, edit: &mut Edit<'_>, block: BlockId, id: InstId) {
+    pub fn wait_last(&self, edit: &mut Edit<'_>, block: BlockId, id: InstId) {
         edit.leave_in_flight(self.product);
         let Some(sums) = edit.kernel.func().insts[id].results.get(self.carried).copied() else { return };
         let landed = self.wait(edit, block, sums, 0);

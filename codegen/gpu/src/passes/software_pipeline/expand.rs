@@ -161,7 +161,7 @@ impl<'a> Expand<'a> {
         let zero = self.int(outer, DType::I32, 0);
         let prefetches = self.needs_barrier && self.is_alone() && !self.plan.by_registers;
         let prefetch = if prefetches { self.prefetch() } else { None };
-        let factors = match (&prefetch, self.kernel.func().insts[id].operands.first().copied()) {
+        let prefetched = match (&prefetch, self.kernel.func().insts[id].operands.first().copied()) {
             (Some(prefetch), Some(lo)) => {
                 let is_iteration = self.is_iteration(id, outer, lo, 0);
                 self.first_operands(outer, prefetch, is_iteration)
@@ -169,13 +169,13 @@ impl<'a> Expand<'a> {
             (None, _) | (_, None) => vec![],
         };
         self.func().blocks[outer].insts.extend(tail);
-        let begin: Vec<ValueId> = begin.into_iter().chain([zero]).chain(factors).collect();
+        let begin: Vec<ValueId> = begin.into_iter().chain([zero]).chain(prefetched).collect();
         self.carry(id, &begin);
         self.iteration(slot, &ahead, prefetch);
         if let Some(in_flight) = self.plan.in_flight.clone() {
             let at = self.kernel.func().blocks[outer].insts.iter().position(|i| *i == id).unwrap_or(0);
             let tail = self.func().blocks[outer].insts.split_off(at + 1);
-            in_flight.land(&mut self.edit, outer, id);
+            in_flight.wait_last(&mut self.edit, outer, id);
             self.func().blocks[outer].insts.extend(tail);
         }
         self.sweep();
@@ -190,12 +190,12 @@ impl<'a> Expand<'a> {
             let Some(old) = args.get(k + 1).copied() else { continue };
             let (ty, layout) = (self.kernel.func().ty(old), self.layout_of(old));
             let new = self.func().add_arg(body, ty);
-            self.hold(new, layout);
+            self.set_layout(new, layout);
             ahead.push(new);
         }
         let ty = self.scalar(DType::I32);
         let slot = self.func().add_arg(body, ty);
-        self.hold(slot, None);
+        self.set_layout(slot, None);
         (slot, ahead)
     }
 
@@ -209,7 +209,7 @@ impl<'a> Expand<'a> {
             let (buffer, placement, own) = match taken.target {
                 PrefetchTarget::Buffer { store, buffer } => {
                     self.widen(buffer);
-                    self.read_pieces(buffer, slot);
+                    self.read_stages(buffer, slot);
                     self.needs_barrier = true;
                     let Some(GpuOp::SharedStore(store)) = GpuOp::of(&self.kernel.func().insts[store]) else {
                         continue;
@@ -242,7 +242,7 @@ impl<'a> Expand<'a> {
     }
 
     /// Gives everything that reads a buffer in the loop the stage that it reads.
-    fn read_pieces(&mut self, buffer: usize, slot: ValueId) {
+    fn read_stages(&mut self, buffer: usize, slot: ValueId) {
         let (body, stages) = (self.plan.body, self.plan.stages);
         for i in walk::insts_in(self.kernel.func(), body) {
             let inst = &mut self.func().insts[i];
@@ -389,9 +389,9 @@ impl<'a> Expand<'a> {
         }
         self.yields(then, &next);
         let other = self.func().add_block();
-        let held = |v: &ValueId| (self.kernel.func().ty(*v), self.layout_of(*v));
-        let held: Vec<_> = loaded.iter().map(held).collect();
-        let nothing = held.into_iter().map(|like| self.nothing(other, like)).collect::<Vec<_>>();
+        let types = |v: &ValueId| (self.kernel.func().ty(*v), self.layout_of(*v));
+        let types: Vec<_> = loaded.iter().map(types).collect();
+        let nothing = types.into_iter().map(|like| self.nothing(other, like)).collect::<Vec<_>>();
         let current: Vec<ValueId> = current.iter().copied().chain(nothing).collect();
         self.yields(other, &current);
         let results: Vec<_> =
@@ -448,7 +448,7 @@ impl<'a> Expand<'a> {
             let result = func.values.push(Value { ty, def: Def::Inst(id, n) });
             func.insts[id].results.push(result);
             func.insts[id].operands.push(*v);
-            self.hold(result, layout);
+            self.set_layout(result, layout);
         }
     }
 
@@ -459,13 +459,13 @@ impl<'a> Expand<'a> {
         let end = rest.pop();
         let apart = self.is_alone() || self.plan.in_flight.is_some();
         let product = rest.iter().position(|i| self.is_product(*i)).filter(|_| apart);
-        let mut behind = rest.split_off(product.map_or(0, |n| n + 1));
-        let (next, factors) = match prefetch {
+        let mut after = rest.split_off(product.map_or(0, |n| n + 1));
+        let (next, prefetched) = match prefetch {
             _ if self.plan.by_registers => {
                 self.wait();
                 let (mut next, stage) = self.copies_ahead(slot, ahead);
                 self.func().blocks[body].insts.extend(rest);
-                self.func().blocks[body].insts.append(&mut behind);
+                self.func().blocks[body].insts.append(&mut after);
                 self.store(body, &mut next, stage, self.plan.stages > 1);
                 (next, vec![])
             }
@@ -480,7 +480,7 @@ impl<'a> Expand<'a> {
                 (self.copies_ahead(slot, ahead).0, vec![])
             }
         };
-        self.func().blocks[body].insts.append(&mut behind);
+        self.func().blocks[body].insts.append(&mut after);
         let waited =
             self.plan.in_flight.clone().map(|f| (f.result, f.wait(&mut self.edit, body, f.result, 1)));
         let slot = self.edit.next_stage(body, slot, self.plan.stages);
@@ -489,7 +489,7 @@ impl<'a> Expand<'a> {
         if let Some((sums, waited)) = waited {
             func.insts[end].operands.iter_mut().filter(|v| **v == sums).for_each(|v| *v = waited);
         }
-        func.insts[end].operands.extend(next.into_iter().chain([slot]).chain(factors));
+        func.insts[end].operands.extend(next.into_iter().chain([slot]).chain(prefetched));
         func.blocks[body].insts.push(end);
     }
 

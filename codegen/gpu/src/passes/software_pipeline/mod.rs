@@ -60,7 +60,7 @@ pub const PASS: Pass = Pass {
 
 /// Without asynchronous copies a lane keeps the loads for the next iteration in registers while it multiplies: at most
 /// this many bytes, a quarter of the registers of a lane that has 256.
-const MOST_HELD: u32 = 256;
+const MAX_BYTES_PER_LANE: u32 = 256;
 /// They are stored while that stage is not read, so more than two are of no use.
 const STAGES_BY_REGISTERS: u32 = 2;
 
@@ -69,7 +69,7 @@ const LEAST_BYTES: u32 = 4;
 
 fn run(kernel: &mut Kernel) {
     for id in loops(kernel, kernel.func().body) {
-        let Some(plan) = Look::new(kernel, id).and_then(|l| l.plan()) else { continue };
+        let Some(plan) = LoopAnalysis::new(kernel, id).and_then(|l| l.plan()) else { continue };
         let own = kernel.func().insts[id.1].attrs.int("stages").and_then(|n| u32::try_from(n).ok());
         let fits = plan.ahead() + 1;
         // Lanes that keep the next iteration in registers have no use for more stages than that.
@@ -104,7 +104,7 @@ fn loops(kernel: &Kernel, block: BlockId) -> Vec<(BlockId, InstId)> {
 }
 
 /// The analysis of a loop.
-struct Look<'a> {
+struct LoopAnalysis<'a> {
     kernel: &'a Kernel,
     at: (BlockId, InstId),
     body: BlockId,
@@ -117,13 +117,13 @@ struct Look<'a> {
     written: Vec<Option<ValueId>>,
 }
 
-impl<'a> Look<'a> {
+impl<'a> LoopAnalysis<'a> {
     /// `None` if nothing in it may run ahead.
-    fn new(kernel: &'a Kernel, at: (BlockId, InstId)) -> Option<Look<'a>> {
+    fn new(kernel: &'a Kernel, at: (BlockId, InstId)) -> Option<LoopAnalysis<'a>> {
         let func = kernel.func();
         let inst = &func.insts[at.1];
-        let said = inst.attrs.int("stages").and_then(|n| u32::try_from(n).ok());
-        let stages = said.or(kernel.options.stages).unwrap_or(STAGES);
+        let requested = inst.attrs.int("stages").and_then(|n| u32::try_from(n).ok());
+        let stages = requested.or(kernel.options.stages).unwrap_or(STAGES);
         let body = *inst.blocks.first()?;
         let roots = Roots::new(func);
         let mut written = vec![];
@@ -137,15 +137,17 @@ impl<'a> Look<'a> {
                 Op::Target if matches!(GpuOp::of(inner), Some(GpuOp::TmaStore(_))) => {
                     written.push(inner.operands.first().and_then(|v| roots.get(*v)));
                 }
-                Op::Target if said.is_none() && matches!(GpuOp::of(inner), Some(GpuOp::AsyncWait(_))) => {
+                Op::Target
+                    if requested.is_none() && matches!(GpuOp::of(inner), Some(GpuOp::AsyncWait(_))) =>
+                {
                     return None;
                 }
                 _ => {}
             }
         }
         let axis = AxisInfo::new(&kernel.module, func, &kernel.options.facts);
-        let own = said.is_some();
-        (stages > 1).then_some(Look { kernel, at, body, stages, own, roots, axis, written })
+        let own = requested.is_some();
+        (stages > 1).then_some(LoopAnalysis { kernel, at, body, stages, own, roots, axis, written })
     }
 
     fn plan(&self) -> Option<PipelinePlan> {
@@ -175,7 +177,9 @@ impl<'a> Look<'a> {
         let by_registers = !self.kernel.options.spec.has_async_copy;
         if by_registers {
             taken.retain(|t| t.target.buffer().is_some());
-            if taken.is_empty() || taken.iter().map(|t| self.held(t.load)).sum::<u32>() > MOST_HELD {
+            if taken.is_empty()
+                || taken.iter().map(|t| self.bytes_per_lane(t.load)).sum::<u32>() > MAX_BYTES_PER_LANE
+            {
                 return None;
             }
         }
@@ -201,7 +205,7 @@ impl<'a> Look<'a> {
     }
 
     /// Bytes of a load that a thread owns.
-    fn held(&self, load: InstId) -> u32 {
+    fn bytes_per_lane(&self, load: InstId) -> u32 {
         let Some(r) = self.kernel.func().insts[load].results.first() else { return 0 };
         let bytes = element_bytes(self.kernel.module.types.get(self.kernel.func().ty(*r)).elem()) as u32;
         self.kernel.layout(*r).map_or(0, |l| l.registers() as u32 * bytes)

@@ -77,12 +77,12 @@ impl Expand<'_> {
         let Product { k, elems, .. } = mma.product;
         let own = 1u32 << tiles.matrix.k;
         let steps = k / own;
-        let held = self.kernel.layout(acc).map_or(0, |l| l.registers());
+        let registers = self.kernel.layout(acc).map_or(0, |l| l.registers());
         // A warpgroup reads its operands itself.
-        let long = !tiles.matrix.is_group()
+        let long = !tiles.matrix.is_wgmma()
             && steps > 1
             && cut(k).repeats == 1
-            && held >= MANY
+            && registers >= MANY
             && stages >= LEAST_STAGES;
         if !(here && alone(&product) && is_multi_stage && long) {
             return None;
@@ -98,7 +98,7 @@ impl Expand<'_> {
             .iter()
             .map(|(ty, layout)| {
                 let v = self.func().add_arg(body, *ty);
-                self.hold(v, Some(*layout));
+                self.set_layout(v, Some(*layout));
                 v
             })
             .collect();
@@ -142,17 +142,17 @@ impl Expand<'_> {
         else {
             return (vec![], vec![]);
         };
-        let (mut sum, mut factors) = (acc, prefetch.carried.clone());
+        let (mut sum, mut operands) = (acc, prefetch.carried.clone());
         for step in 1..prefetch.steps {
             let next = self.read(body, prefetch, (acc, slot), step);
-            sum = self.instruction(prefetch, sum, &factors);
-            factors = next;
+            sum = self.instruction(prefetch, sum, &operands);
+            operands = next;
         }
         self.arrive(body, self.plan.stages.saturating_sub(3));
         let stage = self.next_stage(body, slot);
         let next = self.read(body, prefetch, (acc, stage), 0);
         let ahead = copies(self);
-        let last = self.instruction(prefetch, sum, &factors);
+        let last = self.instruction(prefetch, sum, &operands);
         // The result keeps its name.
         let func = self.func();
         if let tk_tile::Def::Inst(id, _) = func.values[last].def {
@@ -214,7 +214,7 @@ impl Expand<'_> {
     }
 
     /// One instruction along K.
-    fn instruction(&mut self, prefetch: &OperandPrefetch, sum: ValueId, factors: &[ValueId]) -> ValueId {
+    fn instruction(&mut self, prefetch: &OperandPrefetch, sum: ValueId, operands: &[ValueId]) -> ValueId {
         let product = &self.kernel.func().insts[prefetch.product];
         let Some(GpuOp::Mma(whole)) = GpuOp::of(product) else { return sum };
         let mma = Mma {
@@ -225,7 +225,7 @@ impl Expand<'_> {
             asynchronous: false,
             promote_every: None,
         };
-        let operands = [sum].into_iter().chain(factors.iter().copied()).collect();
+        let operands = [sum].into_iter().chain(operands.iter().copied()).collect();
         let inst = GpuOp::from(mma).inst(operands, product.loc);
         let (ty, layout) = prefetch.acc;
         self.edit.add(self.plan.body, inst, &[(ty, Some(layout))]).1.first().copied().unwrap_or(sum)

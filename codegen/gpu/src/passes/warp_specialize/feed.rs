@@ -28,7 +28,7 @@ pub(super) const OTHERS: &str = "other operations read or write its buffer in sh
 
 /// A load that the producer does.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Taken {
+pub(super) struct TmaLoadPlan {
     pub load: InstId,
     pub store: InstId,
     pub buffer: usize,
@@ -46,7 +46,7 @@ pub(super) struct Feed {
     /// The block that contains all of it, and the loop to which it belongs.
     pub block: BlockId,
     pub at: (BlockId, InstId),
-    pub taken: Vec<Taken>,
+    pub taken: Vec<TmaLoadPlan>,
     pub in_flight: Option<async_mma::AsyncMma>,
 }
 
@@ -128,10 +128,10 @@ fn feed(
     let func = kernel.func();
     let inst = &func.insts[product];
     let refused = func.insts[at.1].attrs.get("specialize") == Some(&Attr::Bool(false));
-    let mma = wgmma_shared::group(inst).filter(|_| !refused)?;
+    let mma = wgmma_shared::as_wgmma(inst).filter(|_| !refused)?;
     let tiles = analysis::mma::tiles(kernel, mma.product, mma.instruction, *inst.operands.first()?)?;
     let Product { elems, k, .. } = mma.product;
-    let (mut taken, mut possible): (Vec<Taken>, bool) = (vec![], true);
+    let (mut taken, mut possible): (Vec<TmaLoadPlan>, bool) = (vec![], true);
     for (side, operand) in [&mma.a, &mma.b].into_iter().enumerate() {
         let MmaOperand::Shared { buffer: BufferRef { buffer, .. }, bases, .. } = operand else { continue };
         let buffer = *buffer;
@@ -150,8 +150,8 @@ fn feed(
         let found = match store {
             Some(store) if readers.iter().all(|r| func.blocks[block].insts.contains(r)) => {
                 read_alike(kernel, &readers, buffer)
-                    .and_then(|_| bring(kernel, known, block, (store, load), swizzled))
-                    .map(|(load, span)| Taken { load, store, buffer, span, multicast: None })
+                    .and_then(|_| plan_load(kernel, known, block, (store, load), swizzled))
+                    .map(|(load, span)| TmaLoadPlan { load, store, buffer, span, multicast: None })
             }
             _ => Err(OTHERS.to_string()),
         };
@@ -190,7 +190,7 @@ pub(super) fn accesses(func: &Func, buffer: usize) -> (Vec<InstId>, Vec<InstId>)
 }
 
 /// The load of an operand, which may have one, with the bytes of its lines, if TMA can do it, or why it cannot.
-pub(super) fn bring(
+pub(super) fn plan_load(
     kernel: &Kernel,
     known: &Known,
     block: BlockId,
@@ -236,7 +236,7 @@ pub(super) fn bring(
 /// How a product of warpgroups reads a buffer, as each operand that it is; `None` for other operations.
 fn read_by(kernel: &Kernel, reader: InstId, buffer: usize) -> Option<Vec<Option<WgmmaShared>>> {
     let inst = &kernel.func().insts[reader];
-    let mma = wgmma_shared::group(inst)?;
+    let mma = wgmma_shared::as_wgmma(inst)?;
     let tiles = analysis::mma::tiles(kernel, mma.product, mma.instruction, *inst.operands.first()?)?;
     let Product { elems, k, .. } = mma.product;
     let read = |(side, operand): (usize, &MmaOperand)| match operand {

@@ -50,7 +50,7 @@ use tk_ops::{ControlOp, Op};
 use tk_tile::{BlockId, InstId, walk};
 
 use self::boxes::Known;
-use self::feed::{Feed, Taken};
+use self::feed::{Feed, TmaLoadPlan};
 use self::slice::Slice;
 use crate::analysis::memory_order::orders_memory;
 use crate::analysis::wgmma_shared;
@@ -92,7 +92,7 @@ impl PlannedPipeline {
 
     /// Bytes of a stage.
     fn stage(&self, kernel: &Kernel) -> u64 {
-        let bytes = |t: &Taken| kernel.buffers.get(t.buffer).map_or(0, placed);
+        let bytes = |t: &TmaLoadPlan| kernel.buffers.get(t.buffer).map_or(0, placed);
         self.feeds.first().map_or(0, |f| f.taken.iter().map(bytes).sum::<u64>()) + u64::from(BARRIERS)
     }
 
@@ -212,7 +212,7 @@ fn specialize(kernel: &mut Kernel) {
 }
 
 /// The box of a load.
-fn box_of(kernel: &Kernel, t: &Taken) -> Option<TmaBox> {
+fn box_of(kernel: &Kernel, t: &TmaLoadPlan) -> Option<TmaBox> {
     let func = kernel.func();
     let result = func.insts[t.load].results.first()?;
     let shape = kernel.module.types.get(func.ty(*result)).shape()?.try_into().ok()?;

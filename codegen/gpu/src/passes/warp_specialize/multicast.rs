@@ -28,7 +28,7 @@ use tk_ops::{ControlOp, Op};
 use tk_tile::rewrite::constant;
 use tk_tile::{Func, InstId, ValueId, walk};
 
-use super::feed::Taken;
+use super::feed::TmaLoadPlan;
 use super::slice::Slice;
 use super::{PlannedPipeline, box_of};
 use crate::ir::kernel::Kernel;
@@ -54,7 +54,7 @@ pub fn choose(kernel: &Kernel, slice: &Slice, pipelines: &mut [PlannedPipeline])
 }
 
 /// The programs of a cluster that do a load at the same positions and can divide it, if all do it equally often.
-fn shared(kernel: &Kernel, slice: &Slice, t: &Taken) -> Option<Multicast> {
+fn shared(kernel: &Kernel, slice: &Slice, t: &TmaLoadPlan) -> Option<Multicast> {
     let func = kernel.func();
     if slice.of_loops(func, t.load).insts.into_iter().any(|i| is_rank(func, i)) {
         return None;

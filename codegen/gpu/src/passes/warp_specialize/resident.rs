@@ -18,7 +18,7 @@
 use tk_tile::{BlockId, InstId, walk};
 
 use super::boxes::{Known, not_copied};
-use super::feed::{Feed, OTHERS, Taken, accesses, bring, read_alike};
+use super::feed::{Feed, OTHERS, TmaLoadPlan, accesses, plan_load, read_alike};
 use super::slice::Slice;
 use crate::analysis::wgmma_shared;
 use crate::ir::kernel::{Kernel, Remark};
@@ -29,7 +29,7 @@ use crate::ir::shared_access::loaded;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Resident {
     /// Its load.
-    pub taken: Taken,
+    pub taken: TmaLoadPlan,
     /// The block that loads it.
     pub block: BlockId,
     /// The instruction of that block with the last product that reads it.
@@ -49,7 +49,7 @@ pub(super) fn residents(
     let (mut found, mut remarks): (Vec<Resident>, Vec<Remark>) = (vec![], vec![]);
     let mut seen: Vec<usize> = feeds.iter().flat_map(|f| &f.taken).map(|t| t.buffer).collect();
     for product in feeds.iter().flat_map(|f| &f.products) {
-        let Some(mma) = wgmma_shared::group(&func.insts[*product]) else { continue };
+        let Some(mma) = wgmma_shared::as_wgmma(&func.insts[*product]) else { continue };
         for (side, operand) in [&mma.a, &mma.b].into_iter().enumerate() {
             let MmaOperand::Shared { buffer, .. } = operand else { continue };
             if seen.contains(&buffer.buffer) || buffer.stages.is_some() {
@@ -83,7 +83,7 @@ fn resident(
 ) -> Result<Resident, String> {
     let func = kernel.func();
     let first = read_alike(kernel, readers, buffer)?;
-    let (load, span) = bring(kernel, known, block, (store, Some(load)), first)?;
+    let (load, span) = plan_load(kernel, known, block, (store, Some(load)), first)?;
     let insts = &func.blocks[block].insts;
     let at = |id: InstId| {
         insts.iter().position(|i| {
@@ -92,6 +92,6 @@ fn resident(
     };
     let ends = readers.iter().map(|r| at(*r)).collect::<Option<Vec<_>>>().ok_or(OTHERS)?;
     let last = ends.into_iter().max().and_then(|n| insts.get(n)).copied().ok_or(OTHERS)?;
-    let taken = Taken { load, store, buffer, span, multicast: None };
+    let taken = TmaLoadPlan { load, store, buffer, span, multicast: None };
     Ok(Resident { taken, block, last })
 }

@@ -9,7 +9,7 @@ use tk_ops::{ControlOp, DType, ElementwiseOp, Op};
 use tk_tile::rewrite::yielded;
 use tk_tile::{BlockId, FuncId, Inst, InstId, ValueId};
 
-use super::feed::{Feed, Taken};
+use super::feed::{Feed, TmaLoadPlan};
 use super::resident::Resident;
 use super::slice::SlicePart;
 use super::{PlannedPipeline, box_of};
@@ -75,18 +75,18 @@ pub fn apply(kernel: &mut Kernel, pipelines: &[PlannedPipeline], residents: &[Re
     edit.choose(copies, elect, [alone, nobody]);
     edit.yields(copies, &[]);
     edit.yields(nobody, &[]);
-    let mut bring = Bring { edit, tma_pipelines: &tma_pipelines, residents: &residents, slice };
-    bring.block(rest, alone, &mut Renamed::new());
-    bring.edit.yields(alone, &[]);
+    let mut producer = Producer { edit, tma_pipelines: &tma_pipelines, residents: &residents, slice };
+    producer.block(rest, alone, &mut Renamed::new());
+    producer.edit.yields(alone, &[]);
     for tma_pipeline in &tma_pipelines {
-        receive(&mut bring.edit, tma_pipeline, (body, rest));
+        receive(&mut producer.edit, tma_pipeline, (body, rest));
     }
     for (resident, pipeline) in &residents {
         // The former body of the kernel is now in a branch.
         let block = if resident.block == body { rest } else { resident.block };
-        hold(&mut bring.edit, resident, *pipeline, block);
+        consume_resident(&mut producer.edit, resident, *pipeline, block);
     }
-    bring.edit.yields(rest, &[]);
+    producer.edit.yields(rest, &[]);
     func(kernel).blocks[body].insts.extend(end);
 }
 
@@ -115,14 +115,14 @@ fn of_one_stage(kernel: &mut Kernel) -> Pipeline {
 }
 
 /// The producer.
-struct Bring<'a> {
+struct Producer<'a> {
     edit: Edit<'a>,
     tma_pipelines: &'a [TmaPipeline<'a>],
     residents: &'a [(Resident, Pipeline)],
     slice: &'a SlicePart,
 }
 
-impl Bring<'_> {
+impl Producer<'_> {
     /// The part of a block that is in the slice, appended to a new block.
     fn block(&mut self, old: BlockId, new: BlockId, renamed: &mut Renamed) {
         for i in self.edit.kernel.func().blocks[old].insts.clone() {
@@ -174,7 +174,7 @@ impl Bring<'_> {
                     for old in own.collect::<Vec<_>>() {
                         let ty = self.edit.kernel.func().ty(old);
                         let arg = self.edit.func().add_arg(new, ty);
-                        self.edit.hold(arg, None);
+                        self.edit.set_layout(arg, None);
                         renamed.insert(old, arg);
                     }
                 }
@@ -196,7 +196,7 @@ impl Bring<'_> {
         &mut self,
         block: BlockId,
         pipeline: Pipeline,
-        taken: impl Iterator<Item = (&'t Taken, usize)> + Clone,
+        taken: impl Iterator<Item = (&'t TmaLoadPlan, usize)> + Clone,
         renamed: &Renamed,
     ) {
         let buffers = taken.clone().filter_map(|(_, b)| self.edit.kernel.buffers.get(b));
@@ -222,8 +222,8 @@ impl Bring<'_> {
 
 /// The consumers of what stays for the loops of a block: they wait for it where they stored it, and release it after the
 /// last of them.
-fn hold(edit: &mut Edit<'_>, resident: &Resident, pipeline: Pipeline, block: BlockId) {
-    let Taken { load, store, .. } = resident.taken;
+fn consume_resident(edit: &mut Edit<'_>, resident: &Resident, pipeline: Pipeline, block: BlockId) {
+    let TmaLoadPlan { load, store, .. } = resident.taken;
     edit.loc = edit.kernel.func().insts[load].loc;
     let i32 = edit.scalar(DType::I32);
     for i in std::mem::take(&mut edit.func().blocks[block].insts) {
@@ -295,7 +295,7 @@ fn receive(edit: &mut Edit<'_>, tma_pipeline: &TmaPipeline<'_>, (body, rest): (B
     edit.func().blocks[feed.block].insts.push(end);
     let Some(at) = edit.func().blocks[outer].insts.iter().position(|i| *i == id) else { return };
     let tail = edit.func().blocks[outer].insts.split_off(at + 1);
-    in_flight.land(edit, outer, id);
+    in_flight.wait_last(edit, outer, id);
     if let Some(lo) = lo {
         let came = edit.is_iteration(id, outer, lo, 0);
         edit.gpu(outer, ConsumerRelease { pipeline, when: true }, &[came], &[]);

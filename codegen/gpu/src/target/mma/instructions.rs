@@ -15,7 +15,7 @@ const HALF: MmaInstruction = MmaInstruction {
     k: 4,
     warps: 0,
     rounds: false,
-    halves: false,
+    is_fnuz: false,
 };
 /// f32 of which only the bits of a tf32 count; three times, of parts of each, for `tf32x3`.
 const TF32: MmaInstruction =
@@ -31,10 +31,10 @@ const F64: MmaInstruction =
     MmaInstruction { name: "m8n8k4", operands: &[DType::F64], acc: DType::F64, m: 3, n: 3, k: 2, ..HALF };
 /// wgmma; `n` is the most columns. tf32 is left out: wgmma would truncate an f32 where the instructions of a warp are
 /// given rounded ones, which makes errors 2.6 times as large (on an H200, 1024^3 and K = 8192).
-const GROUP_HALF: MmaInstruction = MmaInstruction { name: "m64k16", m: 6, n: 8, warps: 2, ..HALF };
-const GROUP_INT8: MmaInstruction =
-    MmaInstruction { name: "m64k32", k: 5, operands: INT8.operands, acc: INT8.acc, ..GROUP_HALF };
-const GROUP_F8: MmaInstruction = MmaInstruction { operands: F8.operands, acc: F8.acc, ..GROUP_INT8 };
+const WGMMA_HALF: MmaInstruction = MmaInstruction { name: "m64k16", m: 6, n: 8, warps: 2, ..HALF };
+const WGMMA_INT8: MmaInstruction =
+    MmaInstruction { name: "m64k32", k: 5, operands: INT8.operands, acc: INT8.acc, ..WGMMA_HALF };
+const WGMMA_F8: MmaInstruction = MmaInstruction { operands: F8.operands, acc: F8.acc, ..WGMMA_INT8 };
 
 /// f16 and bf16, for warps of 64 lanes.
 const MFMA_HALF: MmaInstruction =
@@ -58,17 +58,17 @@ const MFMA_INT8_LONGER: MmaInstruction = MmaInstruction { name: "32x32x32", k: 5
 const MFMA_INT8_LONGER_SMALL: MmaInstruction = MmaInstruction { name: "16x16x64", k: 6, ..MFMA_INT8_SMALL };
 /// 8-bit floats without infinities; others are not supported, since the codes of their infinities are other numbers.
 const MFMA_F8: MmaInstruction =
-    MmaInstruction { name: "32x32x16", operands: &[DType::F8E4M3], k: 4, halves: true, ..MFMA_HALF };
+    MmaInstruction { name: "32x32x16", operands: &[DType::F8E4M3], k: 4, is_fnuz: true, ..MFMA_HALF };
 const MFMA_F8_SMALL: MmaInstruction = MmaInstruction { name: "16x16x32", m: 4, n: 4, k: 5, ..MFMA_F8 };
 /// `fnuz` floats, which it reads as they are.
 const MFMA_FNUZ: MmaInstruction =
-    MmaInstruction { operands: &[DType::F8E4M3FNUZ, DType::F8E5M2FNUZ], halves: false, ..MFMA_F8 };
+    MmaInstruction { operands: &[DType::F8E4M3FNUZ, DType::F8E5M2FNUZ], is_fnuz: false, ..MFMA_F8 };
 const MFMA_FNUZ_SMALL: MmaInstruction =
     MmaInstruction { name: MFMA_F8_SMALL.name, m: 4, n: 4, k: 5, ..MFMA_FNUZ };
 /// 8-bit floats with a negative zero, of the fourth generation.
-const MFMA_F8_PLAIN: MmaInstruction = MmaInstruction { operands: F8.operands, halves: false, ..MFMA_F8 };
+const MFMA_F8_PLAIN: MmaInstruction = MmaInstruction { operands: F8.operands, is_fnuz: false, ..MFMA_F8 };
 const MFMA_F8_PLAIN_SMALL: MmaInstruction =
-    MmaInstruction { operands: F8.operands, halves: false, ..MFMA_F8_SMALL };
+    MmaInstruction { operands: F8.operands, is_fnuz: false, ..MFMA_F8_SMALL };
 /// f64.
 const MFMA_F64: MmaInstruction =
     MmaInstruction { operands: &[DType::F64], acc: DType::F64, name: "16x16x4f64", k: 2, ..MFMA_HALF_SMALL };
@@ -89,7 +89,7 @@ pub const AMPERE: &[MmaInstruction] = &[HALF, TF32, INT8, F64];
 /// The same, with 8-bit floats: of Ada, and of Blackwell without those on tensor memory.
 pub const ADA: &[MmaInstruction] = &[HALF, TF32, INT8, F8, F64];
 /// The same, with wgmma.
-pub const HOPPER: &[MmaInstruction] = &[GROUP_HALF, GROUP_INT8, GROUP_F8, HALF, TF32, INT8, F8, F64];
+pub const HOPPER: &[MmaInstruction] = &[WGMMA_HALF, WGMMA_INT8, WGMMA_F8, HALF, TF32, INT8, F8, F64];
 /// The instructions of CDNA2.
 pub const CDNA2: &[MmaInstruction] =
     &[MFMA_HALF, MFMA_HALF_SMALL, MFMA_F32, MFMA_F32_SMALL, MFMA_INT8, MFMA_INT8_SMALL, MFMA_F64];

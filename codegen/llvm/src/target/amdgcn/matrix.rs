@@ -111,7 +111,7 @@ impl<'c> Amdgcn<'c> {
         let whole = match words {
             [one] => *one,
             several => {
-                let Some(first) = several.first() else { return bug("a factor of nothing") };
+                let Some(first) = several.first() else { return bug("an operand of nothing") };
                 let mut vector = vector_of(first.get_type(), several.len() as u32)?.get_poison();
                 for (i, x) in several.iter().enumerate() {
                     vector = e.builder.build_insert_element(vector, *x, e.int(i as u32), "")?;

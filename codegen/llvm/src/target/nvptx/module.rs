@@ -69,7 +69,7 @@ impl<'c> GpuModule<'c> for Nvptx<'c> {
             // A launch need not specify clusters then.
             note("nvvm.cluster_dim", &format!("{},1,{}", kernel.options.blocks, kernel.options.cluster));
         }
-        if kernel.options.registers.is_some() || tk_gpu::ir::warps::moves(kernel) {
+        if kernel.options.registers.is_some() || tk_gpu::ir::warps::uses_setmaxnreg(kernel) {
             // Otherwise the assembler does not know the initial number of registers of lanes.
             note("nvvm.maxnreg", &kernel.registers_of_launch().to_string());
         }

@@ -7,7 +7,7 @@ use inkwell::values::{BasicValueEnum, IntValue};
 use super::matrix::matrix_type;
 use super::{Kind, Nvptx};
 use crate::emit::{Emit, Res};
-use crate::target::request::{Left, Lies, WgmmaOperands};
+use crate::target::request::{OperandA, SharedOperand, WgmmaOperands};
 
 /// The address bits in a descriptor, and the number of low bits that it omits.
 const ADDRESS: u64 = 0x3FFFF;
@@ -16,8 +16,8 @@ const LEFT_OUT: u64 = 4;
 /// The descriptor without the address: the stride between chunks of 16 bytes (16 where lines are whole, that between
 /// swizzle atoms where neighbours are across K), the stride between groups of eight lines, and the swizzle (PTX manual,
 /// "Matrix Descriptor Format").
-pub fn descriptor(lies: &Lies<'_>) -> u64 {
-    let p = lies.swizzled;
+pub fn descriptor(operand: &SharedOperand<'_>) -> u64 {
+    let p = operand.swizzled;
     let leading = if p.across { u64::from(p.swizzle_atom) } else { 16 };
     let mode: u64 = match p.span {
         128 => 1,
@@ -45,13 +45,13 @@ fn moved(name: &str, operand: &str, bytes: i64) -> (String, String) {
 }
 
 impl<'c> Nvptx<'c> {
-    fn described(&self, e: &Emit<'_, 'c>, lies: &Lies<'c>) -> Res<IntValue<'c>> {
+    fn described(&self, e: &Emit<'_, 'c>, operand: &SharedOperand<'c>) -> Res<IntValue<'c>> {
         let (b, long) = (e.builder, e.context.i64_type());
-        let address = self.shared_address(e, lies.address)?;
+        let address = self.shared_address(e, operand.address)?;
         let address = b.build_and(address, e.int(ADDRESS as u32), "")?;
         let address = b.build_right_shift(address, e.int(LEFT_OUT as u32), false, "")?;
         let address = b.build_int_z_extend(address, long, "")?;
-        Ok(b.build_or(address, long.const_int(descriptor(lies), false), "")?)
+        Ok(b.build_or(address, long.const_int(descriptor(operand), false), "")?)
     }
 
     pub(super) fn wgmma(
@@ -77,11 +77,11 @@ impl<'c> Nvptx<'c> {
         inputs.push(self.described(e, &what.right)?.into());
         constraints.push("l".into());
         match &what.left {
-            Left::Lies(lies) => {
-                inputs.push(self.described(e, lies)?.into());
+            OperandA::Shared(operand) => {
+                inputs.push(self.described(e, operand)?.into());
                 constraints.push("l".into());
             }
-            Left::Words(words) => {
+            OperandA::Registers(words) => {
                 inputs.extend(words);
                 constraints.extend(words.iter().map(|_| "r".to_string()));
             }
@@ -102,12 +102,12 @@ impl<'c> Nvptx<'c> {
             let (add, b) = moved("y", &right, step.right);
             text += &add;
             let a = match &what.left {
-                Left::Lies(_) => {
+                OperandA::Shared(_) => {
                     let (add, a) = moved("x", &format!("${}", first + 1), step.left);
                     text += &add;
                     a
                 }
-                Left::Words(_) => list(first + 1 + step.left as usize, what.words()),
+                OperandA::Registers(_) => list(first + 1 + step.left as usize, what.words()),
             };
             let d = list(step.accumulator, what.accumulators());
             let keeps = if begun.insert(step.accumulator) && !adds { "q" } else { "p" };
@@ -119,8 +119,8 @@ impl<'c> Nvptx<'c> {
                 text += ", 1, 1";
             }
             if matrix.bytes() == 2 {
-                if let Left::Lies(lies) = &what.left {
-                    text += &format!(", {}", u32::from(lies.swizzled.across));
+                if let OperandA::Shared(operand) = &what.left {
+                    text += &format!(", {}", u32::from(operand.swizzled.across));
                 }
                 text += &format!(", {}", u32::from(what.right.swizzled.across));
             }

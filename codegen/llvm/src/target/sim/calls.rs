@@ -9,7 +9,7 @@ use tk_tile::message::{Kind, Message};
 
 use super::Sim;
 use crate::emit::{Emit, Res, bug};
-use crate::target::request::Lies;
+use crate::target::request::SharedOperand;
 use crate::target::{Access, PlacedBox, Space};
 
 impl Sim {
@@ -89,7 +89,7 @@ impl Sim {
     }
 
     /// Space in the frame of the kernel for the elements of one access.
-    pub(super) fn room<'c>(&self, e: &Emit<'_, 'c>, access: &Access<'c>) -> Res<PointerValue<'c>> {
+    pub(super) fn alloca<'c>(&self, e: &Emit<'_, 'c>, access: &Access<'c>) -> Res<PointerValue<'c>> {
         let here = e.builder.get_insert_block();
         let entry = e.function.get_first_basic_block();
         let (Some(here), Some(entry)) = (here, entry) else { return bug("no block is open") };
@@ -97,39 +97,39 @@ impl Sim {
             Some(first) => e.builder.position_before(&first),
             None => e.builder.position_at_end(entry),
         }
-        let room = e.builder.build_alloca(access.ty.array_type(access.count), "")?;
+        let alloca = e.builder.build_alloca(access.ty.array_type(access.count), "")?;
         e.builder.position_at_end(here);
-        if let Some(inst) = room.as_instruction() {
+        if let Some(inst) = alloca.as_instruction() {
             // The widest access is aligned to its size.
             let _ = inst.set_alignment(16);
         }
-        Ok(room)
+        Ok(alloca)
     }
 
     /// Space in the frame with these words.
-    pub(super) fn words_room<'c>(
+    pub(super) fn words_alloca<'c>(
         &self,
         e: &Emit<'_, 'c>,
         words: &[BasicValueEnum<'c>],
     ) -> Res<PointerValue<'c>> {
         let count = words.len() as u32;
         let access = Access::of(e.int(0), 0, e.i32().into(), 4, count);
-        let room = self.room(e, &access)?;
+        let alloca = self.alloca(e, &access)?;
         for (i, x) in words.iter().enumerate() {
-            e.builder.build_store(self.word(e, room, i)?, *x)?;
+            e.builder.build_store(self.word(e, alloca, i)?, *x)?;
         }
-        Ok(room)
+        Ok(alloca)
     }
 
     /// The words of a space in the frame, of the types of these.
     pub(super) fn words_back<'c>(
         &self,
         e: &Emit<'_, 'c>,
-        room: PointerValue<'c>,
+        alloca: PointerValue<'c>,
         like: &[BasicValueEnum<'c>],
     ) -> Res<Vec<BasicValueEnum<'c>>> {
         let one = |(i, x): (usize, &BasicValueEnum<'c>)| {
-            Ok(e.builder.build_load(x.get_type(), self.word(e, room, i)?, "")?)
+            Ok(e.builder.build_load(x.get_type(), self.word(e, alloca, i)?, "")?)
         };
         like.iter().enumerate().map(one).collect()
     }
@@ -137,31 +137,36 @@ impl Sim {
     pub(super) fn word<'c>(
         &self,
         e: &Emit<'_, 'c>,
-        room: PointerValue<'c>,
+        alloca: PointerValue<'c>,
         i: usize,
     ) -> Res<PointerValue<'c>> {
         // SAFETY: the index is below the number of words of the space.
-        Ok(unsafe { e.builder.build_in_bounds_gep(e.i32(), room, &[e.int(i as u32)], "")? })
+        Ok(unsafe { e.builder.build_in_bounds_gep(e.i32(), alloca, &[e.int(i as u32)], "")? })
     }
 
     /// The descriptor of an operand at an offset in bytes.
-    pub(super) fn descriptor<'c>(&self, e: &Emit<'_, 'c>, lies: &Lies<'c>, offset: i64) -> Res<IntValue<'c>> {
+    pub(super) fn descriptor<'c>(
+        &self,
+        e: &Emit<'_, 'c>,
+        operand: &SharedOperand<'c>,
+        offset: i64,
+    ) -> Res<IntValue<'c>> {
         let (b, long) = (e.builder, e.context.i64_type());
-        let address = b.build_int_add(lies.address, e.int(offset as u32), "")?;
+        let address = b.build_int_add(operand.address, e.int(offset as u32), "")?;
         let address = b.build_right_shift(address, e.int(4), false, "")?;
         let address = b.build_int_z_extend(address, long, "")?;
-        Ok(b.build_or(address, long.const_int(crate::target::nvptx::descriptor(lies), false), "")?)
+        Ok(b.build_or(address, long.const_int(crate::target::nvptx::descriptor(operand), false), "")?)
     }
 
     pub(super) fn element<'c>(
         &self,
         e: &Emit<'_, 'c>,
         access: &Access<'c>,
-        room: PointerValue<'c>,
+        alloca: PointerValue<'c>,
         i: usize,
     ) -> Res<PointerValue<'c>> {
         // SAFETY: the index is below the number of elements of the space.
-        Ok(unsafe { e.builder.build_in_bounds_gep(access.ty, room, &[e.int(i as u32)], "")? })
+        Ok(unsafe { e.builder.build_in_bounds_gep(access.ty, alloca, &[e.int(i as u32)], "")? })
     }
 
     pub(super) fn touch<'c>(
@@ -169,7 +174,7 @@ impl Sim {
         e: &Emit<'_, 'c>,
         space: Space,
         access: &Access<'c>,
-        room: PointerValue<'c>,
+        alloca: PointerValue<'c>,
         store: bool,
     ) -> Res<()> {
         // The other form of an address is exercised here as well.
@@ -190,7 +195,7 @@ impl Sim {
             &Place::of(e),
             name,
             None,
-            &[address.into(), bytes.into(), room.into(), self.place(e).into()],
+            &[address.into(), bytes.into(), alloca.into(), self.place(e).into()],
         )?;
         Ok(())
     }
