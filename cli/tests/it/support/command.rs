@@ -63,10 +63,13 @@ impl Drop for Folder {
     }
 }
 
-/// The command, not yet started.
+/// The command, not yet started. It computes everything, unless `TK_UNCHANGED` is set for it.
 pub fn command(folder: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tk"));
-    command.current_dir(folder).args(args).env_remove("NO_COLOR").env_remove("TK_REQUIRE_DEVICE");
+    command.current_dir(folder).args(args);
+    for name in ["NO_COLOR", "TK_REQUIRE_DEVICE", "TK_UNCHANGED"] {
+        command.env_remove(name);
+    }
     command
 }
 

@@ -93,7 +93,7 @@ fn broken(path: &Path, what: &str) -> ToolError {
 fn refused(kernel: &CompiledKernel, ptxas: &Ptxas, text: &str, status: ExitStatus) -> ToolError {
     let version = &ptxas.version;
     let old = ["Unsupported .version", "is not defined for option 'gpu-name'"];
-    if old.iter().any(|text| text.contains(text)) {
+    if old.iter().any(|sign| text.contains(sign)) {
         let path = ptxas.path.display();
         let message =
             format!("ptxas {version} ({path}) is too old for code of this tk for `{}`", kernel.target.name);
