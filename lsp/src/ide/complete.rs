@@ -4,11 +4,13 @@
 //! middle of a line that cannot be read yet. An editor filters by what is typed: all names of a context are given.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use tk_sema::index::{Symbol, SymbolKind};
 use tk_sema::types::Ty;
 use tk_syntax::token::Tok;
 
+use super::context::completed;
 use super::site::Site;
 use super::{Analysis, Place, TextEdit, Workspace, describe};
 
@@ -56,10 +58,15 @@ pub struct Completion {
     pub extra: Vec<TextEdit>,
 }
 
-/// The completions at an offset. Their order has no meaning.
+/// The completions at an offset, the most likely ones first.
 pub fn complete(ws: &mut Workspace, path: &str, offset: usize) -> Vec<Completion> {
-    let a = ws.analysis(path);
-    let Some(site) = Site::new(a.root_text(), offset) else { return vec![] };
+    let as_typed = ws.analysis(path);
+    let Some(site) = Site::new(as_typed.root_text(), offset) else { return vec![] };
+    // A signature that has no body yet means nothing by itself.
+    let a = match completed(&site, as_typed.root_text()) {
+        Some(text) => Arc::new(ws.analyse(path, &[(path.to_string(), text)].into())),
+        None => as_typed.clone(),
+    };
     let replace = Place { path: path.to_string(), start: site.start, end: site.end };
     let mut list = List { replace, items: vec![], seen: BTreeSet::new() };
     match (site.back(1), site.back(2)) {
@@ -68,12 +75,7 @@ pub fn complete(ws: &mut Workspace, path: &str, offset: usize) -> Vec<Completion
             path_items(ws, &a, path, module, &mut list);
         }
         (Some(Tok::At), _) => ["fast", "noinline"].iter().for_each(|w| list.word(w, CompletionKind::Keyword)),
-        // A name that is being given.
-        (Some(Tok::Let | Tok::Mut | Tok::Fn | Tok::Kernel | Tok::Struct | Tok::Const | Tok::For), _) => {
-            if site.back(1) == Some(Tok::Let) {
-                list.word("mut", CompletionKind::Keyword);
-            }
-        }
+        (Some(Tok::Let), _) => list.word("mut", CompletionKind::Keyword),
         _ if in_use(&site).is_some() => imports(ws, &a, path, &site, &mut list),
         _ => super::complete_name::names(ws, &a, path, &site, &mut list),
     }

@@ -20,14 +20,17 @@ pub(super) fn after_dot(ws: &Workspace, a: &Analysis, site: &Site, list: &mut Li
     if let Some(t) = type_before(a, dot) {
         return members(a, &t, list);
     }
-    // The line cannot be read: with a name after the dot it may be.
-    let mut text = a.root_text().to_string();
-    if site.start <= text.len() && text.is_char_boundary(site.start) && text.is_char_boundary(site.end) {
-        text.replace_range(site.start..site.end, "shape;");
-        let replaced = [(list.replace.path.clone(), text)].into();
-        let whole = ws.analyse(&list.replace.path, &replaced);
+    // The line cannot be read: with a name after the dot, as a statement or the head of a block, it may be.
+    let range = site.start..site.end;
+    for rest in ["shape;", "shape {}"] {
+        let mut text = a.root_text().to_string();
+        if text.get(range.clone()).is_none() {
+            return;
+        }
+        text.replace_range(range.clone(), rest);
+        let whole = ws.analyse(&list.replace.path, &[(list.replace.path.clone(), text)].into());
         if let Some(t) = type_before(&whole, dot) {
-            members(&whole, &t, list);
+            return members(&whole, &t, list);
         }
     }
 }

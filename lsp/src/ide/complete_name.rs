@@ -3,23 +3,61 @@
 use std::collections::BTreeSet;
 
 use tk_ops::table::{ParamKind, Receiver};
-use tk_ops::{DType, DTypeSet};
-use tk_sema::hir::FnKind;
+use tk_sema::hir::{CKind, FnKind};
 use tk_sema::index::{Symbol, SymbolId, SymbolKind};
-use tk_syntax::ast::ItemKind;
+use tk_syntax::ast::{Fn, ItemKind};
 use tk_syntax::token::Tok;
 
 use super::complete::{CompletionKind as K, List, add_use, importable};
+use super::complete_type::{DTYPES, types};
+use super::context::{Context, context};
 use super::scope::{Scope, scope};
 use super::signature::{Declared, callee};
 use super::site::{CallSite, Site};
 use super::{Analysis, Workspace, describe};
 
-/// The classes of element types, for bounds.
-const CLASSES: &[&str] = &["int", "sint", "uint", "float", "f8", "number"];
-
 /// The options of `launch(..)` and of rows of `tune`.
 const LAUNCH: &[&str] = &["warps", "stages", "ctas", "cluster", "max_regs", "occupancy", "cooperative"];
+
+/// The builtins that the examples and the library use most, in this order.
+const COMMON: &[&str] = &[
+    "buffer",
+    "zeros",
+    "arange",
+    "where",
+    "full",
+    "assert_close",
+    "assert",
+    "program_id",
+    "sum",
+    "maximum",
+    "minimum",
+    "dot",
+    "load",
+    "store",
+    "exp",
+    "cdiv",
+    "range",
+    "max",
+    "next_pow2",
+    "all",
+    "gather",
+    "exp2",
+    "log",
+    "clamp",
+    "reshape",
+    "view",
+    "static_range",
+    "num_programs",
+    "rsqrt",
+    "sqrt",
+    "broadcast_to",
+    "abs",
+    "atomic_add",
+    "bitcast",
+    "tanh",
+    "sigmoid",
+];
 
 /// The clauses of a kernel, and what each says.
 const CLAUSES: &[(&str, &str, &str)] = &[
@@ -33,28 +71,123 @@ const CLAUSES: &[(&str, &str, &str)] = &[
 ];
 
 pub(super) fn names(ws: &mut Workspace, a: &Analysis, path: &str, site: &Site, list: &mut List) {
-    let call = site.call();
-    if let Some(c) = &call
-        && argument(a, site, c, list)
-    {
-        return;
-    }
     let offset = u32::try_from(site.start).unwrap_or(u32::MAX);
     let empty = tk_syntax::ast::File::default();
-    let s = scope(a.root().unwrap_or(&empty), offset);
-    if site.braces() == 0 && call.is_none() {
-        return item(site, list);
+    let file = a.root().unwrap_or(&empty);
+    let mut s = scope(file, offset);
+    // A body that is not closed yet ends with its last token.
+    let last = site.before.checked_sub(1).and_then(|i| site.tokens.get(i)).map_or(0, |t| t.end);
+    if !s.body {
+        s = scope(file, u32::try_from(last).unwrap_or(u32::MAX));
     }
-    if wants_type(a, site, call.as_ref()) {
-        return types(a, &s, site, list);
-    }
-    let starts = matches!(site.back(1), None | Some(Tok::Semi | Tok::LBrace | Tok::RBrace));
-    if call.is_none() && starts {
-        statement(&s, list);
+    let context = context(site);
+    match context {
+        Context::Nothing => return,
+        Context::Item => return item(list),
+        Context::Clause { kernel, head } => return clauses(site, kernel, head, list),
+        Context::Exported => {
+            let kernels = items(a).filter(|s| is_fn(a, s, FnKind::Kernel));
+            return kernels.for_each(|s| list.symbol(a, &s.name, s));
+        }
+        Context::Bound
+        | Context::Constant
+        | Context::Type
+        | Context::Mutable
+        | Context::Element { .. }
+        | Context::Cast => {
+            return types(a, &s, items(a), context, list);
+        }
+        Context::ParameterValue { kernel, name } => {
+            let found = parameter(a, site, kernel, name);
+            if found.is_some_and(|kind| parameter_values(a, kind, list)) {
+                return;
+            }
+        }
+        Context::TuneName { kernel } => return tune_names(a, site, kernel, list),
+        Context::Statement { after_if } => {
+            if after_if {
+                list.word("else", K::Keyword);
+            }
+            // The brace of a body may be missing.
+            if site.at_margin {
+                item(list);
+            }
+            statement(a, &s, list);
+        }
+        Context::Loop => tk_ops::rows::methods(Receiver::None)
+            .filter(|r| r.name.ends_with("range"))
+            .for_each(|r| list.row(r, K::Builtin)),
+        Context::Value => {
+            if let Some(c) = &site.call()
+                && argument(a, site, c, list)
+            {
+                return;
+            }
+        }
     }
     values(a, &s, list);
     if site.end > site.start {
         unimported(ws, a, path, list);
+    }
+}
+
+/// The clauses that an item does not have.
+fn clauses(site: &Site, kernel: bool, head: usize, list: &mut List) {
+    let word = |i: usize| site.tokens.get(i).map(|t| t.tok);
+    let given: Vec<Tok> = site.level(head, site.before).filter_map(word).collect();
+    for (name, doc, body) in CLAUSES {
+        let again = matches!(*name, "require" | "prefer");
+        if (kernel || *name == "require") && (again || !given.contains(&Tok::Id(name))) {
+            list.insert(name, K::Keyword, doc, "", body, true);
+        }
+    }
+}
+
+fn is_fn(a: &Analysis, s: &Symbol, kind: FnKind) -> bool {
+    matches!(s.kind, SymbolKind::Fn(f) if a.checked.hir.fns.get(f.0 as usize).is_some_and(|f| f.kind == kind))
+}
+
+/// The kernel that a token names.
+fn kernel_at<'a>(a: &'a Analysis, site: &Site, token: usize) -> Option<&'a Fn> {
+    let Some(Tok::Id(name)) = site.tokens.get(token).map(|t| t.tok) else { return None };
+    a.root()?.items.iter().find_map(|i| match &i.kind {
+        ItemKind::Fn(f) if f.name.text == name => Some(&**f),
+        _other => None,
+    })
+}
+
+/// The range of a compile-time parameter of the kernel that a token names.
+fn parameter<'a>(a: &'a Analysis, site: &Site, kernel: usize, name: &str) -> Option<&'a CKind> {
+    let declared = kernel_at(a, site, kernel)?.cparams.iter().find(|c| c.name.text == name)?;
+    let symbol = a.index.reference(declared.name.span).and_then(|r| a.index.symbol(r.symbol))?;
+    let SymbolKind::CVar(id) = symbol.kind else { return None };
+    a.checked.hir.cvars.get(id.0 as usize).map(|c| &c.kind)
+}
+
+/// The values in a range, if they can be listed.
+fn parameter_values(a: &Analysis, kind: &CKind, list: &mut List) -> bool {
+    match kind {
+        CKind::DType(set) => {
+            DTYPES.iter().filter(|d| set.has(**d)).for_each(|d| list.word(d.name(), K::Type));
+            true
+        }
+        CKind::Bool => {
+            ["true", "false"].iter().for_each(|w| list.word(w, K::Keyword));
+            true
+        }
+        CKind::Fn(..) => {
+            items(a).filter(|s| is_fn(a, s, FnKind::Fn)).for_each(|s| list.symbol(a, &s.name, s));
+            true
+        }
+        CKind::Int(_) | CKind::Float(_) | CKind::Shape | CKind::Err => false,
+    }
+}
+
+/// The names in a row of `tune`.
+fn tune_names(a: &Analysis, site: &Site, kernel: usize, list: &mut List) {
+    let parameters = kernel_at(a, site, kernel).map_or(&[][..], |f| &f.cparams);
+    for name in parameters.iter().map(|c| c.name.text.as_str()).chain(LAUNCH.iter().copied()) {
+        list.insert(&format!("{name} ="), K::Argument, "", "", &format!("{name} = "), false);
     }
 }
 
@@ -103,18 +236,9 @@ fn arguments(names: impl Iterator<Item = &'static str>, c: &CallSite, list: &mut
     }
 }
 
-/// Outside of braces: items, and after a signature clauses.
-fn item(site: &Site, list: &mut List) {
-    if matches!(site.back(1), Some(Tok::RParen)) {
-        for (name, doc, body) in CLAUSES {
-            list.insert(name, K::Keyword, doc, "", body, true);
-        }
-        return;
-    }
-    if !matches!(site.back(1), None | Some(Tok::RBrace | Tok::Semi | Tok::RParen | Tok::Id(_))) {
-        return;
-    }
-    for w in ["use", "const", "struct", "fn", "kernel", "export", "test"] {
+/// An item.
+fn item(list: &mut List) {
+    for w in ["kernel", "fn", "test", "use", "const", "struct", "export"] {
         list.word(w, K::Keyword);
     }
     let kernel = "kernel ${1:name}[${2:BLOCK: i32 = 1024}](${3:x: view[f32, 1], y: mut view[f32, 1]})\n    \
@@ -129,8 +253,14 @@ fn item(site: &Site, list: &mut List) {
     list.snippet("struct", "a struct", "struct ${1:Name} {\n    ${2:x: f32},\n}");
 }
 
-fn statement(s: &Scope, list: &mut List) {
-    for w in ["let", "const", "for", "while", "if", "return", "break", "continue"] {
+fn statement(a: &Analysis, s: &Scope, list: &mut List) {
+    for w in ["let", "for", "if"] {
+        list.word(w, K::Keyword);
+    }
+    // What was declared last is likely to be changed next.
+    names_in_scope(a, s, list);
+    own_items(a, s, list);
+    for w in ["while", "return", "const", "break", "continue"] {
         list.word(w, K::Keyword);
     }
     if s.test {
@@ -141,71 +271,39 @@ fn statement(s: &Scope, list: &mut List) {
     list.snippet("if", "a condition", "if ${1:condition} {\n    $0\n}");
 }
 
-/// Returns true if a type is meant: after `:`, `->`, `as`, `*`, or first in the brackets of `tile` and `view`.
-fn wants_type(a: &Analysis, site: &Site, call: Option<&CallSite>) -> bool {
-    let text = |i: usize| site.tokens.get(i).and_then(|t| a.root_text().get(t.start..t.end)).unwrap_or("");
-    let first = call.is_some_and(|c| {
-        c.open == Tok::LBracket && matches!(text(c.callee), "tile" | "view") && c.position == 0
-    });
-    let colon = matches!(site.back(1), Some(Tok::Colon)) && matches!(site.back(2), Some(Tok::Id(_)));
-    // `a[i:` is a slice, not a type.
-    let slice = colon && call.is_some_and(|c| c.open == Tok::LBracket && callee_is_value(a, site, c));
-    let pointer = matches!(site.back(1), Some(Tok::Star | Tok::Mut))
-        && matches!(site.back(2), Some(Tok::Colon | Tok::Star | Tok::Arrow | Tok::As));
-    (colon && !slice) || first || pointer || matches!(site.back(1), Some(Tok::Arrow | Tok::As))
-}
-
-fn callee_is_value(a: &Analysis, site: &Site, c: &CallSite) -> bool {
-    callee(a, site, c).is_some_and(|s| matches!(s.kind, SymbolKind::Local(_) | SymbolKind::Param(_)))
-}
-
-fn types(a: &Analysis, s: &Scope, site: &Site, list: &mut List) {
-    let cast = matches!(site.back(1), Some(Tok::As));
-    for n in s.names.iter().rev() {
-        let symbol = a.index.reference(n.span).and_then(|r| a.index.symbol(r.symbol));
-        if let Some(symbol) = symbol.filter(|s| matches!(s.kind, SymbolKind::CVar(_))) {
-            list.symbol(a, &n.text, symbol);
-        }
-    }
-    DType::ALL.iter().for_each(|d| list.word(d.name(), K::Type));
-    if cast {
-        return;
-    }
-    list.insert("tile", K::Type, "tile[T, D0, D1, ..]", "", "tile[$0]", true);
-    list.insert("view", K::Type, "view[T, R]", "", "view[${1:f32}, ${2:2}]", true);
-    list.insert("mut view", K::Type, "mut view[T, R]", "", "mut view[${1:f32}, ${2:2}]", true);
-    for w in ["dtype", "shape", "const"] {
-        list.word(w, K::Type);
-    }
-    for w in CLASSES.iter().filter(|c| DTypeSet::class(c).is_some()) {
-        list.word(w, K::Type);
-    }
-    for s in items(a).filter(|s| matches!(s.kind, SymbolKind::Struct(_))) {
-        list.symbol(a, &s.name, s);
-    }
-}
-
 /// The names that a value may begin with.
 fn values(a: &Analysis, s: &Scope, list: &mut List) {
-    for n in s.names.iter().rev() {
-        if let Some(symbol) = a.index.reference(n.span).and_then(|r| a.index.symbol(r.symbol)) {
-            list.symbol(a, &n.text, symbol);
-        }
-    }
-    for symbol in items(a) {
-        list.symbol(a, &symbol.name, symbol);
-    }
+    names_in_scope(a, s, list);
+    own_items(a, s, list);
     let host: &[Receiver] = if s.test { &[Receiver::Test, Receiver::None] } else { &[Receiver::None] };
-    for r in host.iter().flat_map(|r| tk_ops::rows::methods(*r)).filter(|r| !tk_ops::rows::is_operator(r)) {
-        list.row(r, K::Builtin);
+    let rows =
+        || host.iter().flat_map(|r| tk_ops::rows::methods(*r)).filter(|r| !tk_ops::rows::is_operator(r));
+    for name in COMMON {
+        rows().filter(|r| r.name == *name).for_each(|r| list.row(r, K::Builtin));
     }
+    rows().for_each(|r| list.row(r, K::Builtin));
     for w in ["true", "false", "None", "if", "inf", "nan", "target"] {
         list.word(w, K::Keyword);
     }
     if s.clause {
         list.word("device", K::Keyword);
     }
-    DType::ALL.iter().for_each(|d| list.word(d.name(), K::Type));
+    DTYPES.iter().for_each(|d| list.word(d.name(), K::Type));
+}
+
+fn names_in_scope(a: &Analysis, s: &Scope, list: &mut List) {
+    for n in s.names.iter().rev() {
+        if let Some(symbol) = a.index.reference(n.span).and_then(|r| a.index.symbol(r.symbol)) {
+            list.symbol(a, &n.text, symbol);
+        }
+    }
+}
+
+/// The items of the file that a value may begin with. Tests alone launch kernels.
+fn own_items(a: &Analysis, s: &Scope, list: &mut List) {
+    for symbol in items(a).filter(|symbol| s.test || !is_fn(a, symbol, FnKind::Kernel)) {
+        list.symbol(a, &symbol.name, symbol);
+    }
 }
 
 /// The items that the file can name: its own, its imports, the prelude.

@@ -8,6 +8,8 @@ pub mod calls;
 pub mod complete;
 mod complete_member;
 mod complete_name;
+mod complete_type;
+mod context;
 pub mod costs;
 mod describe;
 pub mod diagnostics;

@@ -17,6 +17,12 @@ pub struct Site<'s> {
     pub end: usize,
     /// Whether it begins a line.
     pub new_line: bool,
+    /// Whether the word begins a line without a space before it.
+    pub at_margin: bool,
+    /// Whether a number or a string ends here, which a name does not continue.
+    pub after_number: bool,
+    /// For each token whether it begins a line without a space before it.
+    margin: Vec<bool>,
 }
 
 /// A call, or brackets with compile-time arguments, around a place.
@@ -56,7 +62,13 @@ impl<'s> Site<'s> {
         };
         let last = before.checked_sub(1).and_then(|i| lexed.tokens.get(i)).map_or(0, |t| t.end);
         let new_line = text.get(last..start).is_some_and(|gap| gap.contains('\n'));
-        Some(Site { tokens: lexed.tokens, before, start, end, new_line })
+        let is_literal = |t: Tok| matches!(t, Tok::Int(_) | Tok::Float(_) | Tok::BadNumber | Tok::Str(_));
+        let touching = before.checked_sub(1).and_then(|i| lexed.tokens.get(i)).filter(|t| t.end == offset);
+        let after_number = start == offset && touching.is_some_and(|t| is_literal(t.tok));
+        let begins_line = |at: usize| at == 0 || text.as_bytes().get(at - 1) == Some(&b'\n');
+        let margin = lexed.tokens.iter().map(|t| begins_line(t.start)).collect();
+        let at_margin = begins_line(start);
+        Some(Site { tokens: lexed.tokens, before, start, end, new_line, at_margin, after_number, margin })
     }
 
     /// The token this many before the word.
@@ -137,14 +149,100 @@ impl<'s> Site<'s> {
         None
     }
 
-    /// The number of open braces at the place.
-    pub fn braces(&self) -> usize {
-        let ahead = self.tokens.get(..self.before).unwrap_or(&[]);
-        ahead.iter().fold(0usize, |n, t| match t.tok {
-            Tok::LBrace => n + 1,
-            Tok::RBrace => n.saturating_sub(1),
-            _other => n,
+    /// Returns true if a token begins a line without a space before it.
+    pub fn begins_line(&self, token: usize) -> bool {
+        self.margin.get(token).copied().unwrap_or(false)
+    }
+
+    /// Returns true if a closing bracket fits an opening one.
+    pub fn closes(&self, open: usize, close: Tok) -> bool {
+        matches!(
+            (self.tokens.get(open).map(|t| t.tok), close),
+            (Some(Tok::LParen), Tok::RParen)
+                | (Some(Tok::LBracket), Tok::RBracket)
+                | (Some(Tok::LBrace), Tok::RBrace)
+        )
+    }
+
+    /// The tokens of a range that are in no bracket of it. A closing bracket without a partner there is one of them.
+    pub fn level(&self, from: usize, to: usize) -> impl Iterator<Item = usize> + '_ {
+        let mut depth = 0usize;
+        (from..to.min(self.tokens.len())).filter(move |i| match self.tokens.get(*i).map(|t| t.tok) {
+            Some(Tok::LParen | Tok::LBracket | Tok::LBrace) => {
+                depth += 1;
+                false
+            }
+            Some(Tok::RParen | Tok::RBracket | Tok::RBrace) => {
+                depth = depth.saturating_sub(1);
+                depth == 0
+            }
+            Some(_) => depth == 0,
+            None => false,
         })
+    }
+
+    /// The token that names what an opening bracket belongs to: `f` of `f(` and of `f[..](`.
+    pub fn callee(&self, open: usize) -> Option<usize> {
+        let before = open.checked_sub(1)?;
+        match (self.tokens.get(open).map(|t| t.tok), self.tokens.get(before)?.tok) {
+            (Some(Tok::LParen), Tok::RBracket) => self.partner(before)?.checked_sub(1),
+            _other => Some(before),
+        }
+    }
+
+    /// The name before the compile-time parameters that end before a brace: `S` of `S[T: float] {`.
+    pub fn generic_name(&self, brace: usize) -> Option<usize> {
+        let before = brace.checked_sub(1)?;
+        match self.tokens.get(before)?.tok {
+            Tok::RBracket => self.partner(before)?.checked_sub(1),
+            Tok::Id(_) => Some(before),
+            _other => None,
+        }
+    }
+
+    /// The name of the kernel of whose `tune(..) { .. }` this is the opening brace.
+    pub fn tuned(&self, brace: usize) -> Option<usize> {
+        let close = brace.checked_sub(1)?;
+        if self.tokens.get(brace)?.tok != Tok::LBrace || self.tokens.get(close)?.tok != Tok::RParen {
+            return None;
+        }
+        let word = self.partner(close)?.checked_sub(1)?;
+        if self.tokens.get(word)?.tok != Tok::Id("tune") {
+            return None;
+        }
+        let kernel = (0..word).rev().find(|i| self.tokens.get(*i).is_some_and(|t| t.tok == Tok::Kernel))?;
+        Some(kernel + 1)
+    }
+
+    /// Returns true if a closing brace ends the rows of `tune`.
+    pub fn ends_tune(&self, close: usize) -> bool {
+        self.partner(close).is_some_and(|open| self.tuned(open).is_some())
+    }
+
+    /// Returns true if the brace before the place ends an arm of an `if` that `else` may follow.
+    pub fn ends_if(&self) -> bool {
+        let close = self.before.checked_sub(1);
+        let Some(open) = close.and_then(|c| self.partner(c)) else { return false };
+        let mut depth = 0usize;
+        for i in (0..open).rev() {
+            match self.tokens.get(i).map(|t| t.tok) {
+                Some(Tok::RParen | Tok::RBracket | Tok::RBrace) => depth += 1,
+                Some(Tok::LParen | Tok::LBracket | Tok::LBrace) if depth == 0 => return false,
+                Some(Tok::LParen | Tok::LBracket | Tok::LBrace) => depth -= 1,
+                Some(Tok::If) if depth == 0 => return true,
+                Some(Tok::Else | Tok::Semi | Tok::For | Tok::While) | None if depth == 0 => return false,
+                Some(_) | None => {}
+            }
+        }
+        false
+    }
+
+    /// The tokens of the statement around the place, in the block with this brace, that are in none of its brackets.
+    pub fn statement(&self, brace: usize) -> impl Iterator<Item = usize> + '_ {
+        let level: Vec<usize> = self.level(brace + 1, self.before).collect();
+        let ends = |i: &usize| matches!(self.tokens.get(*i).map(|t| t.tok), Some(Tok::Semi | Tok::RBrace));
+        let from = level.iter().rposition(ends).map_or(0, |n| n + 1);
+        level.into_iter().skip(from)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Tests of the language server, as one program, so that it links once.
 
+mod completion;
 mod features;
 mod protocol;
 mod robust;

@@ -1,0 +1,364 @@
+//! What may be written at a place, from the tokens before it.
+//!
+//! An item needs no body yet, and nothing after the place is looked at. The first line of a file's item that begins a line
+//! ends whatever is open before it.
+
+use tk_syntax::token::Tok;
+
+use super::site::Site;
+
+/// What may be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Context<'s> {
+    /// Nothing that is known: a name that is being given, a number.
+    Nothing,
+    /// An item, at the start of one.
+    Item,
+    /// A clause after the signature of a kernel or a function, whose first token this is.
+    Clause {
+        /// Whether it is a kernel.
+        kernel: bool,
+        /// The first token of the item.
+        head: usize,
+    },
+    /// The kernel of an `export`.
+    Exported,
+    /// The type of a compile-time parameter.
+    Bound,
+    /// A type.
+    Type,
+    /// A type after `mut`.
+    Mutable,
+    /// The type of a constant.
+    Constant,
+    /// The element type of a pointer, a tile or a view; after `*`, where `mut` may follow.
+    Element {
+        /// Whether it is that of a pointer.
+        pointer: bool,
+    },
+    /// The type after `as`.
+    Cast,
+    /// A value of a compile-time parameter, by its name, of the item that this token names (or whose `tune` this is).
+    ParameterValue {
+        /// The token of the kernel's name.
+        kernel: usize,
+        /// The name of the parameter.
+        name: &'s str,
+    },
+    /// A name in a row of `tune`, of the kernel that this token names.
+    TuneName {
+        /// The token of the kernel's name.
+        kernel: usize,
+    },
+    /// A statement.
+    Statement {
+        /// Whether `else` may follow.
+        after_if: bool,
+    },
+    /// What a loop goes over.
+    Loop,
+    /// A value.
+    Value,
+}
+
+/// What may be written at a place.
+pub(super) fn context<'s>(site: &Site<'s>) -> Context<'s> {
+    if site.after_number || matches!(site.back(1), Some(Tok::Fn | Tok::Kernel | Tok::Struct | Tok::For)) {
+        return Context::Nothing;
+    }
+    match (site.back(1), site.back(2)) {
+        (Some(Tok::Let), _) | (Some(Tok::Mut), Some(Tok::Let)) => return Context::Nothing,
+        (Some(Tok::As), _) => return Context::Cast,
+        (Some(Tok::In), _) => return Context::Loop,
+        _other => {}
+    }
+    let open = Brackets::open(site);
+    match open.last().map(|i| (*i, site.tokens.get(*i).map(|t| t.tok))) {
+        None => Head { site, start: open.start() }.context(),
+        Some((i, Some(Tok::LBrace))) => braces(site, &open, i),
+        Some((i, _)) => brackets(site, &open, i),
+    }
+}
+
+/// The brackets that are open at a place, outermost first.
+struct Brackets {
+    all: Vec<usize>,
+    /// The first token of the item.
+    start: usize,
+}
+
+impl std::ops::Deref for Brackets {
+    type Target = [usize];
+    fn deref(&self) -> &[usize] {
+        &self.all
+    }
+}
+
+impl Brackets {
+    fn open(site: &Site) -> Brackets {
+        let mut found = Brackets { all: vec![], start: 0 };
+        for (i, t) in site.tokens.iter().enumerate().take(site.before) {
+            if t.first && site.begins_line(i) && starts_item(t.tok) {
+                found = Brackets { all: vec![], start: i };
+            }
+            match t.tok {
+                Tok::LParen | Tok::LBracket | Tok::LBrace => found.all.push(i),
+                Tok::RParen | Tok::RBracket | Tok::RBrace => {
+                    let partner = found.all.iter().rposition(|o| site.closes(*o, t.tok));
+                    if let Some(at) = partner {
+                        found.all.truncate(at);
+                    }
+                    // A body ends its item; the rows of `tune` do not.
+                    if t.tok == Tok::RBrace && found.all.is_empty() && !site.ends_tune(i) {
+                        found.start = i + 1;
+                    }
+                }
+                // It ends what was left open in its statement.
+                Tok::Semi => {
+                    let brace = |o: &usize| site.tokens.get(*o).is_some_and(|t| t.tok == Tok::LBrace);
+                    found.all.truncate(found.all.iter().rposition(brace).map_or(0, |n| n + 1));
+                    if found.all.is_empty() {
+                        found.start = i + 1;
+                    }
+                }
+                _other => {}
+            }
+        }
+        found
+    }
+
+    fn start(&self) -> usize {
+        self.start
+    }
+}
+
+/// Returns true if a token can begin an item.
+fn starts_item(t: Tok) -> bool {
+    matches!(t, Tok::Use | Tok::Const | Tok::Struct | Tok::Fn | Tok::Kernel | Tok::At)
+        || matches!(t, Tok::Id("export" | "test"))
+}
+
+/// An item, or a method, up to a place that is in none of its brackets.
+struct Head<'a, 's> {
+    site: &'a Site<'s>,
+    start: usize,
+}
+
+impl<'s> Head<'_, 's> {
+    fn context(self) -> Context<'s> {
+        let Head { site, mut start } = self;
+        let tok = |i: usize| site.tokens.get(i).filter(|_| i < site.before).map(|t| t.tok);
+        while tok(start) == Some(Tok::At) && matches!(tok(start + 1), Some(Tok::Id(_))) {
+            start += 2;
+        }
+        let last = if start < site.before { site.back(1) } else { None };
+        let level = || site.level(start, site.before);
+        let has = |t: Tok| level().any(|i| tok(i) == Some(t));
+        match tok(start) {
+            None => Context::Item,
+            Some(Tok::Const) if last == Some(Tok::Colon) => Context::Constant,
+            Some(Tok::Const) if has(Tok::Assign) => Context::Value,
+            Some(word @ (Tok::Fn | Tok::Kernel)) => match last {
+                Some(Tok::Arrow) => Context::Type,
+                Some(Tok::Mut) if has(Tok::Arrow) => Context::Mutable,
+                Some(Tok::Star) if has(Tok::Arrow) => Context::Element { pointer: true },
+                Some(Tok::RParen | Tok::RBrace) => {
+                    Context::Clause { kernel: word == Tok::Kernel, head: start }
+                }
+                Some(Tok::Id(_) | Tok::RBracket | Tok::Question) if has(Tok::Arrow) => {
+                    Context::Clause { kernel: word == Tok::Kernel, head: start }
+                }
+                _name_or_parameters => Context::Nothing,
+            },
+            Some(Tok::Id("export")) if start + 1 == site.before => Context::Exported,
+            _given => Context::Nothing,
+        }
+    }
+}
+
+/// The part of a list that the place is in: the tokens since the last comma.
+struct Segment<'s> {
+    name: Option<&'s str>,
+    has_colon: bool,
+    has_value: bool,
+}
+
+fn segment<'s>(site: &Site<'s>, open: usize) -> Segment<'s> {
+    let level: Vec<usize> = site.level(open + 1, site.before).collect();
+    let tok = |i: &usize| site.tokens.get(*i).map(|t| t.tok);
+    let from = level.iter().rposition(|i| tok(i) == Some(Tok::Comma)).map_or(0, |n| n + 1);
+    let part: Vec<Tok> = level.iter().skip(from).filter_map(tok).collect();
+    Segment {
+        name: part.iter().find_map(|t| if let Tok::Id(n) = t { Some(*n) } else { None }),
+        has_colon: part.contains(&Tok::Colon),
+        has_value: part.contains(&Tok::Assign),
+    }
+}
+
+/// In `(` or `[`.
+fn brackets<'s>(site: &Site<'s>, open: &[usize], at: usize) -> Context<'s> {
+    let tok = |i: Option<usize>| i.and_then(|i| site.tokens.get(i)).map(|t| t.tok);
+    let is_bracket = tok(Some(at)) == Some(Tok::LBracket);
+    let callee = site.callee(at);
+    let before = callee.and_then(|c| c.checked_sub(1));
+    let part = segment(site, at);
+    let named = matches!(tok(callee), Some(Tok::Id(_)));
+    match tok(before) {
+        // The parameters of an item.
+        Some(Tok::Fn | Tok::Kernel | Tok::Struct) if named => match (part.has_value, part.has_colon) {
+            (true, _) => Context::Value,
+            (false, true) if is_bracket => Context::Bound,
+            (false, true) => type_part(site),
+            (false, false) => Context::Nothing,
+        },
+        Some(Tok::Id("export")) if named && is_bracket => exported(site, callee, &part),
+        _other => {
+            // The type of a function.
+            if tok(at.checked_sub(1)) == Some(Tok::Fn) {
+                return Context::Type;
+            }
+            if matches!(tok(callee), Some(Tok::Id("tile" | "view"))) && is_bracket && site.before == at + 1 {
+                return Context::Element { pointer: false };
+            }
+            // `[a, b]` as a value of a parameter.
+            let is_list = is_bracket && tok(at.checked_sub(1)) == Some(Tok::Assign);
+            let outer = open.iter().rev().nth(1).copied();
+            if let (true, Some(outer)) = (is_list, outer) {
+                let found = match tok(Some(outer)) {
+                    Some(Tok::LBrace) => braces(site, open.get(..open.len() - 1).unwrap_or(&[]), outer),
+                    _ => brackets(site, open.get(..open.len() - 1).unwrap_or(&[]), outer),
+                };
+                if let Context::ParameterValue { .. } = found {
+                    return found;
+                }
+            }
+            let is_scratch = tok(callee) == Some(Tok::Id("scratch"));
+            if part.has_colon && !part.has_value && (is_scratch || ends_type(site)) && !is_bracket {
+                return type_part(site);
+            }
+            Context::Value
+        }
+    }
+}
+
+fn exported<'s>(site: &Site<'s>, kernel: Option<usize>, part: &Segment<'s>) -> Context<'s> {
+    match (kernel, part.name, part.has_value) {
+        (Some(kernel), Some(name), true) if site.back(1) != Some(Tok::Id(name)) => {
+            Context::ParameterValue { kernel, name }
+        }
+        _name => Context::Value,
+    }
+}
+
+/// Returns true if the tokens before the place are a type that goes on: `: mut`, `: *`.
+fn ends_type(site: &Site) -> bool {
+    matches!(site.back(1), Some(Tok::Mut | Tok::Star | Tok::Colon))
+}
+
+/// In a type, after its colon.
+fn type_part<'s>(site: &Site<'s>) -> Context<'s> {
+    match (site.back(1), site.back(2)) {
+        (Some(Tok::Mut), Some(Tok::Star)) => Context::Element { pointer: false },
+        (Some(Tok::Mut), _) => Context::Mutable,
+        (Some(Tok::Const), _) => Context::Bound,
+        (Some(Tok::Star), _) => Context::Element { pointer: true },
+        (Some(Tok::Colon | Tok::Arrow | Tok::Bar), _) => Context::Type,
+        _complete => Context::Nothing,
+    }
+}
+
+/// In braces: fields, rows of `tune`, statements.
+fn braces<'s>(site: &Site<'s>, open: &[usize], at: usize) -> Context<'s> {
+    let tok = |i: Option<usize>| i.and_then(|i| site.tokens.get(i)).map(|t| t.tok);
+    let outer = open.iter().rev().nth(1).copied();
+    if let Some(kernel) = outer.and_then(|o| site.tuned(o)) {
+        let part = segment(site, at);
+        return match (part.name, part.has_value) {
+            (Some(name), true) => Context::ParameterValue { kernel, name },
+            _name => Context::TuneName { kernel },
+        };
+    }
+    if site.tuned(at).is_some() {
+        return Context::Nothing;
+    }
+    let name = site.generic_name(at);
+    if name.is_some_and(|n| tok(n.checked_sub(1)) == Some(Tok::Struct)) {
+        return field(site, at);
+    }
+    // `let a: T`
+    let in_let = site.statement(at).any(|i| tok(Some(i)) == Some(Tok::Let));
+    let has = |t: Tok| site.statement(at).any(|i| tok(Some(i)) == Some(t));
+    if in_let && !has(Tok::Assign) && has(Tok::Colon) {
+        return type_part(site);
+    }
+    if site.back(1) == Some(Tok::Colon) && matches!(site.back(2), Some(Tok::Id(_))) {
+        return Context::Type;
+    }
+    match site.back(1) {
+        Some(Tok::RBrace) => Context::Statement { after_if: site.ends_if() },
+        None | Some(Tok::Semi | Tok::LBrace) => Context::Statement { after_if: false },
+        Some(_) => Context::Value,
+    }
+}
+
+/// In the braces of a struct: a field, or a method.
+fn field<'s>(site: &Site<'s>, at: usize) -> Context<'s> {
+    let tok = |i: usize| site.tokens.get(i).map(|t| t.tok);
+    let ends = |i: &usize| matches!(tok(*i), Some(Tok::Comma | Tok::RBrace));
+    let level: Vec<usize> = site.level(at + 1, site.before).collect();
+    let from = level.iter().rposition(ends).map_or(0, |n| n + 1);
+    let Some(start) = level.get(from).copied() else { return Context::Nothing };
+    if level.iter().skip(from).any(|i| tok(*i) == Some(Tok::Fn)) {
+        return Head { site, start }.context();
+    }
+    if level.iter().skip(from).any(|i| tok(*i) == Some(Tok::Colon)) {
+        return type_part(site);
+    }
+    Context::Nothing
+}
+
+/// The text with a body for the signature that the place is in, if it has none: the word being written is replaced by one that
+/// fits, what is open is closed, and what follows up to the next item is left out. Offsets up to the word stay.
+pub(super) fn completed(site: &Site, text: &str) -> Option<String> {
+    let open = Brackets::open(site);
+    let tok = |i: usize| site.tokens.get(i).map(|t| t.tok);
+    let mut start = open.start();
+    while tok(start) == Some(Tok::At) {
+        start += 2;
+    }
+    let in_body = |i: &usize| tok(*i) == Some(Tok::LBrace) && site.tuned(*i).is_none();
+    if start >= site.before || !matches!(tok(start), Some(Tok::Fn | Tok::Kernel)) {
+        return None;
+    }
+    if open.first().is_some_and(in_body) {
+        return None;
+    }
+    let after = (site.before..site.tokens.len())
+        .skip_while(|i| tok(*i).is_some() && site.tokens[*i].start < site.end);
+    let next = after.clone().find(|i| site.begins_line(*i) && tok(*i).is_some_and(starts_item));
+    let rest = after.take_while(|i| next.is_none_or(|n| *i < n));
+    if rest.clone().any(|i| tok(i) == Some(Tok::LBrace) && site.tuned(i).is_none()) {
+        return None;
+    }
+    let word = match (context(site), site.back(1)) {
+        (_, Some(Tok::Dot)) => "shape",
+        (Context::Type | Context::Element { .. } | Context::Cast, _) => "f32",
+        (Context::Mutable, _) => "view[f32, 1]",
+        (Context::Bound, _) => "i32",
+        (Context::Value, _) => "0",
+        _other => "",
+    };
+    let mut out = text.get(..site.start)?.to_string() + word;
+    for i in open.iter().rev() {
+        out += match tok(*i) {
+            Some(Tok::LParen) => ")",
+            Some(Tok::LBracket) => "]",
+            _brace => "}",
+        };
+    }
+    let in_parameters = open.first().is_some_and(|i| tok(*i) == Some(Tok::LParen));
+    let has_parameters = in_parameters || site.level(start, site.before).any(|i| tok(i) == Some(Tok::RParen));
+    out += if has_parameters { " {}\n" } else { "() {}\n" };
+    out += next.and_then(|n| site.tokens.get(n)).and_then(|t| text.get(t.start..)).unwrap_or("");
+    Some(out)
+}

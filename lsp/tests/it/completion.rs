@@ -1,0 +1,255 @@
+//! Completion where people type: a table of positions, and the examples key by key.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use crate::support::{root, workspace};
+use tk_lsp::ide::{Workspace, complete, diagnostics};
+
+/// The items of a list that are looked at.
+const SHOWN: usize = 10;
+
+/// What an editor shows, where `typed` has been typed of the word at the end of the text before `offset`.
+fn shown(ws: &mut Workspace, path: &str, offset: usize, typed: &str) -> Vec<String> {
+    let typed = typed.to_lowercase();
+    let labels = complete::complete(ws, path, offset).into_iter().map(|c| c.label);
+    let fits = |label: &String| label.to_lowercase().starts_with(&typed);
+    labels.map(|l| l.trim_end_matches(" =").to_string()).filter(fits).collect()
+}
+
+/// A kind of position, a text with the place at `$0`, what is among the first items (`-` before it: nowhere), separated by
+/// spaces. `nothing` is an empty list.
+const POSITIONS: &[(&str, &str, &str)] = &[
+    ("item", "$0", "kernel fn test use const struct export"),
+    ("item", "k$0", "kernel -let"),
+    ("item", "struct P { x: f32 }\n$0", "kernel"),
+    ("item", "kernel k() {}\nt$0\n", "test"),
+    ("item", "fn f() {\n    let a = (1;\n\ns$0", "struct"),
+    ("type", "fn f(x: f32) -> $0", "view tile f32 f16 i32 bool"),
+    ("type", "fn f(x: f32) -> t$0", "tile"),
+    ("type", "fn f[T: float](x: T) -> $0", "T tile"),
+    ("type", "fn f[T: float](x: T) -> tile[$0", "T f32 -tile"),
+    ("type", "struct P { x: f32 }\nfn f(x: $0", "P tile view"),
+    ("type", "kernel k(x: $0", "view mut\u{a0}view"),
+    ("type", "kernel k(x: view[f32, 1], y: m$0", "mut\u{a0}view"),
+    ("type", "kernel k(x: mut $0", "view -f32"),
+    ("type", "kernel k[T: float](x: *$0", "T mut f32 -view"),
+    ("type", "kernel k[T: float](x: *mut $0", "T f32 -view -mut"),
+    ("type", "kernel k(x: view[$0", "f32 f16 -view"),
+    ("type", "fn f(g: fn($0", "tile f32"),
+    ("type", "fn f(x: f32, N: const $0", "i32 bool shape"),
+    ("type", "struct P { x: $0", "f32 tile"),
+    ("type", "struct P {\n    x: f32,\n    y: *$0\n}", "mut f32"),
+    ("type", "struct P {\n    x: f32,\n\n    fn f(self, y: f32) -> $0\n}", "f32 P"),
+    ("type", "const N: $0", "i32 f32 bool"),
+    ("type", "const N: i$0", "i32 i64"),
+    ("type", "kernel k(n: i32) { let a: $0", "i32 f32 tile"),
+    ("type", "kernel k(n: i32) { let a = n as $0", "f32 i64 -tile -view"),
+    ("type", "kernel k() scratch(w: *mut $0", "i32 u32"),
+    ("bound", "fn f[T: $0", "i32 float shape bool dtype"),
+    ("bound", "fn f[T: float, N: $0", "i32"),
+    ("bound", "fn f[T: f16 | $0", "float i32"),
+    ("bound", "struct P[T: $0", "float i32"),
+    ("name", "kernel $0", "nothing"),
+    ("name", "kernel k(na$0", "nothing"),
+    ("name", "kernel k(x: view[f32, 1], $0", "nothing"),
+    ("name", "fn f[N$0", "nothing"),
+    ("name", "struct P { na$0", "nothing"),
+    ("name", "struct $0", "nothing"),
+    ("name", "const $0", "nothing"),
+    ("name", "const N$0", "nothing"),
+    ("name", "kernel k() { let $0", "mut -n"),
+    ("name", "kernel k() { let mut $0", "nothing"),
+    ("name", "kernel k() { for $0", "nothing"),
+    ("number", "kernel k() { let x = 1e$0", "nothing"),
+    ("number", "kernel k() { let x = 0x$0", "nothing"),
+    ("number", "kernel k() { let x = 12$0", "nothing"),
+    ("number", "kernel k(n: i32) { let x = n + 1$0;\n}", "nothing"),
+    ("value", "const N: i32 = next$0", "next_pow2"),
+    ("value", "const M: i32 = 4;\nconst N: i32 = $0", "M"),
+    ("value", "const N: i32 = maximum(4, n$0", "next_pow2"),
+    ("value", "kernel k[N: i32 = cd$0", "cdiv"),
+    ("value", "kernel k[M: i32 = 4, N: i32 = $0", "M"),
+    ("value", "kernel k[M: i32 = 4, N: i32 = if M > 2 { maximum($0", "M"),
+    ("value", "fn f(a: f32, b: f32 = $0", "f b"),
+    ("value", "kernel k(x: view[f32, 1]) grid(cd$0", "cdiv"),
+    ("value", "kernel k(x: view[f32, 1]) require($0", "x"),
+    ("value", "kernel k(n: i32) { for i in $0", "range static_range"),
+    ("value", "kernel k(n: i32) { let a = $0", "n -k"),
+    ("value", "kernel k(n: i32) { let first = 1; f$0", "first"),
+    ("value", "kernel k(n: i32) {}\ntest \"a\" { $0", "k"),
+    ("value", "fn half(x: f32) -> f32 { x }\nkernel k(n: i32) { h$0", "half"),
+    ("value", "kernel k[T: float](x: view[T, 1]) {}\nexport k[T = [f$0", "f32 f16 f64 -floor"),
+    ("value", "kernel k[T: f16 | bf16](x: view[T, 1]) {}\nexport k[T = $0", "f16 bf16 -f32"),
+    ("value", "kernel k[T: float](x: view[T, 1]) {}\nexport k[T = [f16, b$0]];", "bf16"),
+    ("value", "kernel k[ON: bool](n: i32) {}\nexport k[ON = $0", "true false"),
+    ("value", "kernel k[T: float = f32]() tune(key = (1)) { { T = $0", "f16 f32"),
+    ("value", "export $0", "nothing"),
+    ("value", "kernel scale(n: i32) {}\nfn f() {}\nexport $0", "scale -f"),
+    ("member", "kernel k(x: view[f32, 1]) grid(x.$0", "shape strides"),
+    ("member", "kernel k(x: view[f32, 1]) grid(x.sh$0)\n{\n}", "shape"),
+    ("member", "kernel k[T: float](x: view[T, 1]) launch(warps = T.$0", "bits"),
+    ("member", "kernel k[T: float](x: view[T, 1]) launch(warps = T.$0)\n\nfn after() {}\n", "bits"),
+    ("member", "kernel k[N: i32 = x.$0](x: view[f32, 1]) {}", "shape"),
+    ("member", "kernel k(x: view[f32, 1]) { x.$0", "load store shape"),
+    ("member", "kernel k(x: view[f32, 1], n: i32) { if n > x.$0", "shape"),
+    ("member", "kernel k(x: view[f32, 1], n: i32) { while n > x.$0\n}", "shape"),
+    ("member", "struct P { u: f32, v: f32 }\nfn f(p: P) { p.$0", "u v"),
+    ("member", "kernel k() grid(device.$0", "sms"),
+    ("argument", "kernel k[N: i32](x: view[f32, 1]) {}\ntest \"a\" { k[$0", "N"),
+    ("argument", "kernel k[N: i32](x: view[f32, 1]) {}\ntest \"a\" { k(x$0", "x"),
+    ("argument", "kernel k() launch($0", "warps stages"),
+    ("argument", "kernel k() launch(warps = 4, $0", "stages -warps"),
+    ("argument", "kernel k[N: i32 = 4]() tune(key = (1)) { { $0", "N warps"),
+    ("argument", "kernel k[T: float, N: i32]() {}\nexport k[$0", "T N -float"),
+    ("argument", "kernel k(x: view[f32, 1]) { dot(1, 2, precision = $0", "ieee tf32"),
+    ("clause", "kernel k(x: view[f32, 1]) $0", "grid launch require prefer"),
+    ("clause", "kernel k(x: view[f32, 1])\n    g$0\n\nkernel other() {}\n", "grid"),
+    ("clause", "kernel k(x: view[f32, 1]) grid(1) $0", "launch -grid"),
+    ("clause", "kernel k() tune(key = (1)) { { } } $0", "grid -tune"),
+    ("clause", "fn f(x: f32) -> f32 $0", "require -grid"),
+    ("clause", "fn f(x: f32) -> tile[f32, 4] r$0", "require"),
+    ("statement", "kernel k(n: i32) { $0", "let if for n"),
+    ("statement", "kernel k(n: i32) { if n > 0 { } $0", "else let"),
+    ("statement", "kernel k(n: i32) { if n > 0 { } el$0", "else"),
+    ("statement", "kernel k(n: i32) { if n > 0 { } else if n < 3 { } $0", "else"),
+    ("statement", "kernel k(n: i32) { if n > 0 { } else { } $0", "let -else"),
+    ("statement", "kernel k(n: i32) { for i in range(0, n) { } $0", "let -else"),
+    ("statement", "kernel k(n: i32) { let a = if n > 0 { 1 } $0", "else"),
+    ("attribute", "@$0", "fast noinline"),
+];
+
+#[test]
+fn positions() {
+    let mut problems = vec![];
+    for (kind, text, expected) in POSITIONS {
+        let offset = text.find("$0").unwrap();
+        let text = text.replace("$0", "");
+        let start = text[..offset].rfind(|c: char| !c.is_alphanumeric() && c != '_').map_or(0, |i| i + 1);
+        let mut ws = workspace(&[("a.tk", &text)]);
+        let found = shown(&mut ws, "/w/a.tk", offset, &text[start..offset]);
+        let first: Vec<&str> = found.iter().take(SHOWN).map(String::as_str).collect();
+        let fits = |word: &str| match word.strip_prefix('-') {
+            Some(absent) => !found.iter().any(|f| f == absent),
+            None => first.contains(&word.replace('\u{a0}', " ").as_str()),
+        };
+        let wrong: Vec<&str> = match *expected {
+            "nothing" if found.is_empty() => vec![],
+            "nothing" => vec!["nothing"],
+            words => words.split(' ').filter(|w| !fits(w)).collect(),
+        };
+        if !wrong.is_empty() {
+            problems.push(format!(
+                "{kind}: `{}|{}`: {wrong:?} in {first:?}",
+                &text[..offset],
+                &text[offset..]
+            ));
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+/// A word of a source text that names something.
+struct Used<'t> {
+    start: usize,
+    word: &'t str,
+}
+
+const KEYWORDS: &[&str] = &[
+    "let", "for", "in", "if", "else", "while", "return", "fn", "kernel", "struct", "const", "use", "test",
+    "export", "as", "mut", "true", "false", "None", "break", "continue",
+];
+
+/// The words that name what exists already; those that give a name are left out.
+fn used(text: &str) -> Vec<Used<'_>> {
+    let mut found = vec![];
+    let mut last = String::new();
+    let mut in_pattern = false;
+    for token in tk_syntax::token::lex(tk_syntax::FileId(0), text).tokens {
+        let word = &text[token.start..token.end];
+        let gives = matches!(last.as_str(), "let" | "fn" | "kernel" | "struct" | "const" | "for" | "let mut");
+        let rest = text[token.end..].trim_start();
+        // A parameter, a field, or an argument by name that a list offers in another way.
+        let declares = rest.starts_with(':')
+            && !rest.starts_with("::")
+            && matches!(last.as_str(), "(" | "[" | "," | "{");
+        let is_word = matches!(token.tok, tk_syntax::token::Tok::Id(_));
+        in_pattern = (in_pattern || last == "let" && word == "(") && word != "=";
+        if is_word && (gives || declares || in_pattern) {
+            // It is being given.
+        } else if is_word && !KEYWORDS.contains(&word) {
+            found.push(Used { start: token.start, word });
+        }
+        last = if last == "let" && word == "mut" { "let mut".into() } else { word.into() };
+    }
+    found
+}
+
+/// Types a file from its first to its last byte. Where a word names something, it is among the first items after its first
+/// letter; and no item above the one that is being typed has an error because of what is typed.
+fn typed(name: &str) -> (usize, Vec<String>) {
+    let text = std::fs::read_to_string(root().join("examples").join(name)).unwrap();
+    let mut ws = workspace(&[]);
+    let mut problems = vec![];
+    let words = used(&text);
+    for Used { start, word } in &words {
+        let end = start + word.chars().next().map_or(0, char::len_utf8);
+        ws.open("/w/a.tk", text[..end].to_string());
+        let found = shown(&mut ws, "/w/a.tk", end, &text[*start..end]);
+        let line = text[..*start].matches('\n').count() + 1;
+        // What is defined below is not known yet: a constant at the end of the file, a parameter of which a default is made.
+        let before = &text[..*start];
+        let item = &before[before.rfind("\n\n").map_or(0, |i| i + 2)..];
+        let base = before.strip_suffix('.').map(last_word);
+        let is_known = [base.unwrap_or(word), word].iter().all(|w| {
+            !is_defined(&text, w, true) || is_defined(item, w, true) || is_defined(before, w, false)
+        });
+        let is_first = found.iter().take(SHOWN).any(|f| f == word);
+        if is_known && !is_first {
+            problems.push(format!(
+                "{name}:{line}: `{word}` in {:?}",
+                found.iter().take(SHOWN).collect::<Vec<_>>()
+            ));
+        }
+        let head = text[..*start].rfind("\n\n").map_or(0, |i| i + 2);
+        let errors = diagnostics::diagnostics(&mut ws, "/w/a.tk");
+        let above = errors.iter().filter(|d| (d.primary.span.end as usize) < head).count();
+        if above > 2 {
+            problems.push(format!("{name}:{line}: {above} errors above"));
+        }
+    }
+    (words.len(), problems)
+}
+
+fn last_word(text: &str) -> &str {
+    text.rsplit(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap()
+}
+
+/// Returns true if a text gives this name to an item or, if asked for, to something in one.
+fn is_defined(text: &str, word: &str, inside: bool) -> bool {
+    let places = text.match_indices(word).map(|(i, _)| i);
+    let is_whole = |i: &usize| {
+        let joins = |c: char| c.is_alphanumeric() || c == '_';
+        !text[..*i].ends_with(joins) && !text[i + word.len()..].starts_with(joins)
+    };
+    places.filter(is_whole).any(|i| {
+        let before = text[..i].trim_end();
+        let items = ["fn", "kernel", "struct", "const"];
+        if items.iter().any(|g| before.ends_with(g)) {
+            return true;
+        }
+        let gives = ["let", "let mut", "for"];
+        let rest = text[i + word.len()..].trim_start();
+        let line = before.rsplit('\n').next().unwrap();
+        let in_pattern = line.trim_start().starts_with("let (") && !line.contains('=');
+        let declares = rest.starts_with(':') && !rest.starts_with("::");
+        inside && (gives.iter().any(|g| before.ends_with(g)) || in_pattern || declares)
+    })
+}
+
+#[test]
+fn the_examples_key_by_key() {
+    for name in ["softmax.tk", "attention.tk"] {
+        let (words, problems) = typed(name);
+        assert!(words > 150, "{name}: {words}");
+        assert!(problems.is_empty(), "{} of {words}\n{}", problems.len(), problems.join("\n"));
+    }
+}
