@@ -32,12 +32,12 @@ KERNELS := examples/*.tk stdlib/*.tk stdlib/*/*.tk
 # Runs a command as a stage, named after its target, which says how long it took.
 STAGE = @scripts/stage $@
 
-.PHONY: demo test setup build format lint unit programs kernels together once simulated sim sim64 sim-wmma sim-others numpy evidence transformer editors python cmake tidy bless
+.PHONY: demo test setup build format lint compile unit command programs kernels together once simulated sim sim64 sim-wmma sim-others numpy evidence transformer editors python cmake tidy bless
 
 demo: build
 	@scripts/demo $(TK) $(TRANSFORMER)
 
-test: setup format lint unit programs kernels together once tidy
+test: setup format lint compile programs kernels together once tidy
 	@scripts/stage --table
 	@echo "make test: everything is green"
 
@@ -53,28 +53,34 @@ format: setup
 
 # What no other stage compiles: the command without LLVM, which a machine that only checks and formats builds, and the
 # benchmarks. `--workspace --bin tk` instead of `--package tk-cli`: the features of other crates stay as they are, so only
-# the command is compiled again. Before `unit`, which puts the command with LLVM in its place.
+# the command is compiled again. Before `compile`, which puts the command with LLVM in its place.
 lint: setup
 	$(STAGE) bash -exc 'cargo build --workspace --no-default-features --features tk/jit --bin tk; \
 		cargo build --package tk-bench --benches'
 
 # The default members. The feature is the compiler inside of the library `tk`.
-unit: lint
-	$(STAGE) cargo test --features tk/jit
+compile: lint
+	$(STAGE) cargo test --features tk/jit --no-run
 
-# The others that have tests. Their crates of ours are those of `unit`.
-programs: unit
+unit: compile
+	$(STAGE) bash -exc 'cargo test --features tk/jit --lib --bins --examples --test it; cargo test --features tk/jit --doc'
+
+# The tests of the command, and of everything for each target.
+command: compile
+	$(STAGE) cargo test --features tk/jit --test command --test targets_amd
+
+# The others that have tests. Their crates of ours are those of `compile`.
+programs: compile
 	$(STAGE) cargo test --package tk-transformer --package tk-gpu-bench
 
-# `tk` was built by `unit`, for its tests of the command.
-kernels: unit
+kernels: compile
 	$(STAGE) bash -exc '$(TK) fmt --check examples stdlib tests/device; \
 		$(TK) check $(KERNELS) examples/transformer/kernels/*.tk; \
 		$(TK) test $(KERNELS)'
 
-# What runs the commands that `unit` and `programs` have built, two at a time, the longest first: most of it takes one core.
-together: unit programs
-	@$(MAKE) --no-print-directory --old-file=unit --old-file=programs --jobs=2 --output-sync=target sim-wmma sim64 sim numpy sim-others editors python cmake evidence transformer
+# What runs what `compile` and `programs` have built, two at a time, the longest first: most of it takes one core.
+together: compile programs
+	@$(MAKE) --no-print-directory --old-file=compile --old-file=programs --jobs=2 --output-sync=target command unit sim-wmma sim64 sim numpy sim-others editors python cmake evidence transformer
 
 # Nothing is compiled twice in all of this.
 once: together
@@ -84,22 +90,22 @@ once: together
 simulated: sim sim64 sim-wmma sim-others
 
 # The files of `tests/device` run on `sim` and `sim64` in `cli/tests/it/simulated.rs`, which compares more.
-sim sim64: unit
+sim sim64: compile
 	$(STAGE) $(TK) test --device $@ $(KERNELS)
 
-sim-wmma: unit
+sim-wmma: compile
 	$(STAGE) $(TK) test --device $@ $(KERNELS) tests/device/*.tk
 
 # What the other simulated targets have of their own: matrix instructions.
-sim-others: unit
+sim-others: compile
 	$(STAGE) bash -exc 'for device in sim-blackwell sim-cdna4 sim-rdna4; do \
 		$(TK) test --device $$device tests/device/{dot,f8,operands,stages}.tk; done'
 
-numpy: unit
+numpy: compile
 	$(STAGE) $(PYTHON) tests/numpy/compare.py --tk $(TK)
 
 # Conversions, integers, orders, random numbers and functions against NumPy, ml_dtypes and mpmath.
-evidence: unit
+evidence: compile
 	$(STAGE) $(PYTHON) tests/evidence/evidence.py --tk $(TK)
 
 # The language model against references in float64.
@@ -107,25 +113,25 @@ transformer: programs
 	$(STAGE) scripts/transformer $(TRANSFORMER) $(PYTHON)
 
 # The grammar, the extension for VS Code, and the language server by two clients that are not ours.
-editors: unit
+editors: compile
 	@scripts/setup editors
 	$(STAGE) env TK=$(abspath $(TK)) editors/tests/run
 
 # The Python package, with NumPy and JAX on the CPU.
-python: unit
+python: compile
 	@scripts/setup python
 	$(STAGE) scripts/python
 
 # The packages for CMake and pkg-config.
-cmake: unit
+cmake: compile
 	@scripts/setup cmake
 	$(STAGE) scripts/cmake $(TK)
 
-tidy: unit
+tidy: compile
 	$(STAGE) $(XTASK) tidy
 
 # Regenerates pages and rendered messages. Read every changed line before committing.
 bless:
 	$(XTASK) ops
 	TK_BLESS=1 cargo test --package tk-fmt --test it pages::
-	TK_BLESS=1 cargo test --package tk-cli --test it spec::
+	TK_BLESS=1 cargo test --package tk-cli --test command spec::
