@@ -16,6 +16,8 @@ pub enum Edges {
     Tuple,
     /// `{ a, b }`, or one element on each line.
     Column,
+    /// `[a, b]`, whose rows stay.
+    Table,
 }
 
 impl DocBuilder<'_> {
@@ -54,7 +56,7 @@ impl DocBuilder<'_> {
             // Holes come with errors.
             ExprKind::Err => {}
             ExprKind::Tuple(list) => self.list(list, Edges::Tuple, Self::expr, |_| false),
-            ExprKind::Array(list) => self.list(list, Edges::Tight, Self::expr, bracketed),
+            ExprKind::Array(list) => self.list(list, Edges::Table, Self::expr, bracketed),
             ExprKind::Unary(_, a) => {
                 self.token();
                 self.expr(a);
@@ -78,6 +80,9 @@ impl DocBuilder<'_> {
                 self.list(list, Edges::Tight, Self::index, |i| index_value(i).is_some_and(bracketed));
             }
             ExprKind::Call(f, args) => {
+                if let Some((base, links)) = self.methods(e) {
+                    return self.method_chain(base, &links);
+                }
                 self.expr(f);
                 self.args(args, Edges::Tight);
             }
@@ -136,10 +141,50 @@ impl DocBuilder<'_> {
         self.expr(b);
     }
 
+    /// The parts of a chain of two method calls or more: what they begin with, and what follows it.
+    fn methods<'e>(&self, e: &'e Expr) -> Option<(&'e Expr, Vec<&'e Expr>)> {
+        let (mut at, mut links) = (e, vec![]);
+        while let ExprKind::Call(inner, _) | ExprKind::Index(inner, _) | ExprKind::Member(inner, _) = &at.kind
+        {
+            links.push(at);
+            at = inner;
+            if self.own_parens(at.span, matches!(at.kind, ExprKind::Tuple(_))) > 0 {
+                break;
+            }
+        }
+        links.reverse();
+        (links.windows(2).filter(|pair| is_method(pair)).count() > 1).then_some((at, links))
+    }
+
+    /// A chain of method calls: on one line, or each on its own.
+    fn method_chain(&mut self, base: &Expr, links: &[&Expr]) {
+        self.open();
+        self.expr(base);
+        self.indent();
+        for (i, link) in links.iter().enumerate() {
+            match &link.kind {
+                ExprKind::Member(..) => {
+                    if links.get(i..i + 2).is_some_and(is_method) {
+                        self.line(LineKind::Soft);
+                    }
+                    self.token();
+                    self.token();
+                }
+                ExprKind::Call(_, args) => self.args(args, Edges::Tight),
+                ExprKind::Index(_, list) => {
+                    self.list(list, Edges::Tight, Self::index, |i| index_value(i).is_some_and(bracketed));
+                }
+                _other => {}
+            }
+        }
+        self.dedent();
+        self.close();
+    }
+
     /// An expression before a block. The brace of a condition of several lines is alone.
     pub fn head(&mut self, e: &Expr) {
+        let group = self.open();
         if matches!(e.kind, ExprKind::Binary(..)) && self.own_parens(e.span, false) == 0 {
-            self.open();
             self.indent();
             self.chain(e);
             self.dedent();
@@ -147,8 +192,10 @@ impl DocBuilder<'_> {
             self.close();
         } else {
             self.expr(e);
+            self.close();
             self.space();
         }
+        self.condition = Some(group);
     }
 
     /// Arguments between brackets. One that ends with the block of a lambda may be the only one that takes several lines.
@@ -195,13 +242,13 @@ impl DocBuilder<'_> {
         let last = close - usize::from(close > 0 && self.source.tok(close - 1) == Some(Tok::Comma));
         let free = !self.own_lines_in(first..first) && !self.own_lines_in(last..close);
         let (edge, between) = match edges {
-            Edges::Tight | Edges::Tuple => (LineKind::Soft, LineKind::Fill),
+            Edges::Tight | Edges::Tuple | Edges::Table => (LineKind::Soft, LineKind::Fill),
             Edges::Spaced => (LineKind::Blank, LineKind::Fill),
             Edges::Column => (LineKind::Blank, LineKind::Blank),
         };
         if let [item] = items
             && free
-            && edges == Edges::Tight
+            && matches!(edges, Edges::Tight | Edges::Table)
             && hugs(item)
         {
             self.token();
@@ -209,8 +256,28 @@ impl DocBuilder<'_> {
             self.drop_comma();
             return self.token();
         }
-        self.open_list(items, (edge, between), edges == Edges::Tuple, each);
+        self.open_list(items, (edge, between), edges, each);
         self.close();
+    }
+
+    /// For each element after the first one of the list that comes next whether it begins a line, if that is to stay: a line
+    /// ends after the opening bracket, a comma is before the closing one, and this is a table, or each element has its own line.
+    fn kept_lines(&self, is_table: bool) -> Option<Vec<bool>> {
+        let (source, open) = (self.source, self.next);
+        let close = source.partner(open);
+        let is_comma = |at: usize| source.tok(at) == Some(Tok::Comma);
+        if close < open + 2 || !source.begins_line(open + 1) || !is_comma(close - 1) {
+            return None;
+        }
+        let mut begins = vec![];
+        let mut at = open + 1;
+        while at < close {
+            if is_comma(at) && at + 1 < close {
+                begins.push(source.begins_line(at + 1));
+            }
+            at = source.partner(at).max(at) + 1;
+        }
+        (is_table || begins.iter().all(|b| *b)).then_some(begins)
     }
 
     /// A list whose group stays open, so that what follows it must fit on the line too if the list is on one.
@@ -218,15 +285,17 @@ impl DocBuilder<'_> {
         &mut self,
         items: &[T],
         (edge, between): (LineKind, LineKind),
-        tuple: bool,
+        edges: Edges,
         each: fn(&mut Self, &T),
     ) {
         let close = self.source.partner(self.next);
+        let kept = self.kept_lines(edges == Edges::Table);
+        let tuple = edges == Edges::Tuple;
         let (list, mut blocks) = (self.open(), vec![]);
         self.token();
         self.indent();
         if !items.is_empty() {
-            self.line(edge);
+            self.line_or(edge, kept.is_some());
         }
         for (i, item) in items.iter().enumerate() {
             let known = self.groups.len();
@@ -235,7 +304,8 @@ impl DocBuilder<'_> {
             blocks.extend(block.map(|(group, _)| group));
             if i + 1 < items.len() {
                 self.token();
-                self.line(between);
+                let begins = kept.as_ref().and_then(|kept| kept.get(i)).copied();
+                self.line_or(between, begins == Some(true));
             } else if tuple && i == 0 {
                 self.token();
             } else {
@@ -365,6 +435,11 @@ fn level(op: BinOp) -> u8 {
         BinOp::Add | BinOp::Sub => 7,
         BinOp::Mul | BinOp::Div | BinOp::Rem => 8,
     }
+}
+
+/// Returns true for a member and its call.
+fn is_method(pair: &[&Expr]) -> bool {
+    matches!(pair, [member, call] if matches!(member.kind, ExprKind::Member(..)) && matches!(call.kind, ExprKind::Call(..)))
 }
 
 fn index_value(index: &Subscript) -> Option<&Expr> {

@@ -13,7 +13,12 @@ impl DocBuilder<'_> {
             self.strays(start(item));
             self.line(LineKind::Hard(if i == 0 { Keep::Behind } else { Keep::Everywhere }));
             let from = self.next;
-            self.item(item);
+            let end = self.source.token_at(item.span.end);
+            if self.source.skips(from, end.saturating_sub(1)) {
+                self.verbatim(end);
+            } else {
+                self.item(item);
+            }
             items.push(from..self.next);
         }
         self.finish();
@@ -68,7 +73,7 @@ impl DocBuilder<'_> {
         self.space();
         self.token();
         self.cparams(&f.cparams);
-        self.open_list(&f.params, (LineKind::Soft, LineKind::Fill), false, Self::param);
+        self.open_list(&f.params, (LineKind::Soft, LineKind::Fill), Edges::Tight, Self::param);
         if let Some(ret) = &f.ret {
             self.space();
             self.token();

@@ -38,6 +38,8 @@ pub enum DocPart {
     Trailing(usize),
     /// A comment that has its line for itself; it is between two lines that end.
     Comment(usize),
+    /// Tokens from one to another, with what is between them in the text.
+    Verbatim(usize, usize),
 }
 
 /// A place where a line may end.
@@ -92,6 +94,8 @@ pub struct DocGroup {
     /// The block that ends an element of a list, by the number of its group, if no other element ends so. If that is
     /// the only part that does not fit, it alone is laid out on several lines.
     pub hugged: Option<usize>,
+    /// The group of a condition: if its lines end, so do those of this block.
+    pub condition: Option<usize>,
 }
 
 /// Builds a document.
@@ -110,6 +114,8 @@ pub struct DocBuilder<'s> {
     gap: usize,
     /// The last block that is no part of an `if` and not empty: its group, and the token after it.
     pub last_block: Option<(usize, usize)>,
+    /// The group of the condition before the block that comes next.
+    pub condition: Option<usize>,
     /// The tokens of each list of statements or items, with the tokens of each of them.
     pub lists: Vec<(Range<usize>, Vec<Range<usize>>)>,
 }
@@ -125,6 +131,7 @@ impl<'s> DocBuilder<'s> {
             next_comment: 0,
             gap: 0,
             last_block: None,
+            condition: None,
             lists: vec![],
         }
     }
@@ -196,10 +203,31 @@ impl<'s> DocBuilder<'s> {
         self.ops.push(DocPart::Line(Line { kind, forced, empty: false }));
     }
 
+    /// The same; the line ends in any case if `forced`.
+    pub fn line_or(&mut self, kind: LineKind, forced: bool) {
+        self.line(kind);
+        if let Some(DocPart::Line(line)) = self.ops.last_mut() {
+            line.forced |= forced;
+        }
+    }
+
+    /// Puts the tokens up to `end`, and everything between them, as they are.
+    pub fn verbatim(&mut self, end: usize) {
+        let comments = self.comments();
+        self.finish_gap(comments);
+        let last = end.saturating_sub(1);
+        self.ops.push(DocPart::Verbatim(self.next, last));
+        let stop = self.source.end(last);
+        let inside = self.source.comments.get(self.next_comment..).unwrap_or(&[]);
+        self.next_comment += inside.iter().take_while(|c| (c.span.start as usize) < stop).count();
+        self.next = end;
+        self.gap = self.ops.len();
+    }
+
     /// Starts a group; its number.
     pub fn open(&mut self) -> usize {
         self.ops.push(DocPart::Open(self.groups.len()));
-        self.groups.push(DocGroup::default());
+        self.groups.push(DocGroup { hugged: None, condition: self.condition.take() });
         self.groups.len() - 1
     }
 
@@ -246,9 +274,7 @@ impl<'s> DocBuilder<'s> {
 
     /// Everything that is left: comments at the end of the file, and tokens if the walk has missed any.
     pub fn finish(&mut self) {
-        while self.next < self.source.tokens.len() {
-            self.token();
-        }
+        self.strays(usize::MAX);
         self.own_lines(if self.ops.is_empty() { Keep::Behind } else { Keep::Everywhere });
     }
 

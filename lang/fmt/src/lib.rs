@@ -1,7 +1,7 @@
 //! The one layout of source text: what `tk fmt` and an editor's "format" do.
 //!
-//! [`format()`] never changes what a program means: it puts other blanks and line breaks between the same tokens. Only a comma in
-//! front of a closing bracket comes and goes, and every comment stays. Formatting twice gives the same as once.
+//! [`format()`] never changes what a program means: it puts other blanks and line breaks between the same tokens. Only a comma
+//! before a closing bracket comes and goes, a repeated `;` goes, and every comment stays. Formatting twice gives the same as once.
 //!
 //! On the way: [`source`] splits the text, `layout` takes tokens and comments in their order and is told by a walk over
 //! the tree (`item`, `stmt`, `expr`) what may stand between them, `print` decides where lines end.
@@ -27,8 +27,14 @@ use tk_syntax::ast::File;
 use tk_syntax::token::Tok;
 use tk_syntax::{Diagnostic, FileId, parse};
 
-/// The text in the one layout. A text with syntax errors is refused, with all of them; its [`FileId`] is 0.
+/// The text in the one layout. A text with syntax errors is refused, with all of them; its [`FileId`] is 0. Lines end as the
+/// first one of the text does.
 pub fn format(text: &str) -> Result<String, Vec<Diagnostic>> {
+    if has_crlf(text) {
+        // Positions of errors are those in the text.
+        parsed(text)?;
+        return format(&text.replace("\r\n", "\n")).map(|out| out.replace('\n', "\r\n"));
+    }
     let file = parsed(text)?;
     let source = LexedSource::new(text);
     let layout = laid_out(&source, &file);
@@ -38,11 +44,24 @@ pub fn format(text: &str) -> Result<String, Vec<Diagnostic>> {
 /// Formats the items or statements that a range of bytes touches: what is to be replaced, and by what. `None` if the
 /// text has syntax errors or nothing changes.
 pub fn format_range(text: &str, range: Range<usize>) -> Option<(Range<usize>, String)> {
+    if has_crlf(text) {
+        let before = |at: usize| text.get(..at).unwrap_or(text).matches("\r\n").count();
+        let short = text.replace("\r\n", "\n");
+        let (place, new) =
+            format_range(&short, range.start - before(range.start)..range.end - before(range.end))?;
+        let breaks = |at: usize| at + short.get(..at).unwrap_or("").matches('\n').count();
+        return Some((breaks(place.start)..breaks(place.end), new.replace('\n', "\r\n")));
+    }
     let file = parsed(text).ok()?;
     let source = LexedSource::new(text);
     let layout = laid_out(&source, &file);
     let tokens = range::touched(&layout, &range)?;
     range::replacement(&source, &printed(&layout)?, tokens)
+}
+
+/// Returns true if lines end with two characters, as on Windows: a lone `\n` in such a text becomes one of them.
+fn has_crlf(text: &str) -> bool {
+    text.find('\n').is_some_and(|at| text.get(..at).is_some_and(|line| line.ends_with('\r')))
 }
 
 fn parsed(text: &str) -> Result<File, Vec<Diagnostic>> {
@@ -76,6 +95,7 @@ fn same(a: &LexedSource<'_>, b: &LexedSource<'_>) -> bool {
 fn essential<'a>(source: &'a LexedSource<'_>) -> impl Iterator<Item = &'a str> {
     let closes =
         |at: usize| matches!(source.tok(at), Some(Tok::RParen | Tok::RBracket | Tok::RBrace | Tok::Bar));
-    let all = (0..source.tokens.len()).filter(move |i| source.tok(*i) != Some(Tok::Comma) || !closes(i + 1));
+    let comes_and_goes = move |i: usize| source.tok(i) == Some(Tok::Comma) && closes(i + 1);
+    let all = (0..source.tokens.len()).filter(move |i| !comes_and_goes(*i) && !source.repeats(*i));
     all.map(|i| source.token_text(i))
 }

@@ -42,11 +42,14 @@ pub fn print(layout: &DocBuilder<'_>) -> Printed {
         space: false,
         trailing: None,
         frames: vec![],
+        is_broken: vec![false; layout.groups.len()],
+        trailing_comments: vec![],
         broken: None,
     };
     printer.run();
     printer.end_line();
-    let Printer { mut out, .. } = printer;
+    let Printer { mut out, trailing_comments, .. } = printer;
+    align(layout.source, &mut out, &trailing_comments);
     if !out.text.is_empty() && !out.text.ends_with('\n') {
         out.text.push('\n');
     }
@@ -119,6 +122,11 @@ impl Measures {
                         set(&mut self.end, fill, i);
                     }
                 }
+                DocPart::Verbatim(from, to) => {
+                    let text = verbatim(layout.source, from, to);
+                    columns += text.lines().next().map_or(0, |line| line.chars().count());
+                    forced += usize::from(text.contains('\n'));
+                }
                 DocPart::Trailing(at) => forced += usize::from(self.ends_line.get(at) == Some(&true)),
                 DocPart::Indent | DocPart::Dedent | DocPart::Comment(_) => {}
             }
@@ -146,7 +154,12 @@ impl Measures {
                 }
                 Some(DocPart::Comment(_)) => comment_follows = true,
                 Some(
-                    DocPart::Token(_) | DocPart::Space | DocPart::Comma | DocPart::Open(_) | DocPart::Close,
+                    DocPart::Token(_)
+                    | DocPart::Verbatim(..)
+                    | DocPart::Space
+                    | DocPart::Comma
+                    | DocPart::Open(_)
+                    | DocPart::Close,
                 ) => {}
                 Some(DocPart::Indent | DocPart::Dedent) | None => {}
             }
@@ -204,6 +217,59 @@ struct Frame {
     line: usize,
 }
 
+/// A comment at the end of a line of the result.
+#[derive(Clone, Copy, Debug)]
+struct TrailingComment {
+    comment: usize,
+    /// The place of the blank before it.
+    at: usize,
+    /// The columns before the blank.
+    column: usize,
+    line: usize,
+}
+
+/// Aligns comments at the ends of consecutive lines that were aligned in the text.
+fn align(source: &LexedSource<'_>, out: &mut Printed, comments: &[TrailingComment]) {
+    let together = |a: &TrailingComment, b: &TrailingComment| {
+        let (from, to) = (source.place(a.comment), source.place(b.comment));
+        a.line + 1 == b.line && from.0 == to.0 && from.1 + 1 == to.1
+    };
+    let mut added: Vec<(usize, usize)> = vec![];
+    for run in comments.chunk_by(together) {
+        let column = run.iter().map(|c| c.column).max().unwrap_or(0);
+        added.extend(run.iter().map(|c| (c.at, column - c.column)).filter(|(_, count)| *count > 0));
+    }
+    if added.is_empty() {
+        return;
+    }
+    let mut text = String::with_capacity(out.text.len());
+    let mut from = 0;
+    for (at, count) in &added {
+        text.push_str(out.text.get(from..*at).unwrap_or(""));
+        text.extend(std::iter::repeat_n(' ', *count));
+        from = *at;
+    }
+    text.push_str(out.text.get(from..).unwrap_or(""));
+    // What ends at the place of a blank is before it.
+    let sums: Vec<(usize, usize)> = added
+        .iter()
+        .scan(0, |sum, (at, count)| {
+            *sum += count;
+            Some((*at, *sum))
+        })
+        .collect();
+    for end in out.token_ends.iter_mut().chain(&mut out.comment_ends) {
+        let before = sums.partition_point(|(at, _)| at < end);
+        *end += before.checked_sub(1).and_then(|i| sums.get(i)).map_or(0, |s| s.1);
+    }
+    out.text = text;
+}
+
+/// The text from one token to another.
+fn verbatim<'s>(source: &LexedSource<'s>, from: usize, to: usize) -> &'s str {
+    source.text.get(source.start(from)..source.end(to)).unwrap_or("")
+}
+
 struct Printer<'a> {
     source: &'a LexedSource<'a>,
     groups: &'a [DocGroup],
@@ -221,6 +287,10 @@ struct Printer<'a> {
     /// The comment that ends the line.
     trailing: Option<usize>,
     frames: Vec<Frame>,
+    /// Whether the lines of each group end.
+    is_broken: Vec<bool>,
+    /// The comments at the ends of lines: where the blank before each is, the columns before it, its line.
+    trailing_comments: Vec<TrailingComment>,
     /// The group that is the hugged block of the one around it.
     broken: Option<usize>,
 }
@@ -235,6 +305,7 @@ impl Printer<'_> {
                     self.text(text);
                     set(&mut self.out.token_ends, Some(at), self.out.text.len());
                 }
+                DocPart::Verbatim(from, to) => self.verbatim(from, to),
                 DocPart::Space => self.space = true,
                 DocPart::Comma => {
                     if self.frames.last().is_none_or(|f| f.mode == Mode::Broken) {
@@ -244,6 +315,7 @@ impl Printer<'_> {
                 DocPart::Line(line) => self.line(i, line),
                 DocPart::Open(group) => {
                     let mode = self.mode(i, group);
+                    set(&mut self.is_broken, Some(group), mode == Mode::Broken);
                     self.frames.push(Frame { mode, line: self.lines });
                 }
                 DocPart::Close => {
@@ -279,6 +351,25 @@ impl Printer<'_> {
         self.column += text.chars().count();
     }
 
+    fn verbatim(&mut self, from: usize, to: usize) {
+        let source = self.source;
+        let text = verbatim(source, from, to);
+        self.text(text);
+        let begin = self.out.text.len() - text.len();
+        let first = source.start(from);
+        for token in from..=to {
+            set(&mut self.out.token_ends, Some(token), begin + source.end(token) - first);
+        }
+        for comment in source.comments_before(from).end..source.comments_before(to + 1).start {
+            let end = source.comments.get(comment).map_or(first, |c| c.span.end as usize);
+            set(&mut self.out.comment_ends, Some(comment), begin + end - first);
+        }
+        if let Some((_, last)) = text.rsplit_once('\n') {
+            self.lines += text.matches('\n').count();
+            self.column = last.chars().count().max(1);
+        }
+    }
+
     /// Puts the blanks at the beginning of a line.
     fn start_line(&mut self) {
         if self.column == 0 {
@@ -296,6 +387,13 @@ impl Printer<'_> {
     /// Puts the comment that ends the line, if there is one.
     fn end_line(&mut self) {
         if let Some(at) = self.trailing.take() {
+            let place = TrailingComment {
+                comment: at,
+                at: self.out.text.len(),
+                column: self.column,
+                line: self.lines,
+            };
+            self.trailing_comments.push(place);
             self.space = true;
             self.comment(at);
         }
@@ -327,6 +425,10 @@ impl Printer<'_> {
             return Mode::Flat;
         }
         if self.broken.take_if(|b| *b == group).is_some() {
+            return Mode::Broken;
+        }
+        let condition = self.groups.get(group).and_then(|g| g.condition);
+        if condition.is_some_and(|c| self.is_broken.get(c) == Some(&true)) {
             return Mode::Broken;
         }
         let (m, column) = (&self.measures, self.next_column());

@@ -6,6 +6,9 @@ use tk_syntax::FileId;
 use tk_syntax::ast::Comment;
 use tk_syntax::token::{Tok, Token, lex};
 
+/// The comment that leaves a statement or an item as it is.
+const SKIP: &str = "// fmt: skip";
+
 /// A text as tokens and comments.
 pub struct LexedSource<'s> {
     /// The text.
@@ -99,6 +102,28 @@ impl<'s> LexedSource<'s> {
         index(from)..index(self.start(at))
     }
 
+    /// Returns true if token `at` is the first one of its line.
+    pub fn begins_line(&self, at: usize) -> bool {
+        self.breaks_before_token.get(at).is_some_and(|b| *b > 0)
+    }
+
+    /// The column of a comment in the text, and its line.
+    pub fn place(&self, comment: usize) -> (usize, usize) {
+        let start = self.comments.get(comment).map_or(0, |c| c.span.start as usize);
+        let before = self.text.get(..start).unwrap_or("");
+        let line = before.rfind('\n').map_or(0, |i| i + 1);
+        (before.get(line..).unwrap_or("").chars().count(), before.matches('\n').count())
+    }
+
+    /// Returns true if a comment before token `from`, or after token `to` on its line, leaves them as they are.
+    pub fn skips(&self, from: usize, to: usize) -> bool {
+        let before = self.comments_before(from);
+        let after = self.comments_before(to + 1);
+        let own = before.end.checked_sub(1).filter(|c| before.contains(c) && !self.trails(*c));
+        let trailing = Some(after.start).filter(|c| after.contains(c) && self.trails(*c));
+        [own, trailing].into_iter().flatten().any(|c| self.comment_text(c) == SKIP)
+    }
+
     /// Returns true if an empty line precedes token `at`.
     pub fn empty_line_before_token(&self, at: usize) -> bool {
         self.breaks_before_token.get(at).is_some_and(|b| *b > 1)
@@ -113,6 +138,12 @@ impl<'s> LexedSource<'s> {
     pub fn trails(&self, comment: usize) -> bool {
         let same_line = self.breaks_before_comment.get(comment).is_some_and(|b| *b == 0);
         same_line && self.comments.get(comment).is_some_and(|c| !c.doc)
+    }
+
+    /// Returns true for a `;` after another one, or after the brace that opens a block.
+    pub fn repeats(&self, at: usize) -> bool {
+        let before = at.checked_sub(1).and_then(|before| self.tok(before));
+        self.tok(at) == Some(Tok::Semi) && matches!(before, Some(Tok::Semi | Tok::LBrace))
     }
 
     /// Returns true if token `at` is the last one of its line.

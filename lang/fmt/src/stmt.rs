@@ -98,7 +98,12 @@ impl DocBuilder<'_> {
             self.strays(start(stmt));
             self.between(flat, first);
             let from = self.next;
-            self.stmt(stmt);
+            let end = self.source.token_at(stmt.span.end);
+            if self.source.skips(from, end.saturating_sub(1)) {
+                self.verbatim(end);
+            } else {
+                self.stmt(stmt);
+            }
             stmts.push(from..self.next);
             first = false;
         }
@@ -126,10 +131,14 @@ impl DocBuilder<'_> {
         });
     }
 
-    /// Separators without anything between them.
+    /// Separators without anything between them: those after another one go.
     pub fn strays(&mut self, end: usize) {
         while self.at() < end {
-            self.token();
+            if self.source.repeats(self.next) {
+                self.next += 1;
+            } else {
+                self.token();
+            }
         }
     }
 

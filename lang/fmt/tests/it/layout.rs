@@ -95,7 +95,9 @@ fn operators() {
     );
     assert_eq!(
         formatted(&format!("fn f() {{ while {a} && {b} && {a} {{ g(); }} }}")),
-        format!("fn f() {{\n    while {a}\n        && {b}\n        && {a}\n    {{ g(); }}\n}}\n")
+        format!(
+            "fn f() {{\n    while {a}\n        && {b}\n        && {a}\n    {{\n        g();\n    }}\n}}\n"
+        )
     );
     assert_eq!(
         formatted("const A=- -1+! !b as*mut f32*x[..=2];".replace("..=2", "1 :2,:,a+1 : ").as_str()),
@@ -126,7 +128,131 @@ fn comments_and_empty_lines() {
 fn any_encoding_of_line_ends_and_blanks() {
     assert_eq!(formatted(""), "");
     assert_eq!(formatted(" \n\t\r\n"), "");
-    assert_eq!(formatted("// only\r\n\r\n\r\n// comments"), "// only\n\n// comments\n");
-    assert_eq!(formatted("\u{feff}fn f() {\r\n\tg(); // ä\t\r\n}\r\n"), "fn f() {\n    g(); // ä\n}\n");
-    assert_eq!(formatted("const größe=\"→\";;"), "const größe = \"→\";;\n");
+    assert_eq!(formatted("// only\r\n\r\n\r\n// comments"), "// only\r\n\r\n// comments\r\n");
+    assert_eq!(formatted("\u{feff}fn f() {\r\n\tg(); // ä\t\r\n}\r\n"), "fn f() {\r\n    g(); // ä\r\n}\r\n");
+    assert_eq!(formatted("const größe=\"→\";;"), "const größe = \"→\";\n");
+}
+
+#[test]
+fn rows_that_were_written_stay() {
+    for kept in [
+        // A table, one element a line, rows of several.
+        "const T = [\n    [1, 2],\n    [3, 4],\n];\n",
+        "const T = [\n    1, 2, 3,\n    4, 5, 6,\n];\n",
+        "const A = f(\n    1,\n    2,\n);\n",
+        "const A = f(\n    1,\n);\n",
+        "kernel k(\n    x: view[f32, 1],\n    n: i32,\n) {}\n",
+        "fn f[\n    T: float,\n    N: i32,\n](x: T) {}\n",
+        "export k[\n    T = f16,\n    N = [\n        1,\n        2,\n    ],\n];\n",
+        "const A = (\n    1,\n    2,\n);\n",
+        // A row that is too long goes on in the next line.
+        "struct S {\n    a: i32,\n}\n",
+    ] {
+        assert_eq!(formatted(kept), kept);
+    }
+    // Without the comma or the break, or with several arguments on a line, it is a list like others.
+    for joined in ["f(\n    1,\n    2\n)", "f(1,\n    2,\n)", "f(\n    1, 2,\n)", "f(\n    1,\n    2, 3,\n)"]
+    {
+        let flat = joined.replace(['\n', ' '], "").replace(",)", ")").replace(',', ", ");
+        assert_eq!(formatted(&format!("const A = {joined};\n")), format!("const A = {flat};\n"));
+    }
+    let long = ["1000000"; 12].join(", ");
+    assert_eq!(
+        formatted(&format!("const T = [\n    {long},\n    2,\n];\n")),
+        format!("const T = [\n    {},\n    1000000, 1000000,\n    2,\n];\n", ["1000000"; 10].join(", "))
+    );
+}
+
+#[test]
+fn chains_of_methods() {
+    let long = "argument_with_a_long_name";
+    let arguments = [long; 3].join(", ");
+    assert_eq!(
+        formatted(&format!("const A = base[1].first({long}).shape.second({long}).third({arguments});")),
+        format!(
+            "const A = base[1]\n    .first({long}).shape\n    .second({long})\n    .third({arguments});\n"
+        )
+    );
+    // One call is not a chain: its arguments give way.
+    assert_eq!(
+        formatted(&format!("const A = base.first({long}, {long}, {long}, {long});")),
+        format!("const A = base.first(\n    {long}, {long}, {long},\n    {long},\n);\n")
+    );
+    assert_eq!(formatted("const A = a . b ( ) . c ( 1 ) [ 2 ] ;"), "const A = a.b().c(1)[2];\n");
+    assert_eq!(formatted("const A = (a.b()).c().d();"), "const A = (a.b()).c().d();\n");
+}
+
+#[test]
+fn comments_that_were_aligned() {
+    let kept =
+        "fn f() {\n    let a = 1;      // one\n    let longer = 2; // two\n\n    let b = 3; // three\n}\n";
+    assert_eq!(formatted(kept), kept);
+    assert_eq!(
+        formatted("fn f() {\nlet a=1;        // one\nlet longer  =2; // two\nlet b = 3; // three\n}"),
+        "fn f() {\n    let a = 1;      // one\n    let longer = 2; // two\n    let b = 3; // three\n}\n"
+    );
+    // Those that were not are not.
+    assert_eq!(
+        formatted("fn f() {\n    a();  // one\n    longer(); // two\n}\n"),
+        "fn f() {\n    a(); // one\n    longer(); // two\n}\n"
+    );
+}
+
+#[test]
+fn lines_end_as_they_did() {
+    assert_eq!(formatted("const A=1;\r\nconst B =2;\r\n"), "const A = 1;\r\nconst B = 2;\r\n");
+    assert_eq!(formatted("const A=1;\n// c\nconst B =2;\n"), "const A = 1;\n// c\nconst B = 2;\n");
+    // The rows of a table, and comments.
+    let kept = "// a\r\n// b\r\nconst A = [\r\n    1,\r\n    2,\r\n];\r\n";
+    assert_eq!(formatted(kept), kept);
+    let text = "fn f() {\r\n    a(  );\r\n    b(  );\r\n}\r\n";
+    let at = text.find("b(").unwrap();
+    let (place, new) = tk_fmt::format_range(text, at..at + 1).unwrap();
+    let mut text = text.to_string();
+    text.replace_range(place, &new);
+    assert_eq!(text, "fn f() {\r\n    a(  );\r\n    b();\r\n}\r\n");
+}
+
+#[test]
+fn separators_are_not_repeated() {
+    assert_eq!(formatted("fn f() { ; a();; ;b();\n;}"), "fn f() {\n    a();\n    b();\n}\n");
+    assert_eq!(formatted("fn f() { a();; // c\n; }"), "fn f() {\n    a(); // c\n}\n");
+    assert_eq!(formatted("const A = 1;;\n"), "const A = 1;\n");
+}
+
+#[test]
+fn what_is_left_as_it_is() {
+    for kept in [
+        "fn f() {\n    let m = [1,0,  // row\n           0,1]; // fmt: skip\n    a();\n}\n",
+        "fn f() {\n    // fmt: skip\n    let m = [ 1,0,\n  0,1 ];\n    a();\n}\n",
+        "// fmt: skip\nconst M = [ 1,0,\n            0,1 ];\n\nconst B = 2;\n",
+        "const M = [ 1,0 ]; // fmt: skip\n",
+        "// fmt: skip\nkernel k( ) {\n  a( );\n}\n",
+    ] {
+        assert_eq!(formatted(kept), kept);
+    }
+    // Only that: what follows, the indentation of its first line, and another comment.
+    assert_eq!(
+        formatted("fn f() {\n  a( ); // fmt: skip\n  b( ); // fmt: skipped\n}\n"),
+        "fn f() {\n    a( ); // fmt: skip\n    b();  // fmt: skipped\n}\n"
+    );
+}
+
+#[test]
+fn conditions_of_several_lines_open_their_blocks() {
+    let long = "a".repeat(60);
+    assert_eq!(
+        formatted(&format!("fn f() {{\n    if {long} > 0 && {long} < 1 {{ return; }}\n}}\n")),
+        format!("fn f() {{\n    if {long} > 0\n        && {long} < 1\n    {{\n        return;\n    }}\n}}\n")
+    );
+    assert_eq!(
+        formatted(&format!("fn f() {{\n    if g({long}, {long}) {{ return; }}\n}}\n")),
+        format!(
+            "fn f() {{\n    if g(\n        {long},\n        {long},\n    ) {{\n        return;\n    }}\n}}\n"
+        )
+    );
+    assert_eq!(
+        formatted(&format!("fn f() {{\n    while {long} > 0 && {long} < 1 {{ g(); }}\n}}\n")),
+        format!("fn f() {{\n    while {long} > 0\n        && {long} < 1\n    {{\n        g();\n    }}\n}}\n")
+    );
 }

@@ -6,10 +6,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tk_syntax::ast::{File, Item, ItemKind, Param};
-use tk_syntax::token::{Tok, lex};
+use tk_syntax::token::{Tok, Token, lex};
 use tk_syntax::{FileId, dump, parse};
 
-/// Formats, and checks that nothing but blanks, line breaks and commas before closing brackets has changed, and
+/// Formats, and checks that nothing but blanks, line breaks, commas before closing brackets and repeated semicolons has changed, and
 /// that the result stays as it is.
 pub fn formatted(text: &str) -> String {
     let once = tk_fmt::format(text).unwrap_or_else(|d| panic!("{d:#?}\n{text}"));
@@ -23,7 +23,9 @@ pub fn formatted(text: &str) -> String {
     assert!(once == twice, "not stable:\n{}", difference(&once, &twice));
     assert!(once.is_empty() || once.ends_with('\n') && !once.ends_with("\n\n"));
     assert!(once.lines().all(|l| l.trim_end() == l && !l.contains('\t')), "{once}");
-    assert!(!once.contains("\n\n\n") && !once.starts_with('\n'), "{once}");
+    let lf = once.replace("\r\n", "\n");
+    assert!(!lf.contains("\n\n\n") && !lf.contains('\r') && !once.starts_with(['\n', '\r']), "{once}");
+    assert!(once.matches('\r').count() == 0 || once.matches("\r\n").count() == once.matches('\n').count());
     once
 }
 
@@ -51,7 +53,16 @@ fn tokens(text: &str) -> Vec<&str> {
         let next = all.get(i + 1).map(|t| t.tok);
         matches!(next, Some(Tok::RParen | Tok::RBracket | Tok::RBrace | Tok::Bar))
     };
-    let kept = all.iter().enumerate().filter(|(i, t)| t.tok != Tok::Comma || !closes(*i));
+    let repeats = |i: usize| {
+        let before = i.checked_sub(1).and_then(|i| all.get(i)).map(|t| t.tok);
+        matches!(before, Some(Tok::Semi | Tok::LBrace))
+    };
+    let goes = |(i, t): &(usize, &Token<'_>)| match t.tok {
+        Tok::Comma => closes(*i),
+        Tok::Semi => repeats(*i),
+        _other => false,
+    };
+    let kept = all.iter().enumerate().filter(|token| !goes(token));
     kept.map(|(_, t)| &text[t.start..t.end]).collect()
 }
 
