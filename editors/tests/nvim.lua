@@ -306,6 +306,18 @@ test("the setup of the page works as written", function()
   equal(vim.bo[buffer].omnifunc, "v:lua.vim.lsp.omnifunc")
 end)
 
+test("the setup gives files their type where types are detected before it", function()
+  local init = folder .. "/init.lua"
+  vim.fn.writefile({
+    'vim.cmd("filetype plugin indent on")',
+    ("vim.opt.runtimepath:append(%q)"):format(root .. "/editors/nvim"),
+    ('require("tk").setup({ cmd = { %q, "lsp" } })'):format(tk),
+  }, init)
+  local show = "lua io.stdout:write(vim.bo.filetype .. ' ' .. vim.bo.commentstring)"
+  local words = { vim.v.progpath, "-n", "--headless", "-u", init, folder .. "/main.tk", "-c", show, "-c", "qall!" }
+  equal(vim.fn.system(words), "tk // %s")
+end)
+
 io.stdout:write(("nvim: %d passed, %d failed\n"):format(passed, failed))
 vim.fn.delete(folder, "rf")
 vim.cmd(failed == 0 and "qall!" or "cquit 1")

@@ -77,7 +77,7 @@ fn the_difference_is_short() {
     let expected = "@@ -1,2 +0,0 @@\n-\n-\n@@ -5,5 +3,1 @@\n-\n-\n-const B = [1,\n-2,\n-];\n+const B = [1, 2];\n\
         @@ -11,1 +5,4 @@\n-fn f() { a(); b(); }\n+fn f() {\n+    a();\n+    b();\n+}\n@@ -12,1 +8,0 @@\n-\n";
     assert_eq!(hunks(text), expected);
-    assert_eq!(hunks("const A = 1;\r\n"), "@@ line endings @@\n");
+    assert_eq!(hunks("const A = 1;\r\nconst B = 2;\n"), "@@ line endings @@\n");
     assert_eq!(hunks("const A = 1;"), "@@ line endings @@\n");
     assert_eq!(hunks("\n"), "@@ -1,1 +0,0 @@\n-\n");
 }

@@ -40,7 +40,7 @@ pub fn actions(ws: &mut Workspace, path: &str, range: Range<usize>) -> Vec<Actio
     let a = ws.analysis(path);
     let mut out = vec![];
     for (i, d) in diagnostics(ws, path).iter().enumerate() {
-        let s = d.primary.span;
+        let s = super::diagnostics::underlined(&a, d);
         if range.end < s.start as usize || (s.end as usize) < range.start {
             continue;
         }

@@ -297,3 +297,55 @@ pub fn facts(of: &str) -> Vec<(&'static str, &'static str, &'static str)> {
         _ => vec![],
     }
 }
+
+/// The words before the body of a kernel, those of items and the attributes: how each is written, and what it says.
+pub const WORDS: &[(&str, &str, &str)] = &[
+    (
+        "grid",
+        "grid(n, ..)",
+        "The number of programs of a launch, on one to three axes. An expression of the arguments: `grid(cdiv(x.shape[0], BLOCK))`. \
+         Without it one program runs.",
+    ),
+    (
+        "launch",
+        "launch(warps = 4, stages = 3, ..)",
+        "How a launch runs: `warps` of a program, `stages` of loads in flight, `ctas` over which a program is split, programs of a \
+         `cluster`, `max_regs` of a thread, `occupancy` in programs on a multiprocessor, `cooperative` for barriers of the grid.",
+    ),
+    (
+        "require",
+        "require(condition, ..)",
+        "What must hold of the arguments. A launch that does not meet it is refused with the condition; the body may rely on it. \
+         The conditions of a function are compile-time, and are checked where it is called.",
+    ),
+    (
+        "prefer",
+        "prefer(condition, ..)",
+        "A condition under which a binary of its own is made: it relies on what holds, and a launch that does not meet it takes \
+         the general one.",
+    ),
+    ("alias", "alias(a, b)", "Parameters that may reach the same memory. Others are assumed not to."),
+    (
+        "scratch",
+        "scratch(name: *mut T, count = n, zeroed = false)",
+        "Device memory that the launcher provides for the time of a launch.",
+    ),
+    (
+        "tune",
+        "tune(key = ..) { { BLOCK = [64, 128], warps = 4 }, .. }",
+        "Values of compile-time parameters and launch options that are worth trying. `tk tune` measures them, and the cost model \
+         chooses among them where nothing was measured. `key` groups the arguments that share a choice.",
+    ),
+    (
+        "export",
+        "export k[T = [f16, bf16], BLOCK = 1024];",
+        "Instances of a kernel that `tk build` compiles: every combination of the values.",
+    ),
+    (
+        "fast",
+        "@fast",
+        "Allows `a * b + c` as one operation, approximate division and functions, and subnormal numbers as zeros in it: faster, and \
+         not the same in the last bits. Infinities and NaN keep their meaning.",
+    ),
+    ("noinline", "@noinline", "The function stays one in the machine code."),
+];

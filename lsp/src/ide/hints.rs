@@ -97,6 +97,8 @@ fn arguments(a: &Analysis, call: &Expr, callee: &Expr) -> Option<Hint> {
             let known = hir.cvars.get(c.0 as usize);
             known.is_some_and(|v| v.default.is_none() && !written.contains(&v.name.as_str()))
         })
+        // `[T = T]` says nothing.
+        .filter(|(c, t)| hir.cvars.get(c.0 as usize).is_none_or(|v| shown(a, t).as_ref() != Some(&v.name)))
         .cloned()
         .collect();
     let list = cargs(a, &inferred);
@@ -109,15 +111,16 @@ fn arguments(a: &Analysis, call: &Expr, callee: &Expr) -> Option<Hint> {
 
 /// `T = f16, BM = 64`
 pub(super) fn cargs(a: &Analysis, list: &[(CVarId, CTerm)]) -> String {
-    let hir = &a.checked.hir;
-    let one = |(c, t): &(CVarId, CTerm)| {
-        let name = &hir.cvars.get(c.0 as usize)?.name;
-        let value = match t {
-            CTerm::Expr(e) => super::describe::line(a.text(e.span)),
-            CTerm::Err => return None,
-            CTerm::Int(_) | CTerm::DType(_) | CTerm::Shape(_) => show::cterm(hir, t),
-        };
-        Some(format!("{name} = {value}"))
-    };
+    let name = |c: &CVarId| a.checked.hir.cvars.get(c.0 as usize).map(|v| &v.name);
+    let one = |(c, t): &(CVarId, CTerm)| Some(format!("{} = {}", name(c)?, shown(a, t)?));
     list.iter().filter_map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// A compile-time value; nothing for one that is not known because of an error.
+fn shown(a: &Analysis, t: &CTerm) -> Option<String> {
+    match t {
+        CTerm::Expr(e) => Some(super::describe::line(a.text(e.span))),
+        CTerm::Err => None,
+        CTerm::Int(_) | CTerm::DType(_) | CTerm::Shape(_) => Some(show::cterm(&a.checked.hir, t)),
+    }
 }

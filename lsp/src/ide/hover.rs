@@ -23,7 +23,10 @@ pub struct Hover {
 pub fn hover(ws: &mut Workspace, path: &str, offset: usize) -> Option<Hover> {
     let a = ws.analysis(path);
     let at = a.offset(offset)?;
-    let (span, markdown) = name(&a, offset).or_else(|| property(&a, at)).or_else(|| expression(&a, at))?;
+    let (span, markdown) = name(&a, offset)
+        .or_else(|| item_word(&a, at))
+        .or_else(|| property(&a, at))
+        .or_else(|| expression(&a, at))?;
     Some(Hover { place: a.place(span), markdown })
 }
 
@@ -73,6 +76,20 @@ fn called(a: &Analysis, name: Span) -> Option<String> {
     let with = if cargs.is_empty() { String::new() } else { format!(" with `{cargs}`") };
     let gives = if ty == "()" { String::new() } else { format!(" it gives `{ty}`") };
     (!with.is_empty() || !gives.is_empty()).then(|| format!("Here{gives}{with}."))
+}
+
+/// The description of the word of a clause, of an attribute, or of `export`.
+fn item_word(a: &Analysis, at: u32) -> Option<(Span, String)> {
+    let token = token_at(a.root_text(), at)?;
+    let word = a.text(token);
+    let is_said = around(a.root()?, token.start).iter().any(|n| match n {
+        Node::Clause(c) => c.name.span == token,
+        Node::Attr(attr) => attr.name.span == token,
+        Node::Item(i) => matches!(i.kind, ItemKind::Export(_)) && i.span.start == token.start,
+        _other => false,
+    });
+    let (_, code, doc) = describe::WORDS.iter().find(|w| is_said && w.0 == word)?;
+    Some((token, card(code, &[(*doc).to_string()])))
 }
 
 /// The description of a property of values and types: `x.shape`, `T.bits`, `target.has_tma`, `f16`.

@@ -7,6 +7,7 @@ use tk_ops::table::Row;
 use tk_sema::index::{Symbol, SymbolKind};
 use tk_sema::types::Ty;
 
+use super::workspace::{REFERENCE, REFERENCE_TEXT};
 use super::{Analysis, Place, Workspace, describe};
 
 /// A symbol as all analyses know it.
@@ -51,6 +52,7 @@ fn declared(a: &Analysis, s: &Symbol) -> Option<Place> {
         }
         // From another name the way leads on to what it stands for.
         SymbolKind::Alias(to) => declared(a, describe::resolve(a, to)?),
+        SymbolKind::Builtin(row) => reference(row),
         SymbolKind::Fn(_)
         | SymbolKind::Struct(_)
         | SymbolKind::Field(..)
@@ -58,9 +60,15 @@ fn declared(a: &Analysis, s: &Symbol) -> Option<Place> {
         | SymbolKind::CVar(_)
         | SymbolKind::Param(_)
         | SymbolKind::Local(_)
-        | SymbolKind::Builtin(_)
         | SymbolKind::BuiltinParam(..) => s.span.map(|s| a.place(s)),
     }
+}
+
+/// The section of the reference about a builtin.
+fn reference(row: &tk_ops::table::Row) -> Option<Place> {
+    let title = format!("### `{}`", tk_ops::reference::signature(row).text);
+    let start = REFERENCE_TEXT.find(&title)?;
+    Some(Place { path: REFERENCE.into(), start, end: start + title.len() })
 }
 
 /// The definition of the struct that is the type of the symbol at an offset.

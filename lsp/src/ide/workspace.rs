@@ -19,6 +19,11 @@ const MAX_KEPT: usize = 256;
 /// Before the names of the standard library's files, which have no place on a disk.
 const STD: &str = "std:/";
 
+/// The reference of the builtins, which have no source.
+pub const REFERENCE: &str = "std:/ops.md";
+/// Its text.
+pub(super) const REFERENCE_TEXT: &str = include_str!("../../../spec/ops.md");
+
 /// The files below the open ones.
 pub trait Disk: Send + Sync {
     /// The text of a file, bytes that are no UTF-8 replaced; `Err` is one sentence for the user.
@@ -207,6 +212,9 @@ impl Workspace {
     fn load(&self, path: &str) -> Result<Arc<str>, String> {
         if let Some(text) = self.overlays.get(path) {
             return Ok(text.clone());
+        }
+        if path == REFERENCE {
+            return Ok(REFERENCE_TEXT.into());
         }
         if let Some(name) = path.strip_prefix(STD) {
             let found = tk_sema::std_files().find(|f| Some(f.0) == name.strip_suffix(".tk"));

@@ -18,6 +18,8 @@ pub struct Client {
     pub versions: bool,
     /// Text may be Markdown.
     pub markdown: bool,
+    /// Whether it shows other places of a diagnostic below it.
+    pub related: bool,
     /// Completions may have places to stop at.
     pub snippets: bool,
     /// Symbols may contain symbols.
@@ -53,6 +55,7 @@ impl Client {
             encoding: if utf8 { Encoding::Utf8 } else { Encoding::Utf16 },
             pulls: at("textDocument/diagnostic").is_some_and(Value::is_object),
             versions: is("workspace/workspaceEdit/documentChanges"),
+            related: is("textDocument/publishDiagnostics/relatedInformation"),
             markdown: at(hover).is_none() || lists(hover, "markdown"),
             snippets: is("textDocument/completion/completionItem/snippetSupport"),
             tree: is("textDocument/documentSymbol/hierarchicalDocumentSymbolSupport"),

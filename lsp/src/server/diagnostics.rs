@@ -10,7 +10,8 @@ use tk_syntax::{Severity, SourceMap, Span};
 use super::Config;
 use super::answer::Answer;
 use super::lifecycle::Server;
-use crate::ide::Place;
+use crate::ide::diagnostics::underlined;
+use crate::ide::{Analysis, Place};
 
 /// The codes of what can be removed; editors show it faded.
 const UNNECESSARY: &[Code] = &[
@@ -72,7 +73,7 @@ impl Server {
     pub fn diagnostics(&mut self, path: &str) -> Vec<lsp::Diagnostic> {
         let found = crate::ide::diagnostics::diagnostics(&mut self.ws, path);
         let analysis = self.ws.analysis(path);
-        found.iter().filter_map(|d| self.diagnostic(d, &analysis.checked.sources)).collect()
+        found.iter().filter_map(|d| self.diagnostic(d, &analysis)).collect()
     }
 
     /// The file that explains a code; searched once.
@@ -82,16 +83,23 @@ impl Server {
         self.pages.entry(code.0).or_insert_with(find).clone()
     }
 
-    fn diagnostic(&mut self, d: &tk_syntax::Diagnostic, sources: &SourceMap) -> Option<lsp::Diagnostic> {
+    fn diagnostic(&mut self, d: &tk_syntax::Diagnostic, analysis: &Analysis) -> Option<lsp::Diagnostic> {
+        let sources = &analysis.checked.sources;
         let mut message = d.message.clone();
-        for line in std::iter::once(&d.primary.text).chain(&d.notes).filter(|t| !t.is_empty()) {
-            message.push('\n');
-            message.push_str(line);
+        let primary = (d.primary.span, &d.primary.text);
+        let mut labels: Vec<(Span, &String)> = d.secondary.iter().map(|l| (l.span, &l.text)).collect();
+        let more = std::iter::once(primary).chain(d.notes.iter().map(|note| (d.primary.span, note)));
+        let more: Vec<_> = more.filter(|(_, text)| !text.is_empty()).collect();
+        // The list of problems has a line for each message; what else there is to say is below it.
+        if self.client.related {
+            labels.splice(0..0, more);
+        } else {
+            more.iter().for_each(|(_, text)| message += &format!("\n{text}"));
         }
-        let range = self.range(&place(sources, d.primary.span)?)?;
-        let related = d.secondary.iter().filter_map(|label| {
-            let location = self.location(&place(sources, label.span)?)?;
-            let text = if label.text.is_empty() { "here" } else { &label.text };
+        let range = self.range(&place(sources, underlined(analysis, d))?)?;
+        let related = labels.into_iter().filter_map(|(span, text)| {
+            let location = self.location(&place(sources, span)?)?;
+            let text = if text.is_empty() { "here" } else { text };
             Some(lsp::DiagnosticRelatedInformation { location, message: text.into() })
         });
         let related: Vec<_> = related.collect();

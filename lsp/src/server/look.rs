@@ -235,13 +235,31 @@ impl Server {
     }
 
     fn markup(&self, value: String) -> lsp::MarkupContent {
-        let kind = if self.client.markdown { lsp::MarkupKind::Markdown } else { lsp::MarkupKind::PlainText };
-        lsp::MarkupContent { kind, value }
+        if self.client.markdown {
+            return lsp::MarkupContent { kind: lsp::MarkupKind::Markdown, value };
+        }
+        lsp::MarkupContent { kind: lsp::MarkupKind::PlainText, value: without_markup(&value) }
     }
 
     fn documentation(&self, text: String) -> Option<lsp::Documentation> {
         (!text.is_empty()).then(|| self.markup(text).into())
     }
+}
+
+/// A text in Markdown for a client that shows it as it is: without fences, and without the marks of code and of what is
+/// emphasised.
+fn without_markup(markdown: &str) -> String {
+    let mut in_code = false;
+    let mut out = String::with_capacity(markdown.len());
+    for line in markdown.lines() {
+        if line.trim_start().starts_with("```") {
+            in_code = !in_code;
+            continue;
+        }
+        out += &if in_code { line.to_string() } else { line.replace("**", "").replace('`', "") };
+        out.push('\n');
+    }
+    out.trim_end().to_string()
 }
 
 /// Numbers five for each token: lines and columns from the token before it, length, type, modifiers.

@@ -10,6 +10,7 @@ use super::answer::{Answer, Refusal};
 use super::lifecycle::Server;
 use super::position::Lines;
 use super::uri;
+use crate::ide::workspace::REFERENCE;
 use crate::ide::{Place, TextEdit};
 
 /// Before the paths of the standard library.
@@ -39,7 +40,8 @@ impl Server {
     pub fn lines(&mut self, path: &str) -> Option<Arc<Lines>> {
         let (ws, encoding) = (&self.ws, self.client.encoding);
         self.documents.lines(path, || {
-            let text = path.ends_with(".tk").then(|| ws.text(path)).flatten()?;
+            let is_read = path.ends_with(".tk") || path == REFERENCE;
+            let text = is_read.then(|| ws.text(path)).flatten()?;
             Some(Lines::new(Arc::from(&*text), encoding))
         })
     }

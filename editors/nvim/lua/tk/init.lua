@@ -108,6 +108,31 @@ function M.run_tests(cmd, tests)
   vim.fn.termopen(words)
 end
 
+-- Makes `*.tk` files of this type, also where types were detected before this folder was on the path: Neovim's own table
+-- says that they are Tcl.
+local function register(group)
+  if vim.filetype and vim.filetype.add then
+    vim.filetype.add({ extension = { tk = "tk" } })
+  end
+  local function set(buffer)
+    if vim.bo[buffer].filetype ~= "tk" then
+      vim.bo[buffer].filetype = "tk"
+    end
+  end
+  vim.api.nvim_create_autocmd({ "BufRead", "BufNewFile" }, {
+    group = group,
+    pattern = "*.tk",
+    callback = function(event)
+      set(event.buf)
+    end,
+  })
+  for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
+    if vim.api.nvim_buf_is_loaded(buffer) and vim.api.nvim_buf_get_name(buffer):match("%.tk$") then
+      set(buffer)
+    end
+  end
+end
+
 --- Starts the server for every buffer of the language, those that are open already among them.
 function M.setup(given)
   local options = vim.tbl_extend("force", defaults, given or {})
@@ -117,6 +142,7 @@ function M.setup(given)
     end
   end
   local group = vim.api.nvim_create_augroup("tk", { clear = true })
+  register(group)
   vim.api.nvim_create_autocmd("FileType", {
     group = group,
     pattern = "tk",

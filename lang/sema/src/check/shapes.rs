@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use tk_syntax::{Diagnostic, Span, codes};
 
+use super::SigAst;
 use super::cx::Cx;
 use crate::hir::{CVarId, HArg, HExpr, HKind};
 use crate::poly::{Atom, Poly, PolyFn};
@@ -213,7 +214,23 @@ impl Cx<'_, '_> {
         if known || text.contains('_') && to.opaque().iter().any(|o| *o >= QUOTIENTS) {
             return d;
         }
-        d.note(format!("`require({text})` in the signature would make them equal"))
+        self.require_fix(d, &text, "make them equal")
+    }
+
+    /// Offers a condition for the signature of the function that is checked, which would `make` valid what is reported.
+    pub fn require_fix(&self, d: Diagnostic, condition: &str, make: &str) -> Diagnostic {
+        let sig = self.func.and_then(|id| self.p.sigs.get(id.0 as usize));
+        let Some(SigAst::Fn(f)) = sig.map(|s| &s.ast) else {
+            return d.note(format!("`require({condition})` in the signature would {make}"));
+        };
+        let known = f.clauses.iter().find(|c| c.name.text == "require").and_then(|c| c.args.last());
+        let last = f.clauses.last().map_or(f.sig_span, |c| c.span);
+        let (at, text) = match known {
+            Some(arg) => (arg.value.span, format!(", {condition}")),
+            None => (last, format!(" require({condition})")),
+        };
+        let place = Span { start: at.end, ..at };
+        d.fix(format!("`require({condition})` in the signature would {make}"), place, text)
     }
 
     /// A fact under which two extents are equal: a variable, what it is replaced by, and the condition that says so.

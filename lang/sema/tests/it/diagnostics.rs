@@ -73,14 +73,25 @@ fn an_advised_require_mends() {
         };
         let checked = run(&program(""));
         let errors = checked.diagnostics.iter().filter(|d| d.is_error());
-        let notes: Vec<&String> = errors.flat_map(|d| &d.notes).collect();
+        let fixes: Vec<_> = errors.flat_map(|d| &d.fixes).collect();
         let Some(advice) = advice else {
-            assert!(notes.is_empty(), "{a}: {notes:?}");
+            assert!(fixes.is_empty(), "{a}: {fixes:?}");
             continue;
         };
-        assert_eq!(notes, [&format!("`require({advice})` in the signature would make them equal")], "{a}");
-        let mended = run(&program(&format!(" require({advice})")));
-        assert!(mended.diagnostics.iter().all(|d| !d.is_error()), "{a} {advice}: {:?}", mended.diagnostics);
+        let titles: Vec<&String> = fixes.iter().map(|f| &f.title).collect();
+        assert_eq!(titles, [&format!("`require({advice})` in the signature would make them equal")], "{a}");
+        // The fix writes it, after what is there.
+        for (clause, mended) in [
+            ("", format!(" require({advice})")),
+            (" require(BK > 0)", format!(" require(BK > 0, {advice})")),
+            (" require(BK > 0,)", format!(" require(BK > 0, {advice},)")),
+        ] {
+            let fix =
+                run(&program(clause)).diagnostics.iter().find_map(|d| d.fixes.first().cloned()).unwrap();
+            assert_eq!(apply(&program(clause), &fix), program(&mended));
+            let mended = run(&program(&mended)).diagnostics;
+            assert!(mended.iter().all(|d| !d.is_error()), "{a} {advice}: {mended:?}");
+        }
     }
 }
 

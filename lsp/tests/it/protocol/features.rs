@@ -93,6 +93,43 @@ fn diagnostics_are_pushed_with_everything_that_belongs_to_them() {
 }
 
 #[test]
+fn a_problem_is_one_line() {
+    let related = json!({ "textDocument": { "publishDiagnostics": { "relatedInformation": true } } });
+    let text = "fn f[N: i32, M: i32](a: tile[f32, N], b: tile[f32, M]) -> tile[f32, N] {\n    a + b\n}\n";
+    let mut client = Client::new(related);
+    client.open(URI, text);
+    let wrong = client.pushed(URI)["diagnostics"][0].clone();
+    assert_eq!(wrong["message"], "`+` needs equal shapes, but has `[N]` and `[M]`");
+    // The operator and both operands, and the shape of each.
+    let at = |from: u32, to: u32| json!({ "start": { "line": 1, "character": from }, "end": { "line": 1, "character": to } });
+    assert_eq!(wrong["range"], at(4, 9));
+    let operands = wrong["relatedInformation"].as_array().unwrap();
+    let said: Vec<_> =
+        operands.iter().map(|o| (o["message"].as_str().unwrap(), &o["location"]["range"])).collect();
+    assert_eq!(said, [("this is `[M]`", &at(8, 9)), ("this is `[N]`", &at(4, 5))]);
+    assert_eq!(wrong["data"]["fixes"], json!(["`require(N == M)` in the signature would make them equal"]));
+    client.end();
+    // A client that shows no other places has everything in the message.
+    let mut client = Client::new(json!({}));
+    client.open(URI, text);
+    let message = client.pushed(URI)["diagnostics"][0]["message"].clone();
+    assert_eq!(message, "`+` needs equal shapes, but has `[N]` and `[M]`\nthis is `[M]`");
+    client.end();
+}
+
+#[test]
+fn a_client_without_markdown_gets_plain_text() {
+    let plain = json!({ "textDocument": { "hover": { "contentFormat": ["plaintext"] } } });
+    let mut client = Client::new(plain);
+    client.open(URI, "/// Doubles `x`, **always**.\nfn twice(x: f32) -> f32 { x }\n");
+    let place = position("/// Doubles `x`, **always**.\nfn twice", "twice", 0, false);
+    let hover = client.at("textDocument/hover", URI, place);
+    assert_eq!(hover["contents"]["kind"], "plaintext");
+    assert_eq!(hover["contents"]["value"], "fn twice(x: f32) -> f32\n\nDoubles x, always.");
+    client.end();
+}
+
+#[test]
 fn diagnostics_are_pulled_and_do_not_come_twice() {
     let mut client = Client::new(json!({ "textDocument": { "diagnostic": {} } }));
     client.open(URI, "fn f() -> i32 { x }\n");

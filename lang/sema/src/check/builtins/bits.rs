@@ -99,7 +99,7 @@ impl Cx<'_, '_> {
         let diag = if matches!((from, to), (DTerm::Known(_), DTerm::Known(_))) {
             diag
         } else {
-            diag.note(format!("`require({ta}.bits == {tb}.bits)` in the signature would make it valid"))
+            self.require_fix(diag, &format!("{ta}.bits == {tb}.bits"), "make it valid")
         };
         self.report(diag);
         None
@@ -127,7 +127,7 @@ impl Cx<'_, '_> {
             let mut diag =
                 Diagnostic::error(codes::BAD_CAST, s.span, message, format!("the last dimension is `{n}`"));
             if last.as_int().is_none() {
-                diag = diag.note(format!("`require({n} % 2 == 0)` in the signature would make it valid"));
+                diag = self.require_fix(diag, &format!("{n} % 2 == 0"), "make it valid");
             }
             self.report(diag);
             return None;
