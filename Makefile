@@ -22,17 +22,20 @@ export TK_VENV ?= $(CURDIR)/.venv
 # The GPU that the kernels of the transformer are compiled for, beside the CPU; `cargo build` alone takes more of them.
 export TK_TARGETS ?= sm_90a
 
-# Kernels that a change of a pass leaves as they were are not assembled or simulated again, but in CI all are.
+# Kernels that a change of a pass leaves as they were are not assembled or simulated again, and programs of tests that are the
+# same as when they passed do not run again; in CI everything does.
 ifndef CI
 export TK_UNCHANGED ?= $(CURDIR)/target/unchanged
 endif
+
+UNLESS_UNCHANGED := --config "target.'cfg(all())'.runner='$(CURDIR)/scripts/unless-unchanged'"
 
 KERNELS := examples/*.tk stdlib/*.tk stdlib/*/*.tk
 
 # Runs a command as a stage, named after its target, which says how long it took.
 STAGE = @scripts/stage $@
 
-.PHONY: demo test setup build format lint compile unit command programs kernels together once simulated sim sim64 sim-wmma sim-others numpy evidence transformer editors python cmake tidy bless
+.PHONY: demo test setup build format lint compile unit doctest command programs kernels together once simulated sim sim64 sim-wmma sim-others numpy evidence transformer editors python cmake tidy bless
 
 demo: build
 	@scripts/demo $(TK) $(TRANSFORMER)
@@ -63,7 +66,10 @@ compile: lint
 	$(STAGE) cargo test --features tk/jit --no-run
 
 unit: compile
-	$(STAGE) bash -exc 'cargo test --features tk/jit --lib --bins --examples --test it; cargo test --features tk/jit --doc'
+	$(STAGE) cargo test $(UNLESS_UNCHANGED) --features tk/jit --lib --bins --examples --test it
+
+doctest: compile
+	$(STAGE) cargo test --features tk/jit --doc
 
 # The tests of the command, and of everything for each target.
 command: compile
@@ -80,7 +86,7 @@ kernels: compile
 
 # What runs what `compile` and `programs` have built, two at a time, the longest first: most of it takes one core.
 together: compile programs
-	@$(MAKE) --no-print-directory --old-file=compile --old-file=programs --jobs=2 --output-sync=target command unit sim-wmma sim64 sim numpy sim-others editors python cmake evidence transformer
+	@$(MAKE) --no-print-directory --old-file=compile --old-file=programs --jobs=2 --output-sync=target command unit sim-wmma sim64 sim numpy sim-others editors python cmake evidence transformer doctest
 
 # Nothing is compiled twice in all of this.
 once: together
