@@ -47,7 +47,11 @@ pub fn actions(ws: &mut Workspace, path: &str, range: Range<usize>) -> Vec<Actio
         for fix in &d.fixes {
             let edits = fix.edits.iter().map(|e| TextEdit { place: a.place(e.span), text: e.text.clone() });
             let (title, edits) = (fix.title.clone(), edits.collect());
-            out.push(Action { title, kind: ActionKind::QuickFix, edits, diagnostic: Some(i) });
+            let action = Action { title, kind: ActionKind::QuickFix, edits, diagnostic: Some(i) };
+            // What is missing in a text that cannot be read is a guess, which the checker confirms or not.
+            if d.code != codes::SYNTAX || mends(ws, &a, path, &action) {
+                out.push(action);
+            }
         }
         imports(ws, &a, path, (i, d), &mut out);
     }
@@ -61,16 +65,35 @@ pub fn actions(ws: &mut Workspace, path: &str, range: Range<usize>) -> Vec<Actio
 
 /// Returns true if an action adds no diagnostic.
 fn checks(ws: &Workspace, a: &Analysis, path: &str, action: &Action) -> bool {
+    after(ws, a, path, action).is_some_and(|mended| errors(&mended).count() <= errors(a).count())
+}
+
+/// The analysis of the text that an action leaves.
+fn after(ws: &Workspace, a: &Analysis, path: &str, action: &Action) -> Option<Analysis> {
     let mut text = a.root_text().to_string();
     for e in action.edits.iter().rev() {
         let range = e.place.start..e.place.end;
-        if text.get(range.clone()).is_none() {
-            return false;
-        }
+        text.get(range.clone())?;
         text.replace_range(range, &e.text);
     }
-    let errors = |a: &Analysis| a.checked.diagnostics.iter().filter(|d| d.is_error()).count();
-    errors(&ws.analyse(path, &[(path.to_string(), text)].into())) <= errors(a)
+    Some(ws.analyse(path, &[(path.to_string(), text)].into()))
+}
+
+/// Returns true if there is no error left where an action has changed the text, and no more than before elsewhere.
+fn mends(ws: &Workspace, a: &Analysis, path: &str, action: &Action) -> bool {
+    let Some(first) = action.edits.iter().map(|e| e.place.start).min() else { return false };
+    let Some(mended) = after(ws, a, path, action) else { return false };
+    let line = |a: &Analysis, at: usize| a.root_text().get(..at).unwrap_or("").matches('\n').count();
+    let is_left = |d: &&Diagnostic| {
+        let span = d.primary.span;
+        span.file == Analysis::ROOT && line(&mended, span.start as usize) == line(a, first)
+    };
+    errors(&mended).count() <= errors(a).count() && !errors(&mended).any(|d| is_left(&d))
+}
+
+/// The errors of an analysis.
+fn errors(a: &Analysis) -> impl Iterator<Item = &Diagnostic> {
+    a.checked.diagnostics.iter().filter(|d| d.is_error())
 }
 
 /// Imports of what an unknown name could be.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tk_ops::table::Row;
 use tk_sema::index::{Symbol, SymbolKind};
 use tk_sema::types::Ty;
+use tk_syntax::ast::{ItemKind, Name};
 
 use super::workspace::{REFERENCE, REFERENCE_TEXT};
 use super::{Analysis, Place, Workspace, describe};
@@ -190,4 +191,18 @@ pub fn highlight(ws: &mut Workspace, path: &str, offset: usize) -> Vec<(Place, b
     let Some(here) = a.index.reference_at(Analysis::ROOT, at) else { return vec![] };
     let own = a.index.references_in(Analysis::ROOT).iter();
     own.filter(|r| r.symbol == here.symbol).map(|r| (a.place(r.span), r.write)).collect()
+}
+
+/// The files that the `use` lines of a file name: each name of a file, and its path.
+pub fn links(ws: &mut Workspace, path: &str) -> Vec<(Place, String)> {
+    let a = ws.analysis(path);
+    let items = a.root().map_or(&[][..], |file| &file.items);
+    let uses = items.iter().filter_map(|i| if let ItemKind::Use(u) = &i.kind { Some(u) } else { None });
+    let names = uses.flat_map(|u| u.path.segments.iter().chain(u.names.iter().flatten()));
+    let file = |name: &Name| {
+        let symbol = a.index.reference(name.span).and_then(|r| a.index.symbol(r.symbol))?;
+        let SymbolKind::Module(file) = symbol.kind else { return None };
+        Some((a.place(name.span), a.checked.sources.get(file)?.name.to_string()))
+    };
+    names.filter_map(file).collect()
 }

@@ -87,6 +87,7 @@ pub fn capabilities(encoding: Encoding) -> lsp::ServerCapabilities {
         })),
         completion_provider: Some(lsp::CompletionOptions {
             trigger_characters: Some(words(&[".", ":", "@"])),
+            resolve_provider: Some(true),
             ..Default::default()
         }),
         signature_help_provider: Some(lsp::SignatureHelpOptions {
@@ -106,6 +107,11 @@ pub fn capabilities(encoding: Encoding) -> lsp::ServerCapabilities {
         inlay_hint_provider: Some(lsp::InlayHintProvider::Bool(true)),
         document_formatting_provider: Some(lsp::DocumentFormattingProvider::Bool(true)),
         document_range_formatting_provider: Some(lsp::DocumentRangeFormattingProvider::Bool(true)),
+        document_on_type_formatting_provider: Some(lsp::DocumentOnTypeFormattingOptions {
+            first_trigger_character: ";".into(),
+            more_trigger_character: Some(words(&["}"])),
+        }),
+        document_link_provider: Some(lsp::DocumentLinkOptions::default()),
         code_lens_provider: Some(lsp::CodeLensOptions::default()),
         code_action_provider: Some(lsp::CodeActionProvider::CodeActionOptions(lsp::CodeActionOptions {
             code_action_kinds: Some(vec![lsp::CodeActionKind::QuickFix, lsp::CodeActionKind::Refactor]),

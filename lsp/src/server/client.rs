@@ -18,6 +18,8 @@ pub struct Client {
     pub versions: bool,
     /// Text may be Markdown.
     pub markdown: bool,
+    /// Whether it asks for the documentation of a completion when it shows it.
+    pub resolves: bool,
     /// Whether it shows other places of a diagnostic below it.
     pub related: bool,
     /// Completions may have places to stop at.
@@ -57,6 +59,10 @@ impl Client {
             versions: is("workspace/workspaceEdit/documentChanges"),
             related: is("textDocument/publishDiagnostics/relatedInformation"),
             markdown: at(hover).is_none() || lists(hover, "markdown"),
+            resolves: lists(
+                "textDocument/completion/completionItem/resolveSupport/properties",
+                "documentation",
+            ),
             snippets: is("textDocument/completion/completionItem/snippetSupport"),
             tree: is("textDocument/documentSymbol/hierarchicalDocumentSymbolSupport"),
             folds_lines: is("textDocument/foldingRange/lineFoldingOnly"),

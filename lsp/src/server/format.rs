@@ -30,6 +30,21 @@ impl Server {
         };
         Ok(Some(edits(&lines, range, &new)))
     }
+
+    /// `textDocument/onTypeFormatting`: what the `;` or `}` before the position has ended.
+    pub fn format_typed(
+        &mut self,
+        p: lsp::DocumentOnTypeFormattingParams,
+    ) -> Answer<Option<Vec<lsp::TextEdit>>> {
+        let Some((_, lines)) = self.document(&p.text_document) else { return Ok(None) };
+        let at = lines.offset(p.position);
+        let start = at.saturating_sub(p.ch.len());
+        if lines.text().get(start..at) != Some(p.ch.as_str()) {
+            return Ok(None);
+        }
+        let Some((range, new)) = tk_fmt::format_range(lines.text(), start..at) else { return Ok(None) };
+        Ok(Some(edits(&lines, range, &new)))
+    }
 }
 
 /// The edits that make `new` of a range.

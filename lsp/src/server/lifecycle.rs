@@ -48,10 +48,21 @@ pub struct Server {
     pub ws: Workspace,
     /// The open files whose diagnostics may have changed, most urgent first.
     pub due: VecDeque<String>,
+    /// The completions that the client has.
+    pub offered: Offered,
     /// What kernels are expected to cost.
     pub costs: Costs,
     /// The files that explain codes, cached on first use.
     pub pages: BTreeMap<&'static str, Option<lsp::Uri>>,
+}
+
+/// The documentation of the last list of completions.
+#[derive(Debug, Default)]
+pub struct Offered {
+    /// The number of the list.
+    pub list: u64,
+    /// The documentation of each item.
+    pub docs: Vec<String>,
 }
 
 /// The disk of the program, which outlives a workspace.
@@ -74,6 +85,7 @@ impl Server {
             waiting: VecDeque::new(),
             phase: Phase::New,
             requests: 0,
+            offered: Offered::default(),
             client: Client::new(&Value::Null),
             documents: Documents::default(),
             ws: Workspace::new(Box::new(Shared(config.disk.clone())), vec![]),

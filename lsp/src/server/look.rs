@@ -14,7 +14,9 @@ use crate::ide::folding::FoldKind;
 use crate::ide::hints::HintKind;
 use crate::ide::lens::{Lens, LensCommand};
 use crate::ide::tokens::Token;
-use crate::ide::{actions, complete, costs, folding, hints, hover, lens, selection, signature, tokens};
+use crate::ide::{
+    actions, complete, costs, folding, hints, hover, lens, navigate, selection, signature, tokens,
+};
 
 /// The command of a lens that runs tests. The client runs it, in a terminal: the server never runs code of a program.
 const RUN_TESTS: &str = "tk.runTests";
@@ -31,10 +33,39 @@ impl Server {
     /// `textDocument/completion`
     pub fn completion(&mut self, p: lsp::CompletionParams) -> Answer<Option<lsp::CompletionResponse>> {
         let Some((path, at)) = self.at(&p.text_document_position_params) else { return Ok(None) };
-        let found = complete::complete(&mut self.ws, &path, at);
+        let mut found = complete::complete(&mut self.ws, &path, at);
+        // A list has some hundred items, of which few are looked at.
+        if self.client.resolves {
+            self.offered.list += 1;
+            self.offered.docs = found.iter_mut().map(|c| std::mem::take(&mut c.doc)).collect();
+        }
         let items: Vec<_> =
             found.into_iter().enumerate().filter_map(|(i, c)| self.completion_item(i, c)).collect();
         Ok(Some(items.into()))
+    }
+
+    /// `completionItem/resolve`: the documentation of an item of the last list.
+    pub fn resolve(&mut self, mut item: lsp::CompletionItem) -> Answer<lsp::CompletionItem> {
+        let data =
+            item.data.as_ref().and_then(|data| serde_json::from_value::<(u64, usize)>(data.clone()).ok());
+        if let Some((list, number)) = data
+            && list == self.offered.list
+            && let Some(doc) = self.offered.docs.get(number).cloned()
+        {
+            item.documentation = self.documentation(doc);
+        }
+        Ok(item)
+    }
+
+    /// `textDocument/documentLink`: the files that `use` names.
+    pub fn links(&mut self, p: lsp::DocumentLinkParams) -> Answer<Option<Vec<lsp::DocumentLink>>> {
+        let Some((path, _)) = self.document(&p.text_document) else { return Ok(None) };
+        let found = navigate::links(&mut self.ws, &path);
+        let link = |(place, file): (crate::ide::Place, String)| {
+            let (range, target) = (self.range(&place)?, self.uri(&file));
+            Some(lsp::DocumentLink { range, target: Some(target?), tooltip: None, data: None })
+        };
+        Ok(Some(found.into_iter().filter_map(link).collect()))
     }
 
     fn completion_item(&mut self, number: usize, c: Completion) -> Option<lsp::CompletionItem> {
@@ -57,6 +88,7 @@ impl Server {
             insert_text_format: Some(format),
             text_edit: Some(lsp::TextEdit { range, new_text }.into()),
             additional_text_edits: (!extra.is_empty()).then_some(extra),
+            data: self.client.resolves.then(|| serde_json::json!([self.offered.list, number])),
             ..Default::default()
         })
     }

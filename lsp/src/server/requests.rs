@@ -53,6 +53,11 @@ impl Server {
             "textDocument/rangeFormatting" => {
                 self.on::<lsp::DocumentRangeFormattingRequest>(given, Server::format_range)
             }
+            "textDocument/onTypeFormatting" => {
+                self.on::<lsp::DocumentOnTypeFormattingRequest>(given, Server::format_typed)
+            }
+            "textDocument/documentLink" => self.on::<lsp::DocumentLinkRequest>(given, Server::links),
+            "completionItem/resolve" => self.on::<lsp::CompletionResolveRequest>(given, Server::resolve),
             _ => Err(Refusal::new(ErrorCode::MethodNotFound, format!("unknown method `{method}`"))),
         }
     }

@@ -118,6 +118,70 @@ fn a_problem_is_one_line() {
 }
 
 #[test]
+fn documentation_of_completions_comes_when_it_is_shown() {
+    let item = json!({ "resolveSupport": { "properties": ["documentation"] } });
+    let mut client = Client::new(json!({ "textDocument": { "completion": { "completionItem": item } } }));
+    let text = "/// Doubles.\nfn twice(x: f32) -> f32 { x }\n\nfn f() -> f32 { t }\n";
+    client.open(URI, text);
+    let ask = |client: &mut Client| {
+        let list = client.at("textDocument/completion", URI, position(text, "t }", 0, false));
+        let items = list.as_array().or(list["items"].as_array()).unwrap().clone();
+        assert!(items.iter().all(|i| i.get("documentation").is_none()));
+        items.into_iter().find(|i| i["label"] == "twice").unwrap()
+    };
+    let old = ask(&mut client);
+    let new = ask(&mut client);
+    let resolved = client.ok("completionItem/resolve", new.clone());
+    assert_eq!(resolved["documentation"]["value"], "Doubles.");
+    assert_eq!((&resolved["label"], &resolved["textEdit"]), (&new["label"], &new["textEdit"]));
+    // An item of an earlier list, and one that is none of ours.
+    assert!(client.ok("completionItem/resolve", old).get("documentation").is_none());
+    for data in [json!(null), json!([0, 99]), json!("x")] {
+        let resolved = client.ok("completionItem/resolve", json!({ "label": "a", "data": data }));
+        assert!(resolved.get("documentation").is_none());
+    }
+    client.end();
+}
+
+#[test]
+fn a_statement_is_formatted_when_it_ends() {
+    let mut client = Client::new(json!({}));
+    let text = "fn f() {\n  let  a=1 ;\n  let  b=2;\n}\n";
+    client.open(URI, text);
+    let mut typed = |at: Value, ch: &str| {
+        let options = json!({ "tabSize": 4, "insertSpaces": true });
+        let given = json!({ "textDocument": { "uri": URI }, "position": at, "ch": ch, "options": options });
+        client.ok("textDocument/onTypeFormatting", given)
+    };
+    let edits = typed(position(text, "\n  let  b", 0, false), ";");
+    assert_eq!(edits.as_array().unwrap().len(), 1, "{edits}");
+    assert_eq!(edits[0]["newText"], "    let a = 1;");
+    // The end of the item formats all of it; what does not stand there nothing.
+    let all = typed(position(text, "\n", 3, false), "}");
+    let new: String = all.as_array().unwrap().iter().map(|e| e["newText"].as_str().unwrap()).collect();
+    assert_eq!(new, "    let a = 1;\n    let b = 2;\n");
+    assert_eq!(typed(position(text, "let", 0, false), ";"), json!(null));
+    assert_eq!(client.end(), 0);
+}
+
+#[test]
+fn files_that_are_used_are_links() {
+    let mut client = opened();
+    client.change(URI, 2, json!([{ "text": "use std::nn::softmax::softmax;\nuse helper;\nuse missing;\n" }]));
+    let links = client.ok("textDocument/documentLink", about(URI));
+    let found: Vec<(u64, &str)> = links
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|l| (l["range"]["start"]["line"].as_u64().unwrap(), l["target"].as_str().unwrap()))
+        .collect();
+    assert!(found.iter().any(|(line, to)| *line == 0 && to.ends_with("nn/softmax.tk")), "{found:?}");
+    assert!(found.iter().any(|(line, to)| *line == 1 && to.ends_with("helper.tk")), "{found:?}");
+    assert!(found.iter().all(|(line, _)| *line < 2), "{found:?}");
+    client.end();
+}
+
+#[test]
 fn a_client_without_markdown_gets_plain_text() {
     let plain = json!({ "textDocument": { "hover": { "contentFormat": ["plaintext"] } } });
     let mut client = Client::new(plain);
