@@ -4,7 +4,8 @@
 //! instructions of their width, and the lines and sectors that the lanes of a warp reach; products the operations of
 //! the matrix units and what these read from shared memory.
 
-use tk_ops::{ControlOp, CreateOp, DType, ElementwiseOp, MemoryOp, Op, ReduceOp, ScanOp};
+use tk_ops::elementwise::{ElementwiseOp, FloatBinary, FloatUnary, Group};
+use tk_ops::{ControlOp, CreateOp, DType, MemoryOp, Op, ReduceOp, ScanOp};
 use tk_tile::frequency::LaunchArg;
 use tk_tile::{ElemType, Inst, Type, ValueId};
 
@@ -154,21 +155,31 @@ impl Costs<'_> {
         let is_float = from.is_some_and(DType::is_float);
         let fast = inst.attrs.flag("fast");
         // Instructions, those for special functions, and the latency.
-        let (each, special, wait) = match op {
-            Exp | Exp2 | Log | Log2 => (if fast { 1.0 } else { 4.0 }, 1.0, latency::SPECIAL),
-            Sqrt | Rsqrt => (if fast { 1.0 } else { 4.0 }, 1.0, latency::SPECIAL),
-            Tanh => (if fast { 0.0 } else { 14.0 }, 1.0, 2.0 * latency::SPECIAL),
-            Sin | Cos => (if fast { 1.0 } else { 20.0 }, 1.0, 2.0 * latency::SPECIAL),
-            Erf | Cosh | Pow => (24.0, 2.0, 3.0 * latency::SPECIAL),
-            Div if is_float => (if fast { 1.0 } else { 8.0 }, 1.0, 2.0 * latency::SPECIAL),
-            Rem if is_float => (20.0, 1.0, 2.0 * latency::SPECIAL),
-            Div | Rem | CeilDiv => (14.0, 1.0, 2.0 * latency::SPECIAL),
-            // Two narrow elements are converted by one instruction.
-            Cast if dtype.is_some_and(|d| d.bytes() <= 2) || from.is_some_and(|d| d.bytes() <= 2) => {
-                (0.5, 0.0, latency::ALU)
-            }
-            Bitcast => (0.0, 0.0, 0.0),
-            _ => (1.0, 0.0, latency::ALU),
+        let (each, special, wait) = match op.group() {
+            // Each function has its own cost: one that is added is an error here.
+            Group::FloatUnary(function) => match function {
+                FloatUnary::Exp | FloatUnary::Exp2 | FloatUnary::Log | FloatUnary::Log2 => {
+                    (if fast { 1.0 } else { 4.0 }, 1.0, latency::SPECIAL)
+                }
+                FloatUnary::Sqrt | FloatUnary::Rsqrt => (if fast { 1.0 } else { 4.0 }, 1.0, latency::SPECIAL),
+                FloatUnary::Tanh => (if fast { 0.0 } else { 14.0 }, 1.0, 2.0 * latency::SPECIAL),
+                FloatUnary::Sin | FloatUnary::Cos => {
+                    (if fast { 1.0 } else { 20.0 }, 1.0, 2.0 * latency::SPECIAL)
+                }
+                FloatUnary::Erf | FloatUnary::Cosh => (24.0, 2.0, 3.0 * latency::SPECIAL),
+            },
+            Group::FloatBinary(FloatBinary::Pow) => (24.0, 2.0, 3.0 * latency::SPECIAL),
+            _operator => match op {
+                Div if is_float => (if fast { 1.0 } else { 8.0 }, 1.0, 2.0 * latency::SPECIAL),
+                Rem if is_float => (20.0, 1.0, 2.0 * latency::SPECIAL),
+                Div | Rem | CeilDiv => (14.0, 1.0, 2.0 * latency::SPECIAL),
+                // Two narrow elements are converted by one instruction.
+                Cast if dtype.is_some_and(|d| d.bytes() <= 2) || from.is_some_and(|d| d.bytes() <= 2) => {
+                    (0.5, 0.0, latency::ALU)
+                }
+                Bitcast => (0.0, 0.0, 0.0),
+                _ => (1.0, 0.0, latency::ALU),
+            },
         };
         let wide = match dtype.map_or(4, DType::bytes) {
             8 => 2.0,
