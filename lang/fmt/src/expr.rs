@@ -81,7 +81,9 @@ impl DocBuilder<'_> {
             }
             ExprKind::Call(f, args) => {
                 if let Some((base, links)) = self.methods(e) {
-                    return self.method_chain(base, &links);
+                    self.open();
+                    self.method_chain(base, &links);
+                    return self.close();
                 }
                 self.expr(f);
                 self.args(args, Edges::Tight);
@@ -156,15 +158,18 @@ impl DocBuilder<'_> {
         (links.windows(2).filter(|pair| is_method(pair)).count() > 1).then_some((at, links))
     }
 
-    /// A chain of method calls: on one line, or each on its own.
+    /// A chain of method calls: on one line, or each on its own. The caller has opened the group.
     fn method_chain(&mut self, base: &Expr, links: &[&Expr]) {
-        self.open();
         self.expr(base);
-        self.indent();
+        let mut is_indented = false;
         for (i, link) in links.iter().enumerate() {
             match &link.kind {
                 ExprKind::Member(..) => {
                     if links.get(i..i + 2).is_some_and(is_method) {
+                        // What the chain begins with keeps its own indentation.
+                        if !std::mem::replace(&mut is_indented, true) {
+                            self.indent();
+                        }
                         self.line(LineKind::Soft);
                     }
                     self.token();
@@ -177,8 +182,9 @@ impl DocBuilder<'_> {
                 _other => {}
             }
         }
-        self.dedent();
-        self.close();
+        if is_indented {
+            self.dedent();
+        }
     }
 
     /// An expression before a block. The brace of a condition of several lines is alone.
@@ -188,6 +194,10 @@ impl DocBuilder<'_> {
             self.indent();
             self.chain(e);
             self.dedent();
+            self.line(LineKind::Blank);
+            self.close();
+        } else if let Some((base, links)) = self.methods(e).filter(|_| self.own_parens(e.span, false) == 0) {
+            self.method_chain(base, &links);
             self.line(LineKind::Blank);
             self.close();
         } else {

@@ -35,6 +35,10 @@ pub fn format(text: &str) -> Result<String, Vec<Diagnostic>> {
         parsed(text)?;
         return format(&text.replace("\r\n", "\n")).map(|out| out.replace('\n', "\r\n"));
     }
+    if text.contains("\r\n") {
+        parsed(text)?;
+        return format(&text.replace("\r\n", "\n"));
+    }
     let file = parsed(text)?;
     let source = LexedSource::new(text);
     let layout = laid_out(&source, &file);

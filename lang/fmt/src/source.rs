@@ -117,11 +117,10 @@ impl<'s> LexedSource<'s> {
 
     /// Returns true if a comment before token `from`, or after token `to` on its line, leaves them as they are.
     pub fn skips(&self, from: usize, to: usize) -> bool {
-        let before = self.comments_before(from);
-        let after = self.comments_before(to + 1);
-        let own = before.end.checked_sub(1).filter(|c| before.contains(c) && !self.trails(*c));
+        let (before, after) = (self.comments_before(from), self.comments_before(to + 1));
+        let own = before.filter(|c| !self.trails(*c));
         let trailing = Some(after.start).filter(|c| after.contains(c) && self.trails(*c));
-        [own, trailing].into_iter().flatten().any(|c| self.comment_text(c) == SKIP)
+        own.chain(trailing).any(|c| self.comment_text(c) == SKIP)
     }
 
     /// Returns true if an empty line precedes token `at`.

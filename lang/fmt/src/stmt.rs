@@ -76,7 +76,10 @@ impl DocBuilder<'_> {
         let open = self.source.token_at(block.span.start);
         let close = self.source.partner(open);
         let (first, last) = match (block.stmts.as_slice(), &block.tail) {
-            ([], None) => return close == open + 1 && self.source.comments_before(close).is_empty(),
+            ([], None) => {
+                let is_bare = |at: usize| self.source.comments_before(at).is_empty();
+                return (open + 1..close).all(|at| self.source.repeats(at) && is_bare(at)) && is_bare(close);
+            }
             ([s], None) => (start(s), s.span.end as usize),
             ([], Some(e)) => (e.span.start as usize, e.span.end as usize),
             _several => return false,
@@ -89,6 +92,7 @@ impl DocBuilder<'_> {
     fn braces(&mut self, block: &Block, flat: bool) {
         self.token();
         if flat && block.stmts.is_empty() && block.tail.is_none() {
+            self.strays((block.span.end as usize).saturating_sub(1));
             return self.token();
         }
         self.indent();
@@ -111,7 +115,12 @@ impl DocBuilder<'_> {
             self.strays(tail.span.start as usize);
             self.between(flat, first);
             let from = self.next;
-            self.expr(tail);
+            let end = self.source.token_at(tail.span.end);
+            if self.source.skips(from, end.saturating_sub(1)) {
+                self.verbatim(end);
+            } else {
+                self.expr(tail);
+            }
             stmts.push(from..self.next);
             first = false;
         }

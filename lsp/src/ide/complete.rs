@@ -70,6 +70,7 @@ pub fn complete(ws: &mut Workspace, path: &str, offset: usize) -> Vec<Completion
     let replace = Place { path: path.to_string(), start: site.start, end: site.end };
     let mut list = List { replace, items: vec![], seen: BTreeSet::new() };
     match (site.back(1), site.back(2)) {
+        _ if site.after_number => {}
         (Some(Tok::Dot), _) => super::complete_member::after_dot(ws, &a, &site, &mut list),
         (Some(Tok::PathSep), Some(Tok::Id(module))) if in_use(&site).is_none() => {
             path_items(ws, &a, path, module, &mut list);

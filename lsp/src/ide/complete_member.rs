@@ -3,6 +3,7 @@
 use tk_sema::index::SymbolKind;
 use tk_sema::types::Ty;
 use tk_syntax::Span;
+use tk_syntax::token::Tok;
 
 use super::complete::{CompletionKind, List, receiver};
 use super::site::Site;
@@ -10,9 +11,12 @@ use super::{Analysis, Workspace, describe};
 
 /// The members of the value before the dot.
 pub(super) fn after_dot(ws: &Workspace, a: &Analysis, site: &Site, list: &mut List) {
-    let Some(dot) = site.before.checked_sub(1).and_then(|i| site.tokens.get(i)).map(|t| t.start) else {
+    // The value ends before the dot; a line may end in between.
+    let Some(value) = site.before.checked_sub(2).and_then(|i| site.tokens.get(i)) else { return };
+    if matches!(value.tok, Tok::Int(_) | Tok::Float(_)) {
         return;
-    };
+    }
+    let dot = value.end;
     let facts = base_word(a, dot).map(describe::facts).unwrap_or_default();
     if !facts.is_empty() {
         return properties(&facts, list);

@@ -81,6 +81,10 @@ pub(super) fn names(ws: &mut Workspace, a: &Analysis, path: &str, site: &Site, l
         s = scope(file, u32::try_from(last).unwrap_or(u32::MAX));
     }
     let context = context(site);
+    // A variable does not exist before its value does.
+    if let Some(from) = site.declaration() {
+        s.names.retain(|n| (n.span.start as usize) < from);
+    }
     match context {
         Context::Nothing => return,
         Context::Item => return item(list),
@@ -115,9 +119,16 @@ pub(super) fn names(ws: &mut Workspace, a: &Analysis, path: &str, site: &Site, l
             statement(a, &s, list);
         }
         Context::Loop => tk_ops::rows::methods(Receiver::None)
-            .filter(|r| r.name.ends_with("range"))
+            .filter(|r| matches!(r.name, "range" | "static_range"))
             .for_each(|r| list.row(r, K::Builtin)),
+        Context::TuneCondition => return list.word("if", K::Keyword),
+        Context::Field => return list.word("fn", K::Keyword),
+        Context::In => return list.word("in", K::Keyword),
         Context::Value => {
+            if site.back(1) == Some(Tok::Else) {
+                list.word("if", K::Keyword);
+            }
+            lambda_names(site, list);
             if let Some(c) = &site.call()
                 && argument(a, site, c, list)
             {
@@ -128,6 +139,21 @@ pub(super) fn names(ws: &mut Workspace, a: &Analysis, path: &str, site: &Site, l
     values(a, &s, list);
     if site.end > site.start {
         unimported(ws, a, path, list);
+    }
+}
+
+/// The parameters of lambdas that are open at the place, from the tokens: a body that is not written yet has no tree.
+fn lambda_names(site: &Site, list: &mut List) {
+    let bars: Vec<usize> = (site.innermost()..site.before)
+        .filter(|i| site.tokens.get(*i).is_some_and(|t| t.tok == Tok::Bar))
+        .collect();
+    let [.., from, to] = bars.as_slice() else { return };
+    let inside = site.tokens.get(from + 1..*to).unwrap_or(&[]);
+    let names: Vec<&str> =
+        inside.iter().filter_map(|t| if let Tok::Id(n) = t.tok { Some(n) } else { None }).collect();
+    let is_list = inside.iter().all(|t| matches!(t.tok, Tok::Id(_) | Tok::Comma));
+    if is_list && inside.len() + 1 == 2 * names.len() {
+        names.iter().for_each(|n| list.word(n, K::Variable));
     }
 }
 
@@ -177,7 +203,7 @@ fn parameter_values(a: &Analysis, kind: &CKind, list: &mut List) -> bool {
         }
         CKind::Fn(..) => {
             items(a).filter(|s| is_fn(a, s, FnKind::Fn)).for_each(|s| list.symbol(a, &s.name, s));
-            true
+            false
         }
         CKind::Int(_) | CKind::Float(_) | CKind::Shape | CKind::Err => false,
     }
@@ -186,7 +212,9 @@ fn parameter_values(a: &Analysis, kind: &CKind, list: &mut List) -> bool {
 /// The names in a row of `tune`.
 fn tune_names(a: &Analysis, site: &Site, kernel: usize, list: &mut List) {
     let parameters = kernel_at(a, site, kernel).map_or(&[][..], |f| &f.cparams);
-    for name in parameters.iter().map(|c| c.name.text.as_str()).chain(LAUNCH.iter().copied()) {
+    let given = site.given();
+    let names = parameters.iter().map(|c| c.name.text.as_str()).chain(LAUNCH.iter().copied());
+    for name in names.filter(|name| !name.is_empty() && !given.contains(name)) {
         list.insert(&format!("{name} ="), K::Argument, "", "", &format!("{name} = "), false);
     }
 }
@@ -211,6 +239,7 @@ fn argument(a: &Analysis, site: &Site, c: &CallSite, list: &mut List) -> bool {
         words.iter().for_each(|w| list.word(w, K::Word));
         return matches!(p.kind, ParamKind::Word(_));
     }
+    expected(a, symbol, c, list);
     if !c.fresh {
         return false;
     }
@@ -221,13 +250,39 @@ fn argument(a: &Analysis, site: &Site, c: &CallSite, list: &mut List) -> bool {
         range.start + if c.open == Tok::LParen { c.position.saturating_sub(c.given.len()) } else { 0 };
     for i in range.filter(|i| c.named.is_none() && *i >= passed) {
         let (Some(name), Some((at, doc))) = (d.names.get(i), d.params.get(i)) else { continue };
-        if !c.given.contains(&name.as_str()) {
+        if !name.is_empty() && !c.given.contains(&name.as_str()) {
             let detail = d.label.get(at.clone()).unwrap_or("");
             list.insert(&format!("{name} ="), K::Argument, detail, doc, &format!("{name} = "), false);
         }
     }
     // Fields and compile-time arguments have names only.
     matches!(symbol.kind, SymbolKind::Struct(_)) || (c.open == Tok::LBracket && !d.fixed.is_empty())
+}
+
+/// What the argument at the place has to be, where that can be listed: an element type, true or false.
+fn expected(a: &Analysis, symbol: &Symbol, c: &CallSite, list: &mut List) {
+    match &symbol.kind {
+        SymbolKind::Builtin(row) => {
+            let skip = usize::from(describe::has_receiver(row));
+            let number = c.named.map_or(Some(c.position + skip), |n| row.param(n));
+            match number.and_then(|n| row.params.get(n)).map(|p| p.kind) {
+                Some(ParamKind::DType) => DTYPES.iter().for_each(|d| list.word(d.name(), K::Type)),
+                Some(ParamKind::ConstBool) if c.named.is_some() => {
+                    ["true", "false"].iter().for_each(|w| list.word(w, K::Keyword));
+                }
+                _other => {}
+            }
+        }
+        SymbolKind::Fn(id) => {
+            let cparams = a.checked.hir.fns.get(id.0 as usize).map_or(&[][..], |f| &f.cparams);
+            let cvars = cparams.iter().filter_map(|c| a.checked.hir.cvars.get(c.0 as usize));
+            let named = cvars.into_iter().find(|v| Some(v.name.as_str()) == c.named);
+            if let Some(v) = named {
+                parameter_values(a, &v.kind, list);
+            }
+        }
+        _other => {}
+    }
 }
 
 fn arguments(names: impl Iterator<Item = &'static str>, c: &CallSite, list: &mut List) {
@@ -274,6 +329,13 @@ fn statement(a: &Analysis, s: &Scope, list: &mut List) {
 /// The names that a value may begin with.
 fn values(a: &Analysis, s: &Scope, list: &mut List) {
     names_in_scope(a, s, list);
+    if s.clause {
+        for name in ["cdiv", "next_pow2", "clamp", "minimum", "maximum"] {
+            tk_ops::rows::methods(Receiver::None)
+                .filter(|r| r.name == name)
+                .for_each(|r| list.row(r, K::Builtin));
+        }
+    }
     own_items(a, s, list);
     let host: &[Receiver] = if s.test { &[Receiver::Test, Receiver::None] } else { &[Receiver::None] };
     let rows =
@@ -282,7 +344,7 @@ fn values(a: &Analysis, s: &Scope, list: &mut List) {
         rows().filter(|r| r.name == *name).for_each(|r| list.row(r, K::Builtin));
     }
     rows().for_each(|r| list.row(r, K::Builtin));
-    for w in ["true", "false", "None", "if", "inf", "nan", "target"] {
+    for w in ["true", "false", "None", "if", "as", "inf", "nan", "target"] {
         list.word(w, K::Keyword);
     }
     if s.clause {

@@ -55,6 +55,12 @@ pub(super) enum Context<'s> {
         /// Whether `else` may follow.
         after_if: bool,
     },
+    /// A field of a struct, whose name is given, or a method.
+    Field,
+    /// After a row of `tune`.
+    TuneCondition,
+    /// After the variable of a loop.
+    In,
     /// What a loop goes over.
     Loop,
     /// A value.
@@ -207,14 +213,17 @@ fn brackets<'s>(site: &Site<'s>, open: &[usize], at: usize) -> Context<'s> {
         // The parameters of an item.
         Some(Tok::Fn | Tok::Kernel | Tok::Struct) if named => match (part.has_value, part.has_colon) {
             (true, _) => Context::Value,
+            (false, true) if is_bracket && site.back(1) == Some(Tok::Bar) => {
+                Context::Element { pointer: false }
+            }
             (false, true) if is_bracket => Context::Bound,
             (false, true) => type_part(site),
             (false, false) => Context::Nothing,
         },
         Some(Tok::Id("export")) if named && is_bracket => exported(site, callee, &part),
         _other => {
-            // The type of a function.
-            if tok(at.checked_sub(1)) == Some(Tok::Fn) {
+            // The type of a function, a tuple as a type.
+            if !is_bracket && matches!(tok(at.checked_sub(1)), Some(Tok::Fn | Tok::Arrow | Tok::Colon)) {
                 return Context::Type;
             }
             if matches!(tok(callee), Some(Tok::Id("tile" | "view"))) && is_bracket && site.before == at + 1 {
@@ -279,7 +288,14 @@ fn braces<'s>(site: &Site<'s>, open: &[usize], at: usize) -> Context<'s> {
         };
     }
     if site.tuned(at).is_some() {
-        return Context::Nothing;
+        let level: Vec<usize> = site.level(at + 1, site.before).collect();
+        let from = level.iter().rposition(|i| tok(Some(*i)) == Some(Tok::Comma)).map_or(0, |n| n + 1);
+        let has_if = level.iter().skip(from).any(|i| tok(Some(*i)) == Some(Tok::If));
+        return match site.back(1) {
+            _ if has_if => Context::Value,
+            Some(Tok::RBrace) => Context::TuneCondition,
+            _next_row => Context::Nothing,
+        };
     }
     let name = site.generic_name(at);
     if name.is_some_and(|n| tok(n.checked_sub(1)) == Some(Tok::Struct)) {
@@ -294,6 +310,9 @@ fn braces<'s>(site: &Site<'s>, open: &[usize], at: usize) -> Context<'s> {
     if site.back(1) == Some(Tok::Colon) && matches!(site.back(2), Some(Tok::Id(_))) {
         return Context::Type;
     }
+    if site.back(2) == Some(Tok::For) && matches!(site.back(1), Some(Tok::Id(_))) {
+        return Context::In;
+    }
     match site.back(1) {
         Some(Tok::RBrace) => Context::Statement { after_if: site.ends_if() },
         None | Some(Tok::Semi | Tok::LBrace) => Context::Statement { after_if: false },
@@ -307,7 +326,7 @@ fn field<'s>(site: &Site<'s>, at: usize) -> Context<'s> {
     let ends = |i: &usize| matches!(tok(*i), Some(Tok::Comma | Tok::RBrace));
     let level: Vec<usize> = site.level(at + 1, site.before).collect();
     let from = level.iter().rposition(ends).map_or(0, |n| n + 1);
-    let Some(start) = level.get(from).copied() else { return Context::Nothing };
+    let Some(start) = level.get(from).copied() else { return Context::Field };
     if level.iter().skip(from).any(|i| tok(*i) == Some(Tok::Fn)) {
         return Head { site, start }.context();
     }

@@ -62,9 +62,11 @@ impl<'s> Site<'s> {
         };
         let last = before.checked_sub(1).and_then(|i| lexed.tokens.get(i)).map_or(0, |t| t.end);
         let new_line = text.get(last..start).is_some_and(|gap| gap.contains('\n'));
-        let is_literal = |t: Tok| matches!(t, Tok::Int(_) | Tok::Float(_) | Tok::BadNumber | Tok::Str(_));
+        let digit =
+            |t: &Token| text.get(t.start..t.end).is_some_and(|w| w.starts_with(|c: char| c.is_ascii_digit()));
+        let is_literal = |t: &Token| digit(t) || matches!(t.tok, Tok::Str(_));
         let touching = before.checked_sub(1).and_then(|i| lexed.tokens.get(i)).filter(|t| t.end == offset);
-        let after_number = start == offset && touching.is_some_and(|t| is_literal(t.tok));
+        let after_number = start == offset && touching.is_some_and(is_literal);
         let begins_line = |at: usize| at == 0 || text.as_bytes().get(at - 1) == Some(&b'\n');
         let margin = lexed.tokens.iter().map(|t| begins_line(t.start)).collect();
         let at_margin = begins_line(start);
@@ -235,6 +237,45 @@ impl<'s> Site<'s> {
             }
         }
         false
+    }
+
+    /// The innermost bracket that is open at the place, or the first token.
+    pub fn innermost(&self) -> usize {
+        let mut depth = 0usize;
+        for i in (0..self.before).rev() {
+            match self.tokens.get(i).map(|t| t.tok) {
+                Some(Tok::RParen | Tok::RBracket | Tok::RBrace) => depth += 1,
+                Some(Tok::LParen | Tok::LBracket | Tok::LBrace) if depth == 0 => return i,
+                Some(Tok::LParen | Tok::LBracket | Tok::LBrace) => depth -= 1,
+                Some(_) | None => {}
+            }
+        }
+        0
+    }
+
+    /// The names before `=` in the bracket around the place.
+    pub fn given(&self) -> Vec<&'s str> {
+        let level: Vec<usize> = self.level(self.innermost() + 1, self.before).collect();
+        let tok = |i: usize| self.tokens.get(i).map(|t| t.tok);
+        let names = level.iter().filter(|i| tok(*i + 1) == Some(Tok::Assign));
+        names.filter_map(|i| if let Some(Tok::Id(n)) = tok(*i) { Some(n) } else { None }).collect()
+    }
+
+    /// The start of the `let` or `const` whose value the place is in.
+    pub fn declaration(&self) -> Option<usize> {
+        let mut depth = 0usize;
+        for i in (0..self.before).rev() {
+            let token = self.tokens.get(i)?;
+            match token.tok {
+                Tok::RParen | Tok::RBracket | Tok::RBrace => depth += 1,
+                Tok::LBrace if depth == 0 => return None,
+                Tok::LParen | Tok::LBracket | Tok::LBrace => depth = depth.saturating_sub(1),
+                Tok::Semi if depth == 0 => return None,
+                Tok::Let | Tok::Const if depth == 0 => return Some(token.start),
+                _other => {}
+            }
+        }
+        None
     }
 
     /// The tokens of the statement around the place, in the block with this brace, that are in none of its brackets.

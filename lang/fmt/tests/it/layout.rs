@@ -256,3 +256,35 @@ fn conditions_of_several_lines_open_their_blocks() {
         format!("fn f() {{\n    while {long} > 0\n        && {long} < 1\n    {{\n        g();\n    }}\n}}\n")
     );
 }
+
+#[test]
+fn what_a_reader_of_the_page_found() {
+    // Nothing but separators is nothing.
+    for block in ["fn f() { ; }", "fn f() {;;}", "test \"t\" { ; }"] {
+        assert_eq!(formatted(block), format!("{}\n", block.replace(" ; ", "").replace(";;", "")));
+    }
+    assert_eq!(formatted("fn f() { while a { ; } }"), "fn f() { while a {} }\n");
+    assert_eq!(formatted("fn f() { ; // why\n }"), "fn f() { // why\n}\n");
+    // One kind of line ends, also in what is left as it is.
+    assert_eq!(
+        formatted("const A = 1;\nconst B = [ 1,\r\n 2 ]; // fmt: skip\n"),
+        "const A = 1;\nconst B = [ 1,\n 2 ]; // fmt: skip\n"
+    );
+    // The value of a block, and an item with documentation.
+    for kept in
+        ["fn f() -> f32 {\n    x  +  1 // fmt: skip\n}\n", "// fmt: skip\n/// Documented.\nfn f( ) {}\n"]
+    {
+        assert_eq!(formatted(kept), kept);
+    }
+    let long = "argument_with_a_long_name";
+    assert_eq!(
+        formatted(&format!("fn f() {{ if v.first({long}, {long}).second({long}, {long}) {{ g(); }} }}")),
+        format!(
+            "fn f() {{\n    if v\n        .first({long}, {long})\n        .second({long}, {long})\n    {{\n        g();\n    }}\n}}\n"
+        )
+    );
+    assert_eq!(
+        formatted("const A = reduce(x, combine = |a, b| { let c = a; c + b }).foo().bar(1);"),
+        "const A = reduce(x, combine = |a, b| {\n    let c = a;\n    c + b\n})\n    .foo()\n    .bar(1);\n"
+    );
+}
