@@ -78,9 +78,9 @@ pub(super) fn context<'s>(site: &Site<'s>) -> Context<'s> {
         (Some(Tok::In), _) => return Context::Loop,
         _other => {}
     }
-    let open = Brackets::open(site);
+    let Brackets { all: open, start } = Brackets::open(site);
     match open.last().map(|i| (*i, site.tokens.get(*i).map(|t| t.tok))) {
-        None => Head { site, start: open.start() }.context(),
+        None => Head { site, start }.context(),
         Some((i, Some(Tok::LBrace))) => braces(site, &open, i),
         Some((i, _)) => brackets(site, &open, i),
     }
@@ -91,13 +91,6 @@ struct Brackets {
     all: Vec<usize>,
     /// The first token of the item.
     start: usize,
-}
-
-impl std::ops::Deref for Brackets {
-    type Target = [usize];
-    fn deref(&self) -> &[usize] {
-        &self.all
-    }
 }
 
 impl Brackets {
@@ -131,10 +124,6 @@ impl Brackets {
             }
         }
         found
-    }
-
-    fn start(&self) -> usize {
-        self.start
     }
 }
 
@@ -339,9 +328,8 @@ fn field<'s>(site: &Site<'s>, at: usize) -> Context<'s> {
 /// The text with a body for the signature that the place is in, if it has none: the word being written is replaced by one that
 /// fits, what is open is closed, and what follows up to the next item is left out. Offsets up to the word stay.
 pub(super) fn completed(site: &Site, text: &str) -> Option<String> {
-    let open = Brackets::open(site);
+    let Brackets { all: open, mut start } = Brackets::open(site);
     let tok = |i: usize| site.tokens.get(i).map(|t| t.tok);
-    let mut start = open.start();
     while tok(start) == Some(Tok::At) {
         start += 2;
     }

@@ -118,19 +118,28 @@ impl<'s> Site<'s> {
         Some(site)
     }
 
+    /// The tokens before one, from the last on, without those in brackets that are closed before it. The brackets around it
+    /// are among them, with what is before them.
+    fn outward(&self, from: usize) -> impl Iterator<Item = (usize, &Token<'s>)> {
+        let mut depth = 0usize;
+        let tokens = self.tokens.iter().enumerate().take(from).rev();
+        tokens.filter(move |(_, t)| match t.tok {
+            Tok::RParen | Tok::RBracket | Tok::RBrace => {
+                depth += 1;
+                false
+            }
+            Tok::LParen | Tok::LBracket | Tok::LBrace if depth > 0 => {
+                depth -= 1;
+                false
+            }
+            _other => depth == 0,
+        })
+    }
+
     /// The innermost bracket that is open at the place; a statement or block in between does not count.
     fn opening(&self) -> Option<usize> {
-        let mut depth = 0usize;
-        for i in (0..self.before).rev() {
-            match self.tokens.get(i)?.tok {
-                Tok::RParen | Tok::RBracket | Tok::RBrace => depth += 1,
-                Tok::LParen | Tok::LBracket if depth == 0 => return Some(i),
-                Tok::LBrace | Tok::Semi if depth == 0 => return None,
-                Tok::LParen | Tok::LBracket | Tok::LBrace => depth -= 1,
-                _other => {}
-            }
-        }
-        None
+        let (open, token) = self.outward(self.before).find(|(_, t)| is_open(t.tok) || t.tok == Tok::Semi)?;
+        matches!(token.tok, Tok::LParen | Tok::LBracket).then_some(open)
     }
 
     /// The opening partner of a closing bracket.
@@ -225,32 +234,14 @@ impl<'s> Site<'s> {
     pub fn ends_if(&self) -> bool {
         let close = self.before.checked_sub(1);
         let Some(open) = close.and_then(|c| self.partner(c)) else { return false };
-        let mut depth = 0usize;
-        for i in (0..open).rev() {
-            match self.tokens.get(i).map(|t| t.tok) {
-                Some(Tok::RParen | Tok::RBracket | Tok::RBrace) => depth += 1,
-                Some(Tok::LParen | Tok::LBracket | Tok::LBrace) if depth == 0 => return false,
-                Some(Tok::LParen | Tok::LBracket | Tok::LBrace) => depth -= 1,
-                Some(Tok::If) if depth == 0 => return true,
-                Some(Tok::Else | Tok::Semi | Tok::For | Tok::While) | None if depth == 0 => return false,
-                Some(_) | None => {}
-            }
-        }
-        false
+        let decides =
+            |t: Tok| is_open(t) || matches!(t, Tok::If | Tok::Else | Tok::Semi | Tok::For | Tok::While);
+        self.outward(open).find(|(_, t)| decides(t.tok)).is_some_and(|(_, t)| t.tok == Tok::If)
     }
 
     /// The innermost bracket that is open at the place, or the first token.
     pub fn innermost(&self) -> usize {
-        let mut depth = 0usize;
-        for i in (0..self.before).rev() {
-            match self.tokens.get(i).map(|t| t.tok) {
-                Some(Tok::RParen | Tok::RBracket | Tok::RBrace) => depth += 1,
-                Some(Tok::LParen | Tok::LBracket | Tok::LBrace) if depth == 0 => return i,
-                Some(Tok::LParen | Tok::LBracket | Tok::LBrace) => depth -= 1,
-                Some(_) | None => {}
-            }
-        }
-        0
+        self.outward(self.before).find(|(_, t)| is_open(t.tok)).map_or(0, |(i, _)| i)
     }
 
     /// The names before `=` in the bracket around the place.
@@ -263,19 +254,9 @@ impl<'s> Site<'s> {
 
     /// The start of the `let` or `const` whose value the place is in.
     pub fn declaration(&self) -> Option<usize> {
-        let mut depth = 0usize;
-        for i in (0..self.before).rev() {
-            let token = self.tokens.get(i)?;
-            match token.tok {
-                Tok::RParen | Tok::RBracket | Tok::RBrace => depth += 1,
-                Tok::LBrace if depth == 0 => return None,
-                Tok::LParen | Tok::LBracket | Tok::LBrace => depth = depth.saturating_sub(1),
-                Tok::Semi if depth == 0 => return None,
-                Tok::Let | Tok::Const if depth == 0 => return Some(token.start),
-                _other => {}
-            }
-        }
-        None
+        let decides = |t: Tok| matches!(t, Tok::LBrace | Tok::Semi | Tok::Let | Tok::Const);
+        let (_, token) = self.outward(self.before).find(|(_, t)| decides(t.tok))?;
+        matches!(token.tok, Tok::Let | Tok::Const).then_some(token.start)
     }
 
     /// The tokens of the statement around the place, in the block with this brace, that are in none of its brackets.
@@ -285,6 +266,11 @@ impl<'s> Site<'s> {
         let from = level.iter().rposition(ends).map_or(0, |n| n + 1);
         level.into_iter().skip(from)
     }
+}
+
+/// Returns true for an opening bracket.
+fn is_open(t: Tok) -> bool {
+    matches!(t, Tok::LParen | Tok::LBracket | Tok::LBrace)
 }
 
 /// Returns true if a token could be the start of a name that is being written.

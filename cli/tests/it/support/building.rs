@@ -126,7 +126,8 @@ fn note(request: &Request<'_>, assembles: bool) -> Option<Key> {
     Unchanged::of_process()?;
     let scheduled = schedule(request, None).ok()?.scheduled;
     let examined = [include_str!("building.rs"), include_str!("lanes.rs")].map(str::as_bytes);
-    Some(Unchanged::key(&scheduled, &[b"builds", &[u8::from(assembles)], examined[0], examined[1]]))
+    let kernel = Unchanged::key(&scheduled);
+    Some(Key::of(&[b"builds", kernel.bytes(), &[u8::from(assembles)], examined[0], examined[1]]))
 }
 
 /// Returns true if nothing was wrong with a kernel in an earlier run.

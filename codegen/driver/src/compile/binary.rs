@@ -160,8 +160,14 @@ fn unchanged(request: &Request<'_>, assembler: &Assembler) -> Option<(&'static U
     let kernel = schedule(request, None).ok()?.scheduled;
     let positions = gpu_text::print(&kernel, text::Options { locs: true });
     let notes = format!("{:?} {:?}", kernel.shortages, kernel.remarks);
-    let (lines, version) = (lines(request.sources), assembler.version());
-    let more =
-        [b"binary", VERSION, lines.bytes(), positions.as_bytes(), notes.as_bytes(), version.as_bytes()];
-    Some((results, Unchanged::key(&kernel, &more)))
+    let key = Key::of(&[
+        b"binary",
+        VERSION,
+        Unchanged::key(&kernel).bytes(),
+        lines(request.sources).bytes(),
+        positions.as_bytes(),
+        notes.as_bytes(),
+        assembler.version().as_bytes(),
+    ]);
+    Some((results, key))
 }

@@ -72,7 +72,7 @@ pub struct ProgramShape {
 
 impl ProgramShape {
     /// The smallest register limit of a lane: `ptxas` needs as many for addresses alone.
-    const SETMAXNREG_MIN: u32 = 24;
+    const MIN_REGISTERS: u32 = 24;
 
     /// The shape of a program on a target for the requested options. A program that turns out to stay in one block gets
     /// the warps of one.
@@ -84,7 +84,7 @@ impl ProgramShape {
         let of_block = (warps / blocks).max(1);
         let of_occupancy = asked.occupancy.map(|n| target.registers_of_launch(of_block.saturating_mul(n)));
         let registers = of_occupancy.into_iter().chain(asked.max_regs).min();
-        let registers = registers.map(|n| n.max(Self::SETMAXNREG_MIN)).filter(|n| *n < target.registers);
+        let registers = registers.map(|n| n.max(Self::MIN_REGISTERS)).filter(|n| *n < target.registers);
         ProgramShape { warps, blocks, cluster, stages: asked.stages, registers }
     }
 }

@@ -29,8 +29,8 @@ impl Unchanged {
         OF_PROCESS.get_or_init(|| folder().map(|f| Unchanged(Cache::at(&f, LIMIT)))).as_ref()
     }
 
-    /// The key of a result that depends on a kernel, without its source positions, and on `more`.
-    pub fn key(kernel: &Kernel, more: &[&[u8]]) -> Key {
+    /// The key of a kernel, without its source positions: a part of those of results that depend on it.
+    pub fn key(kernel: &Kernel) -> Key {
         let Kernel {
             module: _,
             layouts: _,
@@ -42,16 +42,13 @@ impl Unchanged {
             remarks: _,
         } = kernel;
         let rest = format!("{options:?} {buffers:?} {vote:?}");
-        let of_kernel = [
+        Key::of(&[
             b"unchanged 1",
             env!("TK_SOURCE_AFTER_PASSES").as_bytes(),
             crate::llvm_version().as_bytes(),
             text::print(kernel, Options { locs: false }).as_bytes(),
             rest.as_bytes(),
-        ]
-        .map(<[u8]>::to_vec);
-        let parts: Vec<&[u8]> = of_kernel.iter().map(Vec::as_slice).chain(more.iter().copied()).collect();
-        Key::of(&parts)
+        ])
     }
 
     /// The result of an earlier run.

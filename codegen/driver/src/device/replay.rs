@@ -3,7 +3,6 @@
 //!
 //! Launches that fail or print are not kept, so each result is bytes of buffers alone.
 
-use tk_gpu::Kernel;
 use tk_interp::{Buffers, Place};
 use tk_runtime::device::LaunchOptions;
 
@@ -28,10 +27,10 @@ fn contents(place: &Place) -> &[u8] {
 }
 
 impl Replay {
-    /// The launch of a kernel with these words as arguments, in an order of lanes that follows from `seed`; `None` if results
+    /// The launch of the kernel with this key ([`Unchanged::key`]) with these words as arguments, in an order of lanes that follows from `seed`; `None` if results
     /// are not kept.
     pub(crate) fn new(
-        kernel: &Kernel,
+        kernel: impl FnOnce() -> Key,
         words: &[u64],
         grid: [u32; 3],
         options: &LaunchOptions,
@@ -46,9 +45,10 @@ impl Replay {
         let before: Vec<Vec<u8>> = places.iter().map(|p| contents(p).to_vec()).collect();
         let numbers = format!("{words:?} {grid:?} {} {seed}", options.cooperative);
         let addresses: Vec<u8> = places.iter().flat_map(|p| p.address.to_le_bytes()).collect();
-        let more = [b"launch".as_slice(), numbers.as_bytes(), &addresses];
-        let more: Vec<&[u8]> = more.into_iter().chain(before.iter().map(Vec::as_slice)).collect();
-        Some(Replay { results, key: Unchanged::key(kernel, &more), before })
+        let kernel = kernel();
+        let launch = [b"launch".as_slice(), kernel.bytes(), numbers.as_bytes(), &addresses];
+        let parts: Vec<&[u8]> = launch.into_iter().chain(before.iter().map(Vec::as_slice)).collect();
+        Some(Replay { results, key: Key::of(&parts), before })
     }
 
     /// Writes what the launch wrote, if that is known.

@@ -21,10 +21,12 @@ use tk_sema::contract;
 use tk_syntax::{SourceMap, codes};
 use tk_tile::Loc;
 
+use crate::compile::cache;
 use crate::compile::emission::stopped;
 use crate::compile::kernel::{Asked, ProgramShape, Request, facts as facts_of};
 use crate::compile::memory::fits;
 use crate::compile::pipeline::schedule;
+use crate::compile::unchanged::Unchanged;
 use crate::device::facts::facts_about;
 use crate::device::replay::Replay;
 
@@ -42,6 +44,8 @@ pub struct Simulator {
 struct Ready {
     kernel: ScheduledModule,
     hosted: OnceLock<Result<Hosted, Wrong>>,
+    /// What results of earlier runs are found by.
+    unchanged: OnceLock<cache::Key>,
 }
 
 impl Ready {
@@ -81,7 +85,8 @@ impl Simulator {
         };
         let stages = schedule(&request, None)?;
         fits(&stages.scheduled, stages.scheduled.shared_bytes())?;
-        let ready = Arc::new(Ready { kernel: stages.scheduled, hosted: OnceLock::new() });
+        let ready =
+            Arc::new(Ready { kernel: stages.scheduled, hosted: OnceLock::new(), unchanged: OnceLock::new() });
         self.known.lock().unwrap_or_else(|p| p.into_inner()).insert(key, Arc::clone(&ready));
         Ok(ready)
     }
@@ -156,7 +161,8 @@ impl Device for Simulator {
             .map_err(|w| fault_of(&w))?;
         let space = Space { buffers: memory.buffers(), printed: Mutex::default() };
         let wrote = || space.buffers.iter().for_each(|place| space.buffers.wrote(place.id));
-        let replay = Replay::new(&ready.kernel, values.bits(), grid, options, self.seed, &space.buffers);
+        let key = || *ready.unchanged.get_or_init(|| Unchanged::key(&ready.kernel));
+        let replay = Replay::new(key, values.bits(), grid, options, self.seed, &space.buffers);
         if replay.as_ref().is_some_and(|r| r.known(&space.buffers)) {
             wrote();
             options.printed.end_launch();
