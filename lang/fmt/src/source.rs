@@ -23,6 +23,8 @@ pub struct LexedSource<'s> {
     breaks_before_token: Vec<u8>,
     /// The same for comments. The first thing of a file counts as the first of a line.
     breaks_before_comment: Vec<u8>,
+    /// The starts of the lines.
+    lines: Vec<usize>,
 }
 
 impl<'s> LexedSource<'s> {
@@ -36,6 +38,7 @@ impl<'s> LexedSource<'s> {
             comments: lexed.comments,
             breaks_before_token: vec![],
             breaks_before_comment: vec![],
+            lines: std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect(),
         };
         source.count_breaks();
         source
@@ -110,9 +113,9 @@ impl<'s> LexedSource<'s> {
     /// The column of a comment in the text, and its line.
     pub fn place(&self, comment: usize) -> (usize, usize) {
         let start = self.comments.get(comment).map_or(0, |c| c.span.start as usize);
-        let before = self.text.get(..start).unwrap_or("");
-        let line = before.rfind('\n').map_or(0, |i| i + 1);
-        (before.get(line..).unwrap_or("").chars().count(), before.matches('\n').count())
+        let line = self.lines.partition_point(|begin| *begin <= start).saturating_sub(1);
+        let begin = self.lines.get(line).copied().unwrap_or(0);
+        (self.text.get(begin..start).unwrap_or("").chars().count(), line)
     }
 
     /// Returns true if a comment before token `from`, or after token `to` on its line, leaves them as they are.

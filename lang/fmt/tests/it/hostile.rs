@@ -56,7 +56,8 @@ fn time_is_linear() {
     let (_, text) = samples().pop().unwrap();
     let flat = format!("const A = [{}];\n", "[1, f(2)], ".repeat(20_000));
     let comments = "// a\n".repeat(20_000) + "fn f() {\n" + &"// b\n".repeat(20_000) + "}\n";
-    for text in [text.repeat(40), flat, comments] {
+    let trailing = "const A = 1; // a\n".repeat(4_000);
+    for text in [text.repeat(40), flat, comments, trailing] {
         let (short, long) = (time(&text), time(&text.repeat(10)));
         // The machine may be busy; quadratic time would give a hundred.
         assert!(long < short * 50.0, "{short} s, {long} s");
