@@ -20,6 +20,10 @@ pub enum ActionKind {
     QuickFix,
     /// It changes the form.
     Refactor,
+    /// It mends everything in the file that has one safe fix.
+    FixAll,
+    /// It puts imports in order.
+    OrganizeImports,
 }
 
 /// A change that an editor offers.

@@ -23,6 +23,7 @@ mod scope;
 pub mod selection;
 pub mod signature;
 mod site;
+pub mod source_actions;
 pub mod symbols;
 pub mod tokens;
 mod walk;

@@ -48,6 +48,9 @@ fn valid(name: &str) -> Result<(), String> {
     if TAKEN.contains(&name) {
         return Err(format!("`{name}` has a meaning in the language"));
     }
+    if tk_ops::rows::functions().any(|row| row.name == name) {
+        return Err(format!("`{name}` is built into the language"));
+    }
     Ok(())
 }
 

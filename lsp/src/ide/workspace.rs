@@ -14,7 +14,7 @@ use tk_syntax::{FileId, Span, ast};
 use super::Place;
 
 /// The number of analyses kept for files that are not open; a search through a workspace makes one of each file.
-const MAX_KEPT: usize = 256;
+pub const MAX_KEPT: usize = 256;
 
 /// Before the names of the standard library's files, which have no place on a disk.
 const STD: &str = "std:/";

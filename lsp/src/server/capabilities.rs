@@ -71,7 +71,7 @@ pub fn capabilities(encoding: Encoding) -> lsp::ServerCapabilities {
             token_modifiers: words(TOKEN_MODIFIERS),
         },
         range: Some(lsp::SemanticTokensOptionsRange::Bool(true)),
-        full: Some(lsp::Full::Bool(true)),
+        full: Some(lsp::SemanticTokensFullDelta { delta: Some(true) }.into()),
         ..Default::default()
     };
     lsp::ServerCapabilities {
@@ -114,7 +114,12 @@ pub fn capabilities(encoding: Encoding) -> lsp::ServerCapabilities {
         document_link_provider: Some(lsp::DocumentLinkOptions::default()),
         code_lens_provider: Some(lsp::CodeLensOptions::default()),
         code_action_provider: Some(lsp::CodeActionProvider::CodeActionOptions(lsp::CodeActionOptions {
-            code_action_kinds: Some(vec![lsp::CodeActionKind::QuickFix, lsp::CodeActionKind::Refactor]),
+            code_action_kinds: Some(vec![
+                lsp::CodeActionKind::QuickFix,
+                lsp::CodeActionKind::Refactor,
+                lsp::CodeActionKind::SourceFixAll,
+                lsp::CodeActionKind::SourceOrganizeImports,
+            ]),
             ..Default::default()
         })),
         rename_provider: Some(lsp::RenameProvider::RenameOptions(lsp::RenameOptions {
@@ -125,7 +130,7 @@ pub fn capabilities(encoding: Encoding) -> lsp::ServerCapabilities {
         diagnostic_provider: Some(lsp::DiagnosticProvider::DiagnosticOptions(lsp::DiagnosticOptions {
             identifier: Some("tk".into()),
             inter_file_dependencies: true,
-            workspace_diagnostics: false,
+            workspace_diagnostics: true,
             ..Default::default()
         })),
         workspace: Some(lsp::WorkspaceOptions {

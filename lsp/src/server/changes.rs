@@ -77,6 +77,7 @@ impl Server {
         let Some(document) = self.documents.remove(&path) else { return };
         self.ws.close(&path);
         self.costs.forget(&path);
+        self.kept.forget(&path);
         if !self.client.pulls {
             let nothing =
                 lsp::PublishDiagnosticsParams { uri: document.uri, version: None, diagnostics: vec![] };

@@ -1,5 +1,6 @@
 //! Delivers diagnostics to the client: pushed when idle, or pulled.
 
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use gen_lsp_types as lsp;
@@ -11,7 +12,8 @@ use super::Config;
 use super::answer::Answer;
 use super::lifecycle::Server;
 use crate::ide::diagnostics::underlined;
-use crate::ide::{Analysis, Place};
+use crate::ide::workspace::MAX_KEPT;
+use crate::ide::{Analysis, Place, Workspace};
 
 /// The codes of what can be removed; editors show it faded.
 const UNNECESSARY: &[Code] = &[
@@ -46,9 +48,7 @@ impl Server {
     pub fn pull(&mut self, params: lsp::DocumentDiagnosticParams) -> Answer<lsp::DocumentDiagnosticReport> {
         let document = self.document(&params.text_document);
         let items = document.map(|(path, _)| self.diagnostics(&path)).unwrap_or_default();
-        let mut hasher = DefaultHasher::new();
-        items.hash(&mut hasher);
-        let id = format!("{:016x}", hasher.finish());
+        let id = result_id(&items);
         Ok(if params.previous_result_id.as_ref() == Some(&id) {
             lsp::RelatedUnchangedDocumentDiagnosticReport {
                 related_documents: None,
@@ -67,6 +67,39 @@ impl Server {
             }
             .into()
         })
+    }
+
+    /// Answers with the diagnostics of the files of the workspace, of as many as analyses are kept: clients ask again and
+    /// again.
+    pub fn pull_workspace(
+        &mut self,
+        params: lsp::WorkspaceDiagnosticParams,
+    ) -> Answer<lsp::WorkspaceDiagnosticReport> {
+        let known: BTreeMap<String, String> =
+            params.previous_result_ids.into_iter().map(|p| (self.path(&p.uri), p.value)).collect();
+        let mut items = vec![];
+        for path in self.ws.files().into_iter().filter(|p| !Workspace::is_std(p)).take(MAX_KEPT) {
+            let Some(uri) = self.uri(&path) else { continue };
+            let version = self.documents.get(&path).map(|d| d.version);
+            let found = self.diagnostics(&path);
+            let result_id = result_id(&found);
+            items.push(if known.get(&path) == Some(&result_id) {
+                let unchanged_document_diagnostic_report =
+                    lsp::UnchangedDocumentDiagnosticReport { result_id };
+                lsp::WorkspaceUnchangedDocumentDiagnosticReport {
+                    uri,
+                    version,
+                    unchanged_document_diagnostic_report,
+                }
+                .into()
+            } else {
+                let full_document_diagnostic_report =
+                    lsp::FullDocumentDiagnosticReport { result_id: Some(result_id), items: found };
+                lsp::WorkspaceFullDocumentDiagnosticReport { uri, version, full_document_diagnostic_report }
+                    .into()
+            });
+        }
+        Ok(lsp::WorkspaceDiagnosticReport { items })
     }
 
     /// The diagnostics of a file.
@@ -121,6 +154,13 @@ impl Server {
             data: (!titles.is_empty()).then(|| json!({ "fixes": titles })),
         })
     }
+}
+
+/// The number of a list of diagnostics: equal lists have equal ones.
+fn result_id(items: &[lsp::Diagnostic]) -> String {
+    let mut hasher = DefaultHasher::new();
+    items.hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
 }
 
 fn place(sources: &SourceMap, span: Span) -> Option<Place> {

@@ -19,6 +19,7 @@ use super::capabilities::capabilities;
 use super::client::Client;
 use super::costs::{Costs, warning};
 use super::documents::Documents;
+use super::kept::Kept;
 use crate::ide::{Disk, Workspace};
 
 /// The phase of the connection.
@@ -50,6 +51,8 @@ pub struct Server {
     pub due: VecDeque<String>,
     /// The completions that the client has.
     pub offered: Offered,
+    /// Answers that may be given again.
+    pub kept: Kept,
     /// What kernels are expected to cost.
     pub costs: Costs,
     /// The files that explain codes, cached on first use.
@@ -90,6 +93,7 @@ impl Server {
             documents: Documents::default(),
             ws: Workspace::new(Box::new(Shared(config.disk.clone())), vec![]),
             due: VecDeque::new(),
+            kept: Kept::default(),
             costs: Costs::default(),
             pages: BTreeMap::new(),
             config,

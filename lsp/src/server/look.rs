@@ -15,7 +15,8 @@ use crate::ide::hints::HintKind;
 use crate::ide::lens::{Lens, LensCommand};
 use crate::ide::tokens::Token;
 use crate::ide::{
-    actions, complete, costs, folding, hints, hover, lens, navigate, selection, signature, tokens,
+    actions, complete, costs, folding, hints, hover, lens, navigate, selection, signature, source_actions,
+    tokens,
 };
 
 /// The command of a lens that runs tests. The client runs it, in a terminal: the server never runs code of a program.
@@ -166,14 +167,22 @@ impl Server {
 
     /// `textDocument/semanticTokens/full`
     pub fn tokens(&mut self, p: lsp::SemanticTokensParams) -> Answer<Option<lsp::SemanticTokens>> {
-        let Some((path, lines)) = self.document(&p.text_document) else { return Ok(None) };
-        Ok(Some(encode(&lines, tokens::tokens(&mut self.ws, &path, None))))
+        let Some((path, _)) = self.document(&p.text_document) else { return Ok(None) };
+        Ok(self.all_tokens(&path))
+    }
+
+    /// The tokens of a file, which the client has from now on.
+    pub fn all_tokens(&mut self, path: &str) -> Option<lsp::SemanticTokens> {
+        let lines = self.lines(path)?;
+        let data = encode(&lines, tokens::tokens(&mut self.ws, path, None));
+        Some(self.remember_tokens(path, data))
     }
 
     /// `textDocument/semanticTokens/range`
     pub fn tokens_in(&mut self, p: lsp::SemanticTokensRangeParams) -> Answer<Option<lsp::SemanticTokens>> {
         let Some((path, lines)) = self.document(&p.text_document) else { return Ok(None) };
-        Ok(Some(encode(&lines, tokens::tokens(&mut self.ws, &path, Some(lines.bytes(p.range))))))
+        let data = encode(&lines, tokens::tokens(&mut self.ws, &path, Some(lines.bytes(p.range))));
+        Ok(Some(lsp::SemanticTokens { result_id: None, data }))
     }
 
     /// `textDocument/foldingRange`
@@ -241,7 +250,13 @@ impl Server {
     /// `textDocument/codeAction`
     pub fn actions(&mut self, p: lsp::CodeActionParams) -> Answer<Option<Vec<lsp::CodeActionResponse>>> {
         let Some((path, lines)) = self.document(&p.text_document) else { return Ok(None) };
-        let found = actions::actions(&mut self.ws, &path, lines.bytes(p.range));
+        let mut found = actions::actions(&mut self.ws, &path, lines.bytes(p.range));
+        // Of the whole file, so only for who asks: on save, or in the menu of source actions.
+        if let Some(only) = &p.context.only
+            && only.iter().any(|o| covers(o, ActionKind::FixAll) || covers(o, ActionKind::OrganizeImports))
+        {
+            found.extend(source_actions::source_actions(&mut self.ws, &path));
+        }
         let wanted =
             |a: &Action| p.context.only.as_ref().is_none_or(|only| only.iter().any(|o| covers(o, a.kind)));
         let found: Vec<Action> = found.into_iter().filter(wanted).collect();
@@ -295,7 +310,7 @@ fn without_markup(markdown: &str) -> String {
 }
 
 /// Numbers five for each token: lines and columns from the token before it, length, type, modifiers.
-fn encode(lines: &Lines, tokens: Vec<Token>) -> lsp::SemanticTokens {
+fn encode(lines: &Lines, tokens: Vec<Token>) -> Vec<lsp::SemanticToken> {
     let mut before = lsp::Position::default();
     let data = tokens.iter().filter_map(|t| {
         let lsp::Range { start, end } = lines.range(t.start, t.end);
@@ -313,19 +328,25 @@ fn encode(lines: &Lines, tokens: Vec<Token>) -> lsp::SemanticTokens {
             token_modifiers_bitset: token_modifiers(t.modifiers),
         })
     });
-    lsp::SemanticTokens { result_id: None, data: data.collect() }
+    data.collect()
 }
 
 fn action_kind(kind: ActionKind) -> lsp::CodeActionKind {
     match kind {
         ActionKind::QuickFix => lsp::CodeActionKind::QuickFix,
         ActionKind::Refactor => lsp::CodeActionKind::Refactor,
+        ActionKind::FixAll => lsp::CodeActionKind::SourceFixAll,
+        ActionKind::OrganizeImports => lsp::CodeActionKind::SourceOrganizeImports,
     }
 }
 
 /// Returns true if a client that asks for a kind asks for this one: kinds are paths, and the empty one is all.
 fn covers(asked: &lsp::CodeActionKind, kind: ActionKind) -> bool {
-    *asked == lsp::CodeActionKind::Empty || *asked == action_kind(kind)
+    let path = |kind: &lsp::CodeActionKind| {
+        serde_json::to_value(kind).ok().and_then(|v| v.as_str().map(str::to_string)).unwrap_or_default()
+    };
+    let (asked, kind) = (path(asked), path(&action_kind(kind)));
+    asked.is_empty() || kind.strip_prefix(&asked).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// A snippet without the places to stop at, for clients that have none: `${1:name}` is `name`.

@@ -12,6 +12,7 @@ mod diagnostics;
 mod disk;
 mod documents;
 mod format;
+mod kept;
 mod library;
 mod lifecycle;
 mod look;

@@ -12,6 +12,9 @@ impl Server {
     pub fn dispatch(&mut self, method: &str, given: Value) -> Answer<Value> {
         match method {
             "textDocument/diagnostic" => self.on::<lsp::DocumentDiagnosticRequest>(given, Server::pull),
+            "workspace/diagnostic" => {
+                self.on::<lsp::WorkspaceDiagnosticRequest>(given, Server::pull_workspace)
+            }
             "textDocument/hover" => self.on::<lsp::HoverRequest>(given, Server::hover),
             "textDocument/completion" => self.on::<lsp::CompletionRequest>(given, Server::completion),
             "textDocument/signatureHelp" => self.on::<lsp::SignatureHelpRequest>(given, Server::signature),
@@ -27,9 +30,13 @@ impl Server {
                 self.on::<lsp::PrepareRenameRequest>(given, Server::prepare_rename)
             }
             "textDocument/rename" => self.on::<lsp::RenameRequest>(given, Server::rename),
-            "textDocument/documentSymbol" => self.on::<lsp::DocumentSymbolRequest>(given, Server::symbols),
+            "textDocument/documentSymbol" => {
+                self.on_kept::<lsp::DocumentSymbolRequest>("symbols", given, Server::symbols)
+            }
             "workspace/symbol" => self.on::<lsp::WorkspaceSymbolRequest>(given, Server::workspace_symbols),
-            "textDocument/foldingRange" => self.on::<lsp::FoldingRangeRequest>(given, Server::folding),
+            "textDocument/foldingRange" => {
+                self.on_kept::<lsp::FoldingRangeRequest>("folds", given, Server::folding)
+            }
             "textDocument/selectionRange" => self.on::<lsp::SelectionRangeRequest>(given, Server::selection),
             "textDocument/prepareCallHierarchy" => {
                 self.on::<lsp::CallHierarchyPrepareRequest>(given, Server::prepare_calls)
@@ -41,7 +48,10 @@ impl Server {
                 self.on::<lsp::CallHierarchyOutgoingCallsRequest>(given, Server::outgoing)
             }
             "textDocument/semanticTokens/full" => {
-                self.on::<lsp::SemanticTokensRequest>(given, Server::tokens)
+                self.on_kept::<lsp::SemanticTokensRequest>("tokens", given, Server::tokens)
+            }
+            "textDocument/semanticTokens/full/delta" => {
+                self.on::<lsp::SemanticTokensDeltaRequest>(given, Server::tokens_delta)
             }
             "textDocument/semanticTokens/range" => {
                 self.on::<lsp::SemanticTokensRangeRequest>(given, Server::tokens_in)
@@ -69,5 +79,17 @@ impl Server {
     ) -> Answer<Value> {
         let result = answer(self, params(given)?)?;
         value(result)
+    }
+
+    /// Answers what depends on the program of one file alone.
+    fn on_kept<R: Request>(
+        &mut self,
+        name: &'static str,
+        given: Value,
+        answer: fn(&mut Server, R::Params) -> Answer<R::Result>,
+    ) -> Answer<Value> {
+        let document: lsp::TextDocumentIdentifier =
+            params(given.get("textDocument").cloned().unwrap_or(Value::Null))?;
+        self.kept(name, &document, |s| s.on::<R>(given, answer))
     }
 }

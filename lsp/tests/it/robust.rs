@@ -175,8 +175,13 @@ fn renaming_there_and_back() {
                 .unwrap_or_else(|e| panic!("{name}: {before}: {e}"));
             assert!(!there.is_empty() && there != text);
             let mut other = workspace(&[(&name, &there)]);
-            let (back, _) =
-                renamed(&mut other, &path, at, before).unwrap_or_else(|e| panic!("{name}: {before}: {e}"));
+            let back = renamed(&mut other, &path, at, before);
+            // A kernel of the file may have the name of a builtin; the editor gives it to none.
+            if tk_ops::rows::functions().any(|row| row.name == before) {
+                assert_eq!(back.unwrap_err(), format!("`{before}` is built into the language"));
+                continue;
+            }
+            let (back, _) = back.unwrap_or_else(|e| panic!("{name}: {before}: {e}"));
             assert_eq!(back, text, "{name}: {before}");
             count += 1;
         }

@@ -362,6 +362,132 @@ fn colours_and_hints() {
     );
 }
 
+/// The numbers of tokens that a client has after an answer to a request for changes.
+fn with_delta(before: &Value, answer: &Value) -> Vec<u64> {
+    let list =
+        |v: &Value| -> Vec<u64> { v.as_array().into_iter().flatten().map(|n| n.as_u64().unwrap()).collect() };
+    let mut numbers = list(&before["data"]);
+    for edit in answer["edits"].as_array().unwrap() {
+        let (start, count) = (edit["start"].as_u64().unwrap(), edit["deleteCount"].as_u64().unwrap());
+        numbers.splice(start as usize..(start + count) as usize, list(&edit["data"]));
+    }
+    numbers
+}
+
+#[test]
+fn tokens_are_sent_once() {
+    let mut client = opened();
+    let delta = "textDocument/semanticTokens/full/delta";
+    let asked = |id: &Value| json!({ "textDocument": { "uri": URI }, "previousResultId": id });
+    let all = client.ok("textDocument/semanticTokens/full", about(URI));
+    assert_eq!(client.ok("textDocument/semanticTokens/full", about(URI)), all);
+    let same = client.ok(delta, asked(&all["resultId"]));
+    assert_eq!(same, json!({ "resultId": all["resultId"], "edits": [] }));
+
+    // One name more, in the middle; then a line less, at the end; then no text at all.
+    let text = ADD.replacen("let at", "let another_name = 1;\n    let at", 1);
+    let short = text.trim_end().rsplit_once('\n').unwrap().0.to_string();
+    let mut before = all.clone();
+    for (version, text) in [(2, text.as_str()), (3, &short), (4, ""), (5, ADD)] {
+        client.change(URI, version, json!([{ "text": text }]));
+        let answer = client.ok(delta, asked(&before["resultId"]));
+        let numbers = with_delta(&before, &answer);
+        let mut fresh = opened();
+        fresh.change(URI, 2, json!([{ "text": text }]));
+        let whole = fresh.ok("textDocument/semanticTokens/full", about(URI));
+        assert_eq!(json!(numbers), whole["data"], "version {version}");
+        if version == 2 {
+            assert!(answer["edits"][0]["data"].as_array().unwrap().len() <= 30, "{answer}");
+        }
+        before = json!({ "resultId": answer["resultId"], "data": numbers });
+    }
+    // A list that the server does not know: all of them.
+    let answer = client.ok(delta, asked(&json!("nonsense")));
+    assert_eq!(answer["data"], all["data"]);
+}
+
+#[test]
+fn an_outline_is_that_of_the_newest_text() {
+    let mut client = opened();
+    let names = |client: &mut Client| -> Vec<String> {
+        let all = client.ok("textDocument/documentSymbol", about(URI));
+        all.as_array().unwrap().iter().map(|s| s["name"].to_string()).collect()
+    };
+    let before = names(&mut client);
+    assert_eq!(names(&mut client), before);
+    client.change(URI, 2, json!([{ "text": "fn only() -> i32 { 1 }\n" }]));
+    let position = json!({ "start": { "line": 0, "character": 0 }, "end": { "line": 0, "character": 0 } });
+    assert!(names(&mut client)[0].contains("only"));
+    client.change(URI, 3, json!([{ "range": position, "text": "\n\n" }]));
+    let all = client.ok("textDocument/documentSymbol", about(URI));
+    let start = all.pointer("/0/selectionRange/start").or(all.pointer("/0/location/range/start")).unwrap();
+    assert_eq!(start["line"], 2, "{all}");
+    client.close(URI);
+    client.open(URI, "fn other() -> i32 { 1 }\n");
+    assert!(names(&mut client)[0].contains("other"));
+}
+
+#[test]
+fn problems_of_the_whole_workspace() {
+    let disk = Memory::default();
+    disk.write("/w/bad.tk", "fn f() -> i32 { x }\n");
+    disk.write("/w/good.tk", "fn f() -> i32 { 1 }\n");
+    let mut client = Client::over(disk.clone(), json!({ "textDocument": { "diagnostic": {} } }));
+    let all = client.ok("workspace/diagnostic", json!({ "previousResultIds": [] }));
+    let found: Vec<(String, Vec<String>)> = all["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|i| (i["uri"].as_str().unwrap().to_string(), codes(&i["items"])))
+        .collect();
+    let file = |name: &str| format!("file:///w/{name}");
+    assert_eq!(found, [(file("bad.tk"), vec!["E0201".to_string()]), (file("good.tk"), vec![])]);
+
+    let known: Vec<Value> = all["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|i| json!({ "uri": i["uri"], "value": i["resultId"] }))
+        .collect();
+    disk.write("/w/good.tk", "fn f() -> i32 { y }\n");
+    let changed = json!({ "changes": [{ "uri": file("good.tk"), "type": 2 }] });
+    client.notify("workspace/didChangeWatchedFiles", changed);
+    let again = client.ok("workspace/diagnostic", json!({ "previousResultIds": known }));
+    let kinds: Vec<&Value> = again["items"].as_array().unwrap().iter().map(|i| &i["kind"]).collect();
+    assert_eq!(kinds, [&json!("unchanged"), &json!("full")], "{again}");
+}
+
+#[test]
+fn source_actions_are_for_those_who_ask() {
+    let text = concat!(
+        "use b::{three, two};\nuse std::math;\nuse std::grid;\n\n",
+        "kernel k(y: mut view[f32, 1]) grid(1) {\n    let mut a = two();\n",
+        "    let (i, _j) = grid::grouped(1, 1, 1, 1);\n",
+        "    y.store([i], full([1], a, f32) * math::relu(2.0 as f32));\n}\n",
+    );
+    let disk = Memory::default();
+    disk.write("/w/b.tk", "fn two() -> f32 { 2.0 }\nfn three() -> f32 { 3.0 }\n");
+    let mut client = Client::over(disk, json!({}));
+    client.open(URI, text);
+    let whole = json!({ "start": { "line": 0, "character": 0 }, "end": { "line": 99, "character": 0 } });
+    let mut ask = |only: Value| {
+        let context = json!({ "diagnostics": [], "only": only });
+        let asked = json!({ "textDocument": { "uri": URI }, "range": whole, "context": context });
+        client.ok("textDocument/codeAction", asked)
+    };
+    let kinds = |answer: &Value| -> Vec<String> {
+        answer.as_array().unwrap().iter().map(|a| a["kind"].as_str().unwrap().to_string()).collect()
+    };
+    assert!(!kinds(&ask(Value::Null)).iter().any(|k| k.starts_with("source")));
+    assert_eq!(kinds(&ask(json!(["source"]))), ["source.fixAll", "source.organizeImports"]);
+    let after = |answer: Value| apply(text, &answer[0]["edit"]["changes"][URI]);
+    let fixed = after(ask(json!(["source.fixAll"])));
+    assert!(fixed.contains("let a = two()") && fixed.contains("use b::{two};"), "{fixed}");
+    let organised = after(ask(json!(["source.organizeImports"])));
+    assert!(organised.starts_with("use std::grid;\nuse std::math;\nuse b::{two};\n\n"), "{organised}");
+    assert!(organised.contains("let mut a"), "{organised}");
+}
+
 #[test]
 fn actions_lenses_and_formatting() {
     let mut client = opened();

@@ -1,0 +1,114 @@
+//! Changes of a whole file that an editor makes on request or on save: everything that has one safe fix, and imports in
+//! order.
+
+use tk_syntax::ast::{Item, ItemKind};
+use tk_syntax::{Code, Diagnostic, Span, codes};
+
+use super::actions::{Action, ActionKind};
+use super::{Analysis, Place, TextEdit, Workspace};
+
+/// What may be mended without a question: the program means the same.
+const SAFE: &[Code] = &[codes::UNUSED_MUT, codes::UNUSED_IMPORT];
+
+/// Times that a file is checked again for what a fix has brought to light, such as a last name of an import.
+const ROUNDS: usize = 8;
+
+/// The source actions of a file that would change it.
+pub fn source_actions(ws: &mut Workspace, path: &str) -> Vec<Action> {
+    let a = ws.analysis(path);
+    let text = a.root_text();
+    let mended = mended(ws, path, text, SAFE);
+    let organised = organised(ws, path, &self::mended(ws, path, text, &[codes::UNUSED_IMPORT]));
+    let action = |title: &str, kind, new: String| {
+        let edits = vec![replacement(path, text, &new)?];
+        Some(Action { title: title.to_string(), kind, edits, diagnostic: None })
+    };
+    let all = [
+        action("remove what is not needed", ActionKind::FixAll, mended),
+        action("organize imports", ActionKind::OrganizeImports, organised),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+/// The text after the fixes of these diagnostics.
+fn mended(ws: &Workspace, path: &str, text: &str, codes: &[Code]) -> String {
+    let mut text = text.to_string();
+    for _ in 0..ROUNDS {
+        let a = ws.analyse(path, &[(path.to_string(), text.clone())].into());
+        let own = |d: &&Diagnostic| codes.contains(&d.code) && d.primary.span.file == Analysis::ROOT;
+        let mut edits: Vec<(Span, &str)> = vec![];
+        for fix in a.checked.diagnostics.iter().filter(own).filter_map(|d| d.fixes.first()) {
+            let all = || fix.edits.iter().map(|e| (e.span, e.text.as_str()));
+            let touches = |s: Span| edits.iter().any(|(t, _)| s.start <= t.end && t.start <= s.end);
+            if !all().any(|(s, _)| touches(s)) {
+                edits.extend(all());
+            }
+        }
+        if edits.is_empty() {
+            break;
+        }
+        edits.sort_by_key(|(s, _)| std::cmp::Reverse(s.start));
+        for (s, new) in edits {
+            let range = s.start as usize..s.end as usize;
+            if text.get(range.clone()).is_some() {
+                text.replace_range(range, new);
+            }
+        }
+    }
+    text
+}
+
+/// The text with the imports of each group in order: those of the standard library first, each once.
+fn organised(ws: &Workspace, path: &str, text: &str) -> String {
+    let a = ws.analyse(path, &[(path.to_string(), text.to_string())].into());
+    let Some(root) = a.root() else { return text.to_string() };
+    let mut out = text.to_string();
+    for group in groups(&root.items, text).iter().rev() {
+        let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
+        let mut lines: Vec<&str> = group.iter().map(|i| a.text(i.span)).collect();
+        lines.sort_by_key(|line| (!line.starts_with("use std::"), *line));
+        lines.dedup();
+        let range = first.span.start as usize..last.span.end as usize;
+        if out.get(range.clone()).is_some() {
+            let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
+            out.replace_range(range, &lines.join(end));
+        }
+    }
+    out
+}
+
+/// Imports on lines that follow one another, with nothing between them.
+fn groups<'a>(items: &'a [Item], text: &str) -> Vec<Vec<&'a Item>> {
+    let mut groups: Vec<Vec<&Item>> = vec![];
+    let mut last: Option<&Item> = None;
+    for item in items {
+        let follows = |before: &Item| {
+            let between = text.get(before.span.end as usize..item.span.start as usize).unwrap_or("//");
+            between.trim().is_empty() && between.matches('\n').count() == 1
+        };
+        let is_use = matches!(item.kind, ItemKind::Use(_));
+        match groups.last_mut() {
+            Some(group) if is_use && last.is_some_and(follows) => group.push(item),
+            _ if is_use => groups.push(vec![item]),
+            _ => {}
+        }
+        last = Some(item).filter(|_| is_use);
+    }
+    groups.retain(|g| g.len() > 1);
+    groups
+}
+
+/// The edit between what two texts begin with and what they end with; none if they are the same.
+fn replacement(path: &str, old: &str, new: &str) -> Option<TextEdit> {
+    if old == new {
+        return None;
+    }
+    let same = |pairs: &mut dyn Iterator<Item = (char, char)>| -> usize {
+        pairs.take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum()
+    };
+    let start = same(&mut old.chars().zip(new.chars()));
+    let (rest, inserted) = (old.get(start..)?, new.get(start..)?);
+    let tail = same(&mut rest.chars().rev().zip(inserted.chars().rev()));
+    let text = inserted.get(..inserted.len() - tail)?.to_string();
+    Some(TextEdit { place: Place { path: path.to_string(), start, end: old.len() - tail }, text })
+}
