@@ -159,7 +159,7 @@ pub(super) fn uses(ws: &mut Workspace, path: &str, a: &Arc<Analysis>, s: &Symbol
 }
 
 /// The uses of a symbol in the file that was asked for.
-fn uses_in(a: &Analysis, wanted: &Key) -> Vec<Place> {
+pub(super) fn uses_in(a: &Analysis, wanted: &Key) -> Vec<Place> {
     let Some(id) = a.index.symbols.iter().position(|s| key(a, s).as_ref() == Some(wanted)) else {
         return vec![];
     };

@@ -8,7 +8,7 @@ use tk_sema::index::Symbol;
 use tk_syntax::FileId;
 use tk_syntax::token::{Tok, lex};
 
-use super::navigate::{Key, key, uses};
+use super::navigate::{Key, key, uses, uses_in};
 use super::{Analysis, Place, TextEdit, Workspace};
 
 /// Words that are names but never those of something declared.
@@ -85,6 +85,38 @@ pub fn rename(
         unchanged(before, &after, &moved, new_name)?;
     }
     Ok(edits)
+}
+
+/// The edits that let files find a file under its new name: those of `use` and of what it names. None if the file moves to
+/// another folder, where those beside it do not find it, or if the new name would break one of them.
+pub fn rename_file(ws: &mut Workspace, old: &str, new: &str) -> Vec<TextEdit> {
+    let parts = |path: &str| {
+        let (folder, name) = path.rsplit_once('/')?;
+        Some((folder.to_string(), name.strip_suffix(".tk")?.to_string()))
+    };
+    let (Some((folder, stem)), Some((target, name))) = (parts(old), parts(new)) else { return vec![] };
+    let Some(text) = ws.text(old) else { return vec![] };
+    if folder != target || stem == name || valid(&name).is_err() {
+        return vec![];
+    }
+    let beside = |path: &String| parts(path).is_some_and(|(other, _)| other == folder);
+    let mut edits = vec![];
+    for file in ws.files().into_iter().filter(beside) {
+        if ws.text(&file).is_none_or(|text| !text.contains(&stem)) {
+            continue;
+        }
+        let before = ws.analysis(&file);
+        let named = |place: &Place| before.root_text().get(place.start..place.end) == Some(stem.as_str());
+        let places = uses_in(&before, &Key::File(old.to_string())).into_iter().filter(named);
+        let own: Vec<TextEdit> = places.map(|place| TextEdit { place, text: name.clone() }).collect();
+        let mut texts = Moved::new(&own).texts(ws);
+        texts.insert(new.to_string(), text.clone());
+        let errors = |a: &Analysis| a.checked.diagnostics.iter().filter(|d| d.is_error()).count();
+        if errors(&ws.analyse(&file, &texts)) <= errors(&before) {
+            edits.extend(own);
+        }
+    }
+    edits
 }
 
 /// The movement of places by edits.

@@ -62,6 +62,12 @@ pub fn token_modifiers(m: Modifiers) -> u32 {
         .sum()
 }
 
+/// The files of the language.
+fn sources() -> lsp::FileOperationFilter {
+    let pattern = lsp::FileOperationPattern { glob: "**/*.tk".into(), matches: None, options: None };
+    lsp::FileOperationFilter { scheme: Some("file".into()), pattern }
+}
+
 /// The capabilities of the server.
 pub fn capabilities(encoding: Encoding) -> lsp::ServerCapabilities {
     let words = |all: &[&str]| all.iter().map(|w| (*w).to_string()).collect::<Vec<_>>();
@@ -137,6 +143,10 @@ pub fn capabilities(encoding: Encoding) -> lsp::ServerCapabilities {
             workspace_folders: Some(lsp::WorkspaceFoldersServerCapabilities {
                 supported: Some(true),
                 change_notifications: Some(lsp::ChangeNotifications::Bool(true)),
+            }),
+            file_operations: Some(lsp::FileOperationOptions {
+                will_rename: Some(lsp::FileOperationRegistrationOptions { filters: vec![sources()] }),
+                ..Default::default()
             }),
             ..Default::default()
         }),

@@ -101,6 +101,16 @@ impl Server {
         Ok(Some(symbols.collect::<Vec<_>>().into()))
     }
 
+    /// `workspace/willRenameFiles`
+    pub fn will_rename(&mut self, p: lsp::RenameFilesParams) -> Answer<Option<lsp::WorkspaceEdit>> {
+        let mut edits = vec![];
+        for file in &p.files {
+            let (old, new) = (self.path(&file.old_uri), self.path(&file.new_uri));
+            edits.extend(rename::rename_file(&mut self.ws, &old, &new));
+        }
+        if edits.is_empty() { Ok(None) } else { self.workspace_edit(&edits).map(Some) }
+    }
+
     /// `textDocument/prepareCallHierarchy`
     pub fn prepare_calls(
         &mut self,

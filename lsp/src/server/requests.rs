@@ -33,6 +33,7 @@ impl Server {
             "textDocument/documentSymbol" => {
                 self.on_kept::<lsp::DocumentSymbolRequest>("symbols", given, Server::symbols)
             }
+            "workspace/willRenameFiles" => self.on::<lsp::WillRenameFilesRequest>(given, Server::will_rename),
             "workspace/symbol" => self.on::<lsp::WorkspaceSymbolRequest>(given, Server::workspace_symbols),
             "textDocument/foldingRange" => {
                 self.on_kept::<lsp::FoldingRangeRequest>("folds", given, Server::folding)

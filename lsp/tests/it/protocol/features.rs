@@ -458,6 +458,32 @@ fn problems_of_the_whole_workspace() {
 }
 
 #[test]
+fn a_file_gets_another_name() {
+    let disk = Memory::default();
+    disk.write("/w/b.tk", "fn two() -> f32 { 2.0 }\n");
+    disk.write("/w/c.tk", "use b::two;\nfn b() -> f32 { two() }\n");
+    disk.write("/w/d.tk", "use b as other;\nfn f() -> f32 { other::two() }\n");
+    disk.write("/w/e.tk", "use b;\nfn z() -> f32 { b::two() }\n");
+    disk.write("/w/sub/f.tk", "use b;\n");
+    let mut client = Client::over(disk, json!({}));
+    client.open(URI, "use b;\nfn f() -> f32 {\n    b::two() + b::two()\n}\n");
+    let file = |name: &str| format!("file:///w/{name}");
+    let mut ask = |new: &str| {
+        let files = json!([{ "oldUri": file("b.tk"), "newUri": file(new) }]);
+        client.ok("workspace/willRenameFiles", json!({ "files": files }))
+    };
+    let edit = ask("z.tk");
+    let changed = |name: &str| edit["changes"][file(name)].as_array().map_or(0, Vec::len);
+    let opened = URI.rsplit('/').next().unwrap();
+    assert_eq!([opened, "c.tk", "d.tk", "sub/f.tk"].map(changed), [3, 1, 1, 0], "{edit}");
+    // `z` is a function there.
+    assert_eq!(changed("e.tk"), 0, "{edit}");
+    for refused in ["sub/b.tk", "fn.tk", "b.txt", "no name.tk"] {
+        assert_eq!(ask(refused), Value::Null, "{refused}");
+    }
+}
+
+#[test]
 fn source_actions_are_for_those_who_ask() {
     let text = concat!(
         "use b::{three, two};\nuse std::math;\nuse std::grid;\n\n",
