@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import Module, { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -33,19 +33,84 @@ function anything() {
   });
 }
 
+/** The items of a test controller or of an item. */
+function items(parent) {
+  const map = new Map();
+  const put = (item) => map.set(item.id, Object.assign(item, { parent }));
+  return {
+    add: put,
+    get: (id) => map.get(id),
+    delete: (id) => map.delete(id),
+    forEach: (each) => map.forEach(each),
+    replace: (all) => (map.clear(), all.forEach(put)),
+    all: () => [...map.values()],
+  };
+}
+
+/** A test controller that writes down the results of its runs. */
+function controller(done) {
+  return {
+    items: items(undefined),
+    createTestItem(id, label, uri) {
+      const item = { id, label, uri };
+      item.children = items(item);
+      return item;
+    },
+    createRunProfile: (_, __, run) => (done.run = run),
+    createTestRun() {
+      const run = { results: {}, output: "", ended: false };
+      const set = (how) => (test, message) => (run.results[test.label] = [how, message]);
+      for (const how of ["started", "passed", "failed", "skipped", "errored"]) run[how] = set(how);
+      run.appendOutput = (text) => (run.output += text);
+      run.end = () => (run.ended = true);
+      done.runs.push(run);
+      return run;
+    },
+  };
+}
+
 /** Loads the extension with a VS Code that has these settings, and writes down what it does. */
-function load({ path = "tk", trusted = true, documents = [] } = {}) {
-  const done = { commands: {}, errors: [], warnings: [], tasks: [], provider: undefined };
+function load({ path = "tk", trusted = true, documents = [], files = [] } = {}) {
+  const done = { commands: {}, errors: [], warnings: [], tasks: [], provider: undefined, controller: undefined, runs: [], path };
+  const nothing = () => ({ dispose() {} });
   const file = (fsPath) => ({ scheme: "file", fsPath, toString: () => `file://${fsPath}` });
   const known = {
     workspace: {
       isTrusted: trusted,
       textDocuments: documents,
       workspaceFolders: [{ uri: file("/folder") }],
-      getConfiguration: () => ({ get: () => path }),
+      getConfiguration: () => ({ get: () => done.path }),
       getWorkspaceFolder: () => undefined,
-      onDidChangeConfiguration: () => ({ dispose() {} }),
+      onDidChangeConfiguration: nothing,
+      onDidOpenTextDocument: nothing,
+      onDidChangeTextDocument: (heard) => ((done.changed = heard), nothing()),
+      createFileSystemWatcher: () => ({
+        onDidCreate: nothing,
+        onDidChange: nothing,
+        onDidDelete: (heard) => ((done.deleted = heard), nothing()),
+      }),
+      findFiles: async () => files.map(file),
+      fs: { readFile: async (uri) => readFileSync(uri.fsPath) },
+      asRelativePath: (uri) => uri.fsPath.split("/").at(-1),
     },
+    tests: { createTestController: () => (done.controller = controller(done)) },
+    TestRunProfileKind: { Run: 1 },
+    TestMessage: class {
+      constructor(message) {
+        this.message = message;
+      }
+    },
+    Range: class {
+      constructor(...numbers) {
+        this.numbers = numbers;
+      }
+    },
+    Location: class {
+      constructor(uri, range) {
+        Object.assign(this, { uri, range });
+      }
+    },
+    Disposable: { from: nothing },
     commands: { registerCommand: (name, run) => ((done.commands[name] = run), { dispose() {} }) },
     window: {
       activeTextEditor: { document: { uri: file("/folder/active.tk") } },
@@ -140,6 +205,90 @@ test("nothing of a folder is run that is not trusted, or not on disk", async () 
   assert.deepEqual([done.tasks, other.done.tasks], [[], []]);
   assert.deepEqual([done.warnings.length, other.done.warnings.length], [1, 1]);
   assert.ok(manifest.capabilities.untrustedWorkspaces.restrictedConfigurations.includes("tk.path"));
+});
+
+const never = { isCancellationRequested: false, onCancellationRequested: () => ({ dispose() {} }) };
+const command = process.env.TK;
+
+/** The Test Explorer over files with these texts. */
+async function explorer(texts, { path = "/no/tk", ...options } = {}) {
+  const folder = mkdtempSync(join(tmpdir(), "tk-tests-"));
+  after(() => rmSync(folder, { recursive: true, force: true }));
+  const files = Object.entries(texts).map(([name, text]) => {
+    writeFileSync(join(folder, name), text);
+    return join(folder, name);
+  });
+  // Without a server; the command is there when tests are run.
+  const { done } = await activated({ path: "/no/tk", files, ...options });
+  done.path = path;
+  await done.controller.resolveHandler(undefined);
+  return { done, folder };
+}
+
+const BAD = `test "good \\"quotes\\"" {
+    print("hello");
+}
+
+  test "bad" {
+    let x = arange(0, 4) as f32;
+    assert_close(x, x + where(arange(0, 4) == 2, 1.0, 0.0), rtol = 1e-3);
+}
+// test "no test" {}
+`;
+
+test("the Test Explorer shows the tests of all files, at their lines", async () => {
+  const { done, folder } = await explorer({ "a.tk": BAD, "b.tk": "fn f() {}\n", "c.tk": 'test "only" {}\n' });
+  const shown = done.controller.items.all().map((file) => [
+    file.label,
+    file.children.all().map((test) => [test.label, test.range.numbers[0]]),
+  ]);
+  assert.deepEqual(shown, [["a.tk", [['good "quotes"', 0], ["bad", 4]]], ["c.tk", [["only", 0]]]]);
+  const uri = { scheme: "file", fsPath: join(folder, "c.tk"), toString: () => `file://${join(folder, "c.tk")}` };
+  const typed = (text) => done.changed({ document: { languageId: "tk", uri, getText: () => text } });
+  typed('\n\ntest "another" {}\ntest "another" {}\n');
+  assert.deepEqual(done.controller.items.all()[1].children.all().map((test) => test.label), ["another", "another"]);
+  typed("");
+  assert.equal(done.controller.items.all().length, 1);
+});
+
+test("a run gives every test its result, a failure with its line and value", async () => {
+  const { done } = await explorer({ "a.tk": BAD, "broken.tk": 'fn f() -> i32 { x }\ntest "t" {}\n' }, { path: command });
+  await done.run({}, never);
+  const [{ results, output, ended }] = done.runs;
+  assert.ok(ended);
+  assert.equal(results['good "quotes"'][0], "passed");
+  assert.match(output, /hello\r\n/);
+  const [how, [message]] = results.bad;
+  assert.equal(how, "failed");
+  assert.match(message.message, /2\.0 instead of 3\.0 at \[2\]/);
+  assert.deepEqual(message.location.range.numbers.slice(0, 2), [6, 4]);
+  assert.equal(results.t[0], "errored");
+  assert.match(results.t[1][0].message, /cannot find `x`/);
+
+  // One test, by its name; and all but one.
+  const [good, bad] = done.controller.items.all()[0].children.all();
+  await done.run({ include: [good] }, never);
+  assert.deepEqual(Object.keys(done.runs[1].results), ['good "quotes"']);
+  await done.run({ include: [done.controller.items.all()[0]], exclude: [bad] }, never);
+  assert.deepEqual(Object.keys(done.runs[2].results), ['good "quotes"']);
+});
+
+test("a run without the command, without trust, and one that is cancelled", async () => {
+  const missing = await explorer({ "a.tk": BAD });
+  await missing.done.run({}, never);
+  assert.match(missing.done.runs[0].results.bad[1].message, /`\/no\/tk` does not start/);
+  const foreign = await explorer({ "a.tk": BAD }, { trusted: false });
+  await foreign.done.run({}, never);
+  assert.deepEqual([foreign.done.runs[0].results, foreign.done.runs[0].ended], [{}, true]);
+  const endless = 'test "endless" {\n    let mut i = 0;\n    while i < 1 { i = 0; }\n}\n';
+  const long = await explorer({ "a.tk": endless, "b.tk": 'test "later" {}\n' }, { path: command });
+  const token = { isCancellationRequested: false, onCancellationRequested: (stop) => ((token.stop = stop), { dispose() {} }) };
+  const run = long.done.run({}, token);
+  await new Promise((wait) => setTimeout(wait, 500));
+  token.isCancellationRequested = true;
+  token.stop();
+  await run;
+  assert.deepEqual(Object.values(long.done.runs[0].results).map(([how]) => how), ["skipped", "skipped"]);
 });
 
 const configuration = JSON.parse(readFileSync(join(inside, manifest.contributes.languages[0].configuration), "utf8"));

@@ -20,14 +20,16 @@ use tk_lsp::server::{Config, Files, Library, run};
 
 const KERNELS: &str = include_str!("kernels.tk");
 const HEAD: &str = "use std::grid;\nuse std::math;\n\nconst LOG2E = 1.4426950408889634;\n\n";
+/// Unless the variable `TK_LINES` has another number.
 const LINES: usize = 2000;
 const ROUNDS: usize = 100;
 const URI: &str = "file:///w/main.tk";
 
 fn file() -> String {
+    let lines = std::env::var("TK_LINES").ok().and_then(|n| n.parse().ok()).unwrap_or(LINES);
     let mut text = HEAD.to_string();
     for i in 0.. {
-        if text.lines().count() >= LINES {
+        if text.lines().count() >= lines {
             break;
         }
         text += &KERNELS.replace("_N", &format!("_{i}")).replace("gated N", &format!("gated {i}"));
@@ -122,7 +124,7 @@ fn main() {
     client.diagnostics(0);
 
     let places = places(&text);
-    let methods = ["hover", "definition", "completion", "semanticTokens/full", "inlayHint"];
+    let methods = ["hover", "definition", "completion", "semanticTokens/full", "documentSymbol", "inlayHint"];
     let mut keys = vec![];
     let mut typed = vec![vec![]; methods.len()];
     let mut still = vec![vec![]; methods.len()];

@@ -1,4 +1,4 @@
-// The extension for VS Code: the client of `tk lsp`, its restart, and the tests of a code lens.
+// The extension for VS Code: the client of `tk lsp`, its restart, the tests of a code lens, and the Test Explorer.
 //
 // Everything about the language comes from the server; nothing is sent anywhere else. Guarantees that there is at most
 // one server, and that no program of a folder that is not trusted is run.
@@ -7,6 +7,7 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import * as vscode from "vscode";
 import { LanguageClient } from "vscode-languageclient/node";
+import { explorer } from "./testing";
 
 /** What the server gives to the command of the lens of a kernel; see `lsp/src/server/look.rs`. */
 interface Tests {
@@ -24,6 +25,7 @@ export function activate(context: vscode.ExtensionContext): Promise<void> {
     vscode.commands.registerCommand("tk.restart", restart),
     vscode.commands.registerCommand("tk.runTests", runTests),
     vscode.tasks.registerTaskProvider("tk", { provideTasks: () => [], resolveTask: (task) => resolved(task) }),
+    explorer({ program, save }),
     vscode.workspace.onDidChangeConfiguration((change) => {
       if (change.affectsConfiguration("tk.path")) void restart();
     }),
@@ -104,10 +106,14 @@ async function runTests(tests?: Tests): Promise<void> {
     void vscode.window.showWarningMessage("Tests are run of files that are stored on disk.");
     return;
   }
-  // The command reads files from disk, those that the file uses among them.
+  await save();
+  await vscode.tasks.executeTask(testTask({ type: "tk", file: file.fsPath, filter: tests?.filter }));
+}
+
+/** Saves the files of the language: the command reads them from disk, those that a file uses among them. */
+async function save(): Promise<void> {
   const changed = vscode.workspace.textDocuments.filter((document) => document.languageId === "tk" && document.isDirty);
   await Promise.all(changed.filter((document) => !document.isUntitled).map((document) => document.save()));
-  await vscode.tasks.executeTask(testTask({ type: "tk", file: file.fsPath, filter: tests?.filter }));
 }
 
 /** The task of a `tasks.json`, ready to run. */
