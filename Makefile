@@ -30,12 +30,12 @@ endif
 
 UNLESS_UNCHANGED := --config "target.'cfg(all())'.runner='$(CURDIR)/scripts/unless-unchanged'"
 
-KERNELS := examples/*.tk stdlib/*.tk stdlib/*/*.tk
+KERNELS := examples/*.tk stdlib/*.tk stdlib/*/*.tk docs/tutorial/solutions/*.tk
 
 # Runs a command as a stage, named after its target, which says how long it took.
 STAGE = @scripts/stage $@
 
-.PHONY: demo test setup build format lint compile unit doctest command programs kernels together once simulated sim sim64 sim-wmma sim-others numpy evidence transformer editors python cmake tidy bless
+.PHONY: demo test setup build format lint compile unit doctest command programs kernels together once simulated sim sim64 sim-wmma sim-others numpy evidence transformer editors python docs cmake tidy bless
 
 demo: build
 	@scripts/demo $(TK) $(TRANSFORMER)
@@ -80,13 +80,13 @@ programs: compile
 	$(STAGE) cargo test --package tk-transformer --package tk-gpu-bench
 
 kernels: compile
-	$(STAGE) bash -exc '$(TK) fmt --check examples stdlib tests/device; \
+	$(STAGE) bash -exc '$(TK) fmt --check examples stdlib docs tests/device; \
 		$(TK) check $(KERNELS) examples/transformer/kernels/*.tk; \
 		$(TK) test $(KERNELS)'
 
 # What runs what `compile` and `programs` have built, two at a time, the longest first: most of it takes one core.
 together: compile programs
-	@$(MAKE) --no-print-directory --old-file=compile --old-file=programs --jobs=2 --output-sync=target command unit sim-wmma sim64 sim numpy sim-others editors python cmake evidence transformer doctest
+	@$(MAKE) --no-print-directory --old-file=compile --old-file=programs --jobs=2 --output-sync=target command unit sim-wmma sim64 sim numpy sim-others editors python docs cmake evidence transformer doctest
 
 # Nothing is compiled twice in all of this.
 once: together
@@ -132,6 +132,11 @@ python: compile
 cmake: compile
 	@scripts/setup cmake
 	$(STAGE) scripts/cmake $(TK)
+
+# The site of the documentation in target/site/html, and the lexer for its code.
+docs: setup
+	@scripts/setup docs
+	$(STAGE) scripts/docs
 
 tidy: compile
 	$(STAGE) $(XTASK) tidy

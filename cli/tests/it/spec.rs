@@ -1,5 +1,5 @@
-//! Runs every `tk` block of the specification, of the pages of the codes, and of the doc comments of the standard
-//! library.
+//! Runs every `tk` block of the specification, of the guides and lessons, of the pages of the codes, and of the doc comments
+//! of the standard library.
 //!
 //! - A plain block is a file of its own: it must check, and its `test` blocks must pass. A line with the comment
 //!   `// error: E0304` or `// warning: W0201` (or several codes, with commas) must be where exactly these diagnostics
@@ -64,6 +64,57 @@ fn every_block_of_the_chapters_runs() {
                 let output = blocks.get(i + 1).filter(|b| b.info == "output").map(|b| b.text.as_str());
                 problems
                     .extend(chapter_block(block, output).map(|p| at(&format!("spec/{name}.md"), block, &p)));
+            }
+        }
+        problems
+    });
+}
+
+/// The pages of the guides.
+const GUIDES: &[&str] =
+    &["README.md", "docs/from-triton.md", "docs/from-cuda.md", "docs/why-slow.md", "docs/cookbook.md"];
+
+#[test]
+fn every_block_of_the_guides_runs() {
+    on_large_stack(|| {
+        let lessons = pages("docs/tutorial", "md").into_iter().map(|p| format!("docs/tutorial/{}.md", p.0));
+        let (mut problems, mut count) = (vec![], 0);
+        for name in GUIDES.iter().map(ToString::to_string).chain(lessons) {
+            let page = fs::read_to_string(root().join(&name)).unwrap();
+            for block in markdown::blocks(&page) {
+                count += usize::from(block.info == "tk");
+                problems.extend(chapter_block(&block, None).map(|p| at(&name, &block, &p)));
+            }
+        }
+        assert!(count > 60, "only {count} blocks");
+        problems
+    });
+}
+
+#[test]
+fn exercises_check_and_fail_until_they_are_solved() {
+    on_large_stack(|| {
+        let mut problems = vec![];
+        let (exercises, solutions) =
+            (pages("docs/tutorial/exercises", "tk"), pages("docs/tutorial/solutions", "tk"));
+        let names = |all: &[(String, PathBuf, String)]| all.iter().map(|e| e.0.clone()).collect::<Vec<_>>();
+        assert_eq!(names(&exercises), names(&solutions));
+        assert!(exercises.len() >= 10, "only {} exercises", exercises.len());
+        for (name, _, text) in exercises {
+            let (checked, report) = (program::check(&text), program::run(&text).without_warnings());
+            if !checked.diagnostics.is_empty() {
+                problems.push(format!("{name} does not check:\n{}", checked.rendered()));
+            } else if report.diagnostics.is_empty() {
+                problems.push(format!("the tests of {name} pass before it is solved"));
+            }
+            if !text.contains("TODO") {
+                problems.push(format!("{name} has nothing to complete"));
+            }
+        }
+        for (name, _, text) in solutions {
+            let report = program::run(&text);
+            if !report.diagnostics.is_empty() {
+                problems.push(format!("the solution of {name}:\n{}", report.rendered()));
             }
         }
         problems

@@ -3,7 +3,7 @@
 use gen_lsp_types as lsp;
 use lsp_server::{ErrorCode, ResponseError};
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Why a request has no result.
 #[derive(Clone, Debug)]
@@ -26,7 +26,10 @@ impl Refusal {
 
 impl From<Refusal> for ResponseError {
     fn from(refusal: Refusal) -> ResponseError {
-        ResponseError { code: refusal.code as i32, message: refusal.message, data: None }
+        // What the protocol asks of a server that cancels a request for diagnostics.
+        let data =
+            matches!(refusal.code, ErrorCode::ServerCancelled).then(|| json!({ "retriggerRequest": true }));
+        ResponseError { code: refusal.code as i32, message: refusal.message, data }
     }
 }
 

@@ -22,6 +22,23 @@ use super::documents::Documents;
 use super::kept::Kept;
 use crate::ide::{Disk, Workspace};
 
+/// What an editor asks about a text after each key, to show it: an answer about a text that has changed since is for nothing,
+/// and the editor asks again.
+const SHOWN: &[&str] = &[
+    "textDocument/codeAction",
+    "textDocument/codeLens",
+    "textDocument/diagnostic",
+    "textDocument/documentHighlight",
+    "textDocument/documentLink",
+    "textDocument/documentSymbol",
+    "textDocument/foldingRange",
+    "textDocument/hover",
+    "textDocument/inlayHint",
+    "textDocument/semanticTokens/full",
+    "textDocument/semanticTokens/full/delta",
+    "textDocument/semanticTokens/range",
+];
+
 /// The phase of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
@@ -140,9 +157,24 @@ impl Server {
         }
     }
 
+    /// Returns true if a request asks what to show of a text that a waiting message changes.
+    fn is_outdated(&self, method: &str, params: &Value) -> bool {
+        let uri = |params: &Value| params.pointer("/textDocument/uri").cloned();
+        let changes = |m: &Message| matches!(m, Message::Notification(n) if n.method == "textDocument/didChange" && uri(&n.params) == uri(params));
+        SHOWN.contains(&method) && uri(params).is_some() && self.waiting.iter().any(changes)
+    }
+
     fn handle(&mut self, message: Message) {
         self.documents.forget_others();
         match message {
+            Message::Request(Request { id, method, params }) if self.is_outdated(&method, &params) => {
+                // Diagnostics are asked for again only where the server says that it cancelled the request.
+                let code = match method.as_str() {
+                    "textDocument/diagnostic" => ErrorCode::ServerCancelled,
+                    _ => ErrorCode::ContentModified,
+                };
+                self.answer(id, Err(Refusal::new(code, "the text has changed since")));
+            }
             Message::Request(Request { id, method, params }) => {
                 let result = self.guarded(&method, |s| s.request(&method, params));
                 let broken =

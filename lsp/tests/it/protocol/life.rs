@@ -73,6 +73,43 @@ fn what_waits_can_be_cancelled() {
 }
 
 #[test]
+fn what_is_shown_of_an_old_text_is_not_made() {
+    let mut client = Client::new(json!({}));
+    let text = "fn f() -> i32 { let a = 1; a }\n".repeat(3000);
+    client.open(URI, &text);
+    client.open("file:///w/other.tk", "fn g() -> i32 { 1 }\n");
+    let about = |uri: &str| json!({ "textDocument": { "uri": uri } });
+    let at = json!({ "textDocument": { "uri": URI }, "position": { "line": 0, "character": 28 } });
+    // A long text keeps the server busy while the others arrive.
+    let busy = client.start("textDocument/rename", json!({ "nothing": "useful" }));
+    let first = client.start("textDocument/completion", at.clone());
+    let asked: Vec<_> = [
+        ("textDocument/foldingRange", about(URI)),
+        ("textDocument/diagnostic", about(URI)),
+        ("textDocument/foldingRange", about("file:///w/other.tk")),
+        ("textDocument/completion", at),
+    ]
+    .into_iter()
+    .map(|(method, params)| client.start(method, params))
+    .collect();
+    client.change(URI, 2, json!([{ "text": "fn h() -> i32 { 1 }\n" }]));
+    let last = client.start("textDocument/foldingRange", about(URI));
+    let mut answers = std::collections::BTreeMap::new();
+    while answers.len() < asked.len() + 3 {
+        if let Message::Response(r) = client.next_message() {
+            let code = r.response_result.as_ref().err().map(|e| (e.code, e.data.clone()));
+            answers.insert(r.id.to_string(), code);
+        }
+    }
+    let code = |id: &lsp_server::RequestId| answers[&id.to_string()].clone();
+    assert!(code(&busy).is_some() && code(&first).is_none(), "{answers:?}");
+    let expected =
+        [Some((-32801, None)), Some((-32802, Some(json!({ "retriggerRequest": true })))), None, None];
+    assert_eq!(asked.iter().map(code).collect::<Vec<_>>(), expected);
+    assert_eq!(code(&last), None);
+}
+
+#[test]
 fn a_mistake_of_the_compiler_costs_one_request() {
     let mut client = Client::new(json!({ "textDocument": { "diagnostic": {} } }));
     client.open(URI, "fn f() -> i32 { x }\n");
