@@ -9,6 +9,7 @@ use tk_syntax::{Diagnostic, Span, codes};
 
 use super::complete::{add_use, importable};
 use super::diagnostics::diagnostics;
+use super::inline_let::inline_let;
 use super::scope::scope;
 use super::walk::{Node, around, each};
 use super::{Analysis, TextEdit, Workspace};
@@ -20,6 +21,8 @@ pub enum ActionKind {
     QuickFix,
     /// It changes the form.
     Refactor,
+    /// It puts a value where a name was.
+    Inline,
     /// It mends everything in the file that has one safe fix.
     FixAll,
     /// It puts imports in order.
@@ -60,6 +63,7 @@ pub fn actions(ws: &mut Workspace, path: &str, range: Range<usize>) -> Vec<Actio
         imports(ws, &a, path, (i, d), &mut out);
     }
     let Some(at) = a.offset(range.start) else { return out };
+    out.extend(inline_let(&a, at).filter(|x| checks(ws, &a, path, x)));
     if let Some(call) = memory_call(&a, at) {
         masks(&a, &call, &mut out);
         out.extend(to_view(&a, &call).filter(|x| checks(ws, &a, path, x)));

@@ -16,6 +16,7 @@ pub mod diagnostics;
 pub mod folding;
 pub mod hints;
 pub mod hover;
+mod inline_let;
 pub mod lens;
 pub mod navigate;
 pub mod rename;

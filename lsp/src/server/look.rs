@@ -335,6 +335,7 @@ fn action_kind(kind: ActionKind) -> lsp::CodeActionKind {
     match kind {
         ActionKind::QuickFix => lsp::CodeActionKind::QuickFix,
         ActionKind::Refactor => lsp::CodeActionKind::Refactor,
+        ActionKind::Inline => lsp::CodeActionKind::RefactorInline,
         ActionKind::FixAll => lsp::CodeActionKind::SourceFixAll,
         ActionKind::OrganizeImports => lsp::CodeActionKind::SourceOrganizeImports,
     }

@@ -1,0 +1,177 @@
+//! The action that puts the value of a `let` where its name is used, and removes the `let`.
+//!
+//! Offered where the program then means the same: the variable is never assigned again, its value only computes (no access
+//! to memory, no random numbers, no printing), from names that mean the same at every use and are not assigned either.
+
+use tk_ops::table::Effects;
+use tk_sema::index::{Symbol, SymbolId, SymbolKind};
+use tk_syntax::ast::{Expr, ExprKind, Pat, PatKind, Stmt, StmtKind};
+use tk_syntax::{FileId, Span};
+
+use super::actions::{Action, ActionKind};
+use super::scope::scope;
+use super::walk::{Node, around, each};
+use super::{Analysis, TextEdit};
+
+/// The action for the variable whose name is at an offset.
+pub fn inline_let(a: &Analysis, at: u32) -> Option<Action> {
+    let here = a.index.reference_at(Analysis::ROOT, at)?;
+    let symbol = a.index.symbol(here.symbol)?;
+    if !matches!(symbol.kind, SymbolKind::Local(_)) || symbol.mutable {
+        return None;
+    }
+    let (stmt, init) = declaration(a, symbol.span?)?;
+    let names = pure_names(a, init)?;
+    let own = a.index.references_in(Analysis::ROOT).iter();
+    let uses: Vec<Span> =
+        own.filter(|r| r.symbol == here.symbol && Some(r.span) != symbol.span).map(|r| r.span).collect();
+    let same = |place: &Span| names.iter().all(|(name, id)| meaning(a, name, place.start) == Some(*id));
+    if uses.is_empty() || !uses.iter().all(same) {
+        return None;
+    }
+    let text = a.text(init.span);
+    let value = |place: Span| {
+        if is_atom(init) || !is_operand(a, place) { text.to_string() } else { format!("({text})") }
+    };
+    let mut edits =
+        vec![TextEdit { place: a.place(whole_lines(a.root_text(), stmt.span)), text: String::new() }];
+    edits.extend(uses.iter().map(|place| TextEdit { place: a.place(*place), text: value(*place) }));
+    let title = format!("inline `{}`", symbol.name);
+    Some(Action { title, kind: ActionKind::Inline, edits, diagnostic: None })
+}
+
+/// The statement that declares the variable with this name, and its value. With a type of its own, the value may have another
+/// one without it.
+fn declaration(a: &Analysis, name: Span) -> Option<(&Stmt, &Expr)> {
+    let mut found = None;
+    each(a.root()?, &mut |n| {
+        if let Node::Stmt(stmt) = n
+            && let StmtKind::Let { pat, ty: None, init: Some(init) } = &stmt.kind
+            && let Pat { kind: PatKind::Name { name: declared, .. }, .. } = pat
+            && declared.span == name
+        {
+            found = Some((stmt, init));
+        }
+    });
+    found
+}
+
+/// The variables and parameters that a value is computed from; `None` if it does more than to compute.
+fn pure_names(a: &Analysis, e: &Expr) -> Option<Vec<(String, SymbolId)>> {
+    let (mut names, mut is_pure) = (vec![], true);
+    Node::Expr(e).each(&mut |n| {
+        let Node::Expr(e) = n else { return };
+        match &e.kind {
+            ExprKind::Path(_) => match named(a, e.span) {
+                Some((id, s)) if is_variable(s) => {
+                    is_pure &= !s.mutable;
+                    names.push((s.name.clone(), id));
+                }
+                _ => {}
+            },
+            ExprKind::Call(callee, _) => is_pure &= is_pure_call(a, callee),
+            ExprKind::If(..)
+            | ExprKind::IfLet(..)
+            | ExprKind::Block(_)
+            | ExprKind::Lambda(..)
+            | ExprKind::Return(_)
+            | ExprKind::Err => is_pure = false,
+            ExprKind::Int(_)
+            | ExprKind::Float(_)
+            | ExprKind::Str(_)
+            | ExprKind::Bool(_)
+            | ExprKind::None
+            | ExprKind::Tuple(_)
+            | ExprKind::Array(_)
+            | ExprKind::Unary(..)
+            | ExprKind::Binary(..)
+            | ExprKind::Cast(..)
+            | ExprKind::Index(..)
+            | ExprKind::Member(..)
+            | ExprKind::Type(_) => {}
+        }
+    });
+    is_pure.then_some(names)
+}
+
+/// Returns true for a builtin that only computes.
+fn is_pure_call(a: &Analysis, callee: &Expr) -> bool {
+    let name = match &callee.kind {
+        ExprKind::Member(_, name) => name.span,
+        _other => callee.span,
+    };
+    matches!(named(a, name), Some((_, Symbol { kind: SymbolKind::Builtin(row), .. })) if row.effects == Effects::Pure)
+}
+
+fn named(a: &Analysis, span: Span) -> Option<(SymbolId, &Symbol)> {
+    let r = a.index.reference(span)?;
+    Some((r.symbol, a.index.symbol(r.symbol)?))
+}
+
+fn is_variable(s: &Symbol) -> bool {
+    matches!(s.kind, SymbolKind::Local(_) | SymbolKind::Param(_) | SymbolKind::CVar(_))
+}
+
+/// What a name means at an offset.
+fn meaning(a: &Analysis, name: &str, at: u32) -> Option<SymbolId> {
+    let scope = scope(a.root()?, at);
+    let declared = scope.names.iter().rev().find(|n| n.text == name)?;
+    a.index.reference(declared.span).map(|r| r.symbol)
+}
+
+/// Returns true if an expression is a part of a larger one that would take a part of what replaces it.
+fn is_operand(a: &Analysis, place: Span) -> bool {
+    let Some(root) = a.root() else { return true };
+    let nodes = around(root, place.start);
+    let outer = nodes.iter().rev().filter_map(|n| if let Node::Expr(e) = n { Some(*e) } else { None });
+    let Some(parent) = outer.into_iter().find(|e| e.span != place && e.span.end >= place.end) else {
+        return false;
+    };
+    match &parent.kind {
+        ExprKind::Unary(..) | ExprKind::Binary(..) | ExprKind::Cast(..) => true,
+        ExprKind::Index(base, _) | ExprKind::Member(base, _) | ExprKind::Call(base, _) => base.span == place,
+        _lists_and_blocks => false,
+    }
+}
+
+/// Returns true for an expression that needs no parentheses anywhere.
+fn is_atom(e: &Expr) -> bool {
+    match e.kind {
+        ExprKind::Path(_)
+        | ExprKind::Int(_)
+        | ExprKind::Float(_)
+        | ExprKind::Str(_)
+        | ExprKind::Bool(_)
+        | ExprKind::None
+        | ExprKind::Tuple(_)
+        | ExprKind::Array(_)
+        | ExprKind::Index(..)
+        | ExprKind::Call(..)
+        | ExprKind::Member(..) => true,
+        ExprKind::Unary(..)
+        | ExprKind::Binary(..)
+        | ExprKind::Cast(..)
+        | ExprKind::If(..)
+        | ExprKind::IfLet(..)
+        | ExprKind::Block(_)
+        | ExprKind::Lambda(..)
+        | ExprKind::Type(_)
+        | ExprKind::Return(_)
+        | ExprKind::Err => false,
+    }
+}
+
+/// A statement with its line, if there is nothing else in it.
+fn whole_lines(text: &str, stmt: Span) -> Span {
+    let (start, end) = (stmt.start as usize, stmt.end as usize);
+    let (before, after) = (text.get(..start).unwrap_or(""), text.get(end..).unwrap_or(""));
+    let indent = before.len() - before.trim_end_matches([' ', '\t']).len();
+    let line_end = after.find('\n').map(|n| n + 1);
+    let is_alone = before.get(..start - indent).is_some_and(|b| b.is_empty() || b.ends_with('\n'));
+    match line_end {
+        Some(n) if is_alone && after.get(..n).is_some_and(|rest| rest.trim().is_empty()) => {
+            Span::new(FileId(stmt.file.0), start - indent, end + n)
+        }
+        _ => stmt,
+    }
+}
