@@ -138,8 +138,9 @@ impl ControlSlice {
             }
         }
         self.same.iter().for_each(|i| walk.plain(&func.insts[*i]));
+        let step = if total <= PROGRAMS { 1 } else { spread(total) };
         for i in 0..count {
-            let at = if total <= PROGRAMS { i } else { i.saturating_mul((total / PROGRAMS) | 1) % total };
+            let at = i.saturating_mul(step) % total;
             walk.program = [at % x, at / x % y, at / x / y].map(|n| u32::try_from(n).unwrap_or(0));
             walk.block(func.body, 1.0 / count as f64);
             let after = walk.out.iter().sum::<f64>();
@@ -148,6 +149,19 @@ impl ControlSlice {
         let longest = if before > 0.0 { most * count as f64 / before } else { 1.0 };
         Frequencies { of_block: walk.out, is_guess: walk.is_guess, longest }
     }
+}
+
+/// A step through the numbers below `total`, without a common factor, whose multiples are spread evenly over them and over the
+/// numbers along each axis: the golden section of them (a Weyl sequence, so any prefix is spread; Knuth, TAOCP 3, 6.4).
+fn spread(total: u64) -> u64 {
+    let common = |mut a: u64, mut b: u64| {
+        while b > 0 {
+            (a, b) = (b, a % b);
+        }
+        a
+    };
+    let golden = (total as f64 * 0.618_033_988_749_895) as u64;
+    (golden..total).find(|step| common(*step, total) == 1).unwrap_or(1)
 }
 
 /// Takes from the lists of blocks the instructions that follow from arguments alone, whatever block they are in, in order.

@@ -122,7 +122,9 @@ impl Cx<'_, '_> {
                 format!("{} has no parameter `{}`", ps.what, n.text),
                 "unknown parameter",
             );
-            if let Some(s) = closest(&n.text, ps.names.iter().copied()) {
+            let names: Vec<&str> = ps.names.iter().map(AsRef::as_ref).collect();
+            let close = || closest(&n.text, ps.names.iter().copied());
+            if let Some(s) = Cx::foreign_parameter(&n.text, &names).or_else(close) {
                 d = d.fix(format!("use `{s}`"), n.span, s);
             } else if !ps.names.is_empty() {
                 d = d.note(format!("its parameters are {}", list(&ps.names)));

@@ -5,7 +5,7 @@ use tk_syntax::{Code, Diagnostic, Span, codes};
 use super::conditional::coerce_tail;
 use super::cx::Cx;
 use crate::hir::{HExpr, HKind};
-use crate::types::{Elem, Shape, Ty};
+use crate::types::{DTerm, Elem, Shape, Ty};
 
 impl Cx<'_, '_> {
     /// Reports with another code when `code` is given (a loop's state, a return value).
@@ -66,7 +66,13 @@ impl Cx<'_, '_> {
             if self.shapes_equal(x, y) && self.castable(*b) && !matches!(h.kind, HKind::Table(_)) {
                 let to = self.show_elem(&Elem::D(*b));
                 let cast = self.cast_text(h.span, &to);
-                d = d.fix(format!("cast to `{to}`"), h.span, cast);
+                if is_int_division(h) && matches!(b, DTerm::Known(t) if t.is_float()) {
+                    d = d.note(format!(
+                        "`/` of integers truncates; cast its operands to `{to}` for a fraction"
+                    ));
+                } else {
+                    d = d.fix(format!("cast to `{to}`"), h.span, cast);
+                }
             } else if let (Shape::Dims(p), Shape::Dims(q)) = (x, y)
                 && p.len() == q.len()
                 && let Some((a, b)) = p.iter().zip(q).find(|(a, b)| !self.dims_equal(a, b))
@@ -180,4 +186,10 @@ impl Cx<'_, '_> {
         };
         HExpr { span, konst, ty: want, kind }
     }
+}
+
+/// Returns true for `a / b` of integers, whose result has lost its fraction already.
+fn is_int_division(h: &HExpr) -> bool {
+    let is_int = matches!(&h.ty, Ty::Tile { elem: Elem::D(DTerm::Known(t)), .. } if t.is_int());
+    matches!(&h.kind, HKind::Builtin(row, _) if row.name == "/") && is_int
 }

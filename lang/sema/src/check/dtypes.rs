@@ -261,6 +261,9 @@ impl Cx<'_, '_> {
                 b.1,
                 cast,
             );
+        } else if wider(b.0, a.0) {
+            let cast = self.cast_text(a.1, &tb);
+            d = d.fix(format!("cast to `{tb}`"), a.1, cast);
         } else if self.castable(a.0) {
             let cast = self.cast_text(b.1, &ta);
             d = d.fix(format!("cast to `{ta}`"), b.1, cast);
@@ -407,4 +410,16 @@ pub(crate) fn widen_to(h: &mut HExpr, to: DTerm) {
     let ty = Ty::Tile { elem: Elem::D(to), shape: shape.clone() };
     let inner = std::mem::replace(h, HExpr::err(h.span));
     *h = HExpr { span: inner.span, konst: inner.konst, ty, kind: HKind::Cast(Box::new(inner)) };
+}
+
+/// Returns true for a float beside an integer, and for the wider of two integers: a cast in the other direction would lose the
+/// fraction or the upper bits. Of two floats, one is often a scale of the other, whose type is that of the result.
+fn wider(a: DTerm, b: DTerm) -> bool {
+    let (DTerm::Known(a), DTerm::Known(b)) = (a, b) else { return false };
+    match (a.is_float(), b.is_float()) {
+        (true, false) => b.is_int(),
+        (false, true) => false,
+        (true, true) => false,
+        (false, false) => a.is_int() && b.is_int() && a.bits() > b.bits(),
+    }
 }

@@ -18,6 +18,23 @@ enum Here {
 
 use Here::{Form, Name};
 
+/// Names of parameters in Triton's language, NumPy and PyTorch, and here.
+const PARAMETERS: &[(&str, &str)] = &[
+    ("keep_dims", "keep"),
+    ("keepdims", "keep"),
+    ("keepdim", "keep"),
+    ("dim", "axis"),
+    ("dims", "axes"),
+    ("input_precision", "precision"),
+    ("eviction_policy", "evict"),
+    ("cache_modifier", "cache"),
+    ("num_warps", "warps"),
+    ("num_stages", "stages"),
+    ("num_ctas", "ctas"),
+    ("sem", "order"),
+    ("dtype", "T"),
+];
+
 /// Names of Triton's language after `tl.`, and of Python. A name that is the same here is not in it.
 const NAMES: &[(&str, Here)] = &[
     ("float16", Name("f16")),
@@ -54,13 +71,14 @@ const NAMES: &[(&str, Here)] = &[
     ("div_rn", Form("a division is written `a / b`")),
     ("make_block_ptr", Form("a kernel takes views: `x: view[f32, 2]` and `x.load([row, column], [BM, BN])`")),
     ("advance", Form("a view is loaded at any position: `x.load([row, column], [BM, BN])`")),
+    ("squeeze", Form("`x[:, 0]` removes a dimension of one element, and so does `reshape(x, [..])`")),
+    ("unsqueeze", Form("`x[:, None]` adds a dimension, and so does `expand(x, axis)`")),
     (
         "make_tensor_descriptor",
         Form("a kernel takes views: `x: view[f32, 2]` and `x.load([row, column], [BM, BN])`"),
     ),
     ("swizzle2d", Form("`use std::grid;` orders programs in groups")),
     ("debug_barrier", Form("the compiler inserts barriers")),
-    ("softmax", Form("`exp(x - max(x, axis = 1, keep = true))`, divided by its `sum`")),
     (
         "tensor",
         Form("a tile is written `tile[f32, BM, BN]`, and memory is a `view[f32, 2]` or a pointer `*f32`"),
@@ -95,6 +113,12 @@ impl Cx<'_, '_> {
         let root = self.module(base)?.text.clone();
         let d = self.foreign(&root, base.span, name);
         Some(self.fail(d))
+    }
+
+    /// What the name of a parameter of another language is here, if one of these parameters is meant.
+    pub fn foreign_parameter<'n>(name: &str, ours: &[&'n str]) -> Option<&'n str> {
+        let known = PARAMETERS.iter().find(|p| p.0 == name)?;
+        ours.iter().copied().find(|p| *p == known.1)
     }
 
     /// The same where a type is wanted.
