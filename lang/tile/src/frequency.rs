@@ -138,10 +138,9 @@ impl ControlSlice {
             }
         }
         self.same.iter().for_each(|i| walk.plain(&func.insts[*i]));
-        let step = if total <= PROGRAMS { 1 } else { spread(total) };
         for i in 0..count {
-            let at = i.saturating_mul(step) % total;
-            walk.program = [at % x, at / x % y, at / x / y].map(|n| u32::try_from(n).unwrap_or(0));
+            let at = if total <= PROGRAMS { [i % x, i / x % y, i / x / y] } else { spread(i, [x, y, z]) };
+            walk.program = at.map(|n| u32::try_from(n).unwrap_or(0));
             walk.block(func.body, 1.0 / count as f64);
             let after = walk.out.iter().sum::<f64>();
             (most, before) = (most.max(after - before), after);
@@ -151,17 +150,23 @@ impl ControlSlice {
     }
 }
 
-/// A step through the numbers below `total`, without a common factor, whose multiples are spread evenly over them and over the
-/// numbers along each axis: the golden section of them (a Weyl sequence, so any prefix is spread; Knuth, TAOCP 3, 6.4).
-fn spread(total: u64) -> u64 {
-    let common = |mut a: u64, mut b: u64| {
-        while b > 0 {
-            (a, b) = (b, a % b);
+/// The `i`-th of [`PROGRAMS`] positions that are spread evenly over a grid of these extents, and over each of its axes: the
+/// points of Hammersley (Niederreiter, "Random Number Generation and Quasi-Monte Carlo Methods", 1992), each in the middle of
+/// its interval.
+fn spread(i: u64, extents: [u64; 3]) -> [u64; 3] {
+    /// The digits of a number in a base, mirrored at the point.
+    fn mirrored(mut i: u64, base: u64) -> f64 {
+        let (mut out, mut place) = (0.0, 1.0);
+        while i > 0 {
+            place /= base as f64;
+            out += place * (i % base) as f64;
+            i /= base;
         }
-        a
-    };
-    let golden = (total as f64 * 0.618_033_988_749_895) as u64;
-    (golden..total).find(|step| common(*step, total) == 1).unwrap_or(1)
+        out
+    }
+    let half = 0.5 / PROGRAMS as f64;
+    let points = [i as f64 / PROGRAMS as f64 + half, mirrored(i, 2) + half, mirrored(i, 3) + half];
+    [0, 1, 2].map(|axis| (points[axis].min(1.0 - half) * extents[axis] as f64) as u64)
 }
 
 /// Takes from the lists of blocks the instructions that follow from arguments alone, whatever block they are in, in order.

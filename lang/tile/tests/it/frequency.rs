@@ -69,6 +69,34 @@ fn inner_loops_of_a_triangle_are_exact() {
 }
 
 #[test]
+fn programs_are_sampled_along_every_axis() {
+    // A loop as long as the position along one axis, and one as the position along the other.
+    let body = "kernel @k() {
+  v1 = program_id {axis = 0} : i32
+  v2 = program_id {axis = 1} : i32
+  v3 = const {value = 0 : i32} : i32
+  v4 = const {value = 1 : i32} : i32
+  for v3, v1, v4 {
+  block1(v5: i32):
+    yield
+  }
+  for v3, v2, v4 {
+  block2(v6: i32):
+    yield
+  }
+  return
+}
+";
+    for grid in [[64, 16, 1], [64, 32, 1], [64, 64, 1], [32, 64, 1], [100, 7, 1], [1000, 3, 1], [31, 31, 1]] {
+        let (found, _) = of(body, &[], grid);
+        for (axis, runs) in [0, 1].map(|axis| (axis, found[axis + 1])) {
+            let mean = f64::from(grid[axis] - 1) / 2.0;
+            assert!((runs / mean - 1.0).abs() < 0.1, "{grid:?}: {runs} along axis {axis}, not {mean}");
+        }
+    }
+}
+
+#[test]
 fn branches_and_while_loops() {
     let body = "kernel @k(v0: i32, v1: *i32) {
   v2 = const {value = 10 : i32} : i32
