@@ -1,4 +1,5 @@
-//! The report of W0504: where padding has an effect, where it comes from, and the `where` that fixes it.
+//! The report of W0504: where padding has an effect, where it comes from, and what fixes it: `other` of the load, or a
+//! `where`.
 
 use tk_ops::{DType, DTypeSet, MemoryOp, Op, ReduceOp};
 use tk_syntax::{Diagnostic, SourceMap, codes};
@@ -85,6 +86,13 @@ pub(super) fn diagnostic(hir: &Hir, sources: &SourceMap, f: &Found) -> Diagnosti
     let Some(origin) = f.from.origin else { return d };
     d = d.label(origin.span, "padded where the mask is false or the view ends");
     let value = sources.text(f.value.span);
+    // The load itself gives the padding its value.
+    if f.value.span == origin.span
+        && let Some(open) = value.strip_suffix(')').filter(|_| !value.contains("other"))
+    {
+        let title = format!("give the padding the value {wanted}");
+        return d.fix(title, f.value.span, format!("{}, other = {wanted})", open.trim_end_matches([',', ' '])));
+    }
     let fits = !f.from.moved && origin_rank(origin) == Some(f.from.dims.len());
     match inside(sources, origin).filter(|_| fits && !value.contains('\n')) {
         Some(inside) => d.fix(
