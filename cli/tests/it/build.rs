@@ -347,7 +347,7 @@ fn machine_code_knows_the_lines_of_the_source() {
     let folder = folder("build-lines");
     folder.write("lines.tk", LINES);
     let args = ["build", "lines.tk", "--target", "sm_80", "--emit", "ptx", "-o", "out"];
-    tk(&folder, &args, &[("TK_PTXAS", "/nonexistent")]).code(0);
+    tk(&folder, &args, &[("TK_PTXAS", "/nonexistent/ptxas")]).code(0);
     let ptx = fs::read_to_string(folder.path("out/lines.aligned.sm_80.ptx")).unwrap();
     let file = |name: &str| {
         let line = ptx.lines().find(|l| l.starts_with("\t.file") && l.contains(name));
@@ -443,7 +443,7 @@ fn every_form_is_written() {
     assert!(contents(&folder, "out").iter().all(|(_, bytes)| !bytes.is_empty()));
     // Text needs no assembler.
     let args = ["build", "k.tk::fill", "--target", "sm_90a", "--emit", "ptx,llvm", "-o", "text"];
-    tk(&folder, &args, &[("TK_PTXAS", "/nonexistent")]).code(0);
+    tk(&folder, &args, &[("TK_PTXAS", "/nonexistent/ptxas")]).code(0);
     let text = |inner: &str| fs::read(folder.path(inner).join("fill.sm_90a.ptx")).unwrap();
     assert_eq!(text("text"), text("out"));
 }

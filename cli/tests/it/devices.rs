@@ -293,7 +293,7 @@ fn a_launch_without_an_assembler_leaves_it_to_the_driver() {
     let newer = on("next", &folder, &args, &ASSEMBLER).unwrap();
     newer.code(2).err_has("its PTX is not valid");
     on("next", &folder, &["doctor"], &[]).unwrap().code(0).out_has("target compute_80");
-    let ran = on("", &folder, &args, &[("TK_PTXAS", "/nonexistent")]).unwrap();
+    let ran = on("", &folder, &args, &[("TK_PTXAS", "/nonexistent/ptxas")]).unwrap();
     ran.code(2).err_has("E1002").err_has("no such file").err_has("pip install").err_has("tiles.tk:5:8");
 }
 
