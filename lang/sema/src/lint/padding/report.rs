@@ -91,7 +91,11 @@ pub(super) fn diagnostic(hir: &Hir, sources: &SourceMap, f: &Found) -> Diagnosti
         && let Some(open) = value.strip_suffix(')').filter(|_| !value.contains("other"))
     {
         let title = format!("give the padding the value {wanted}");
-        return d.fix(title, f.value.span, format!("{}, other = {wanted})", open.trim_end_matches([',', ' '])));
+        return d.fix(
+            title,
+            f.value.span,
+            format!("{}, other = {wanted})", open.trim_end_matches([',', ' '])),
+        );
     }
     let fits = !f.from.moved && origin_rank(origin) == Some(f.from.dims.len());
     match inside(sources, origin).filter(|_| fits && !value.contains('\n')) {
