@@ -68,6 +68,21 @@ fn sources() -> lsp::FileOperationFilter {
     lsp::FileOperationFilter { scheme: Some("file".into()), pattern }
 }
 
+/// What concerns folders and files.
+fn workspace() -> lsp::WorkspaceOptions {
+    lsp::WorkspaceOptions {
+        workspace_folders: Some(lsp::WorkspaceFoldersServerCapabilities {
+            supported: Some(true),
+            change_notifications: Some(lsp::ChangeNotifications::Bool(true)),
+        }),
+        file_operations: Some(lsp::FileOperationOptions {
+            will_rename: Some(lsp::FileOperationRegistrationOptions { filters: vec![sources()] }),
+            ..Default::default()
+        }),
+        ..Default::default()
+    }
+}
+
 /// The capabilities of the server.
 pub fn capabilities(encoding: Encoding) -> lsp::ServerCapabilities {
     let words = |all: &[&str]| all.iter().map(|w| (*w).to_string()).collect::<Vec<_>>();
@@ -139,17 +154,7 @@ pub fn capabilities(encoding: Encoding) -> lsp::ServerCapabilities {
             workspace_diagnostics: true,
             ..Default::default()
         })),
-        workspace: Some(lsp::WorkspaceOptions {
-            workspace_folders: Some(lsp::WorkspaceFoldersServerCapabilities {
-                supported: Some(true),
-                change_notifications: Some(lsp::ChangeNotifications::Bool(true)),
-            }),
-            file_operations: Some(lsp::FileOperationOptions {
-                will_rename: Some(lsp::FileOperationRegistrationOptions { filters: vec![sources()] }),
-                ..Default::default()
-            }),
-            ..Default::default()
-        }),
+        workspace: Some(workspace()),
         ..Default::default()
     }
 }

@@ -7,3 +7,4 @@ mod files;
 mod hostile;
 mod life;
 mod random;
+mod whole_files;

@@ -1,0 +1,93 @@
+//! Problems of the workspace, changes of whole files, and a file with another name.
+
+use serde_json::{Value, json};
+
+use super::client::{Client, Memory, codes};
+use super::features::{URI, apply};
+
+#[test]
+fn problems_of_the_whole_workspace() {
+    let disk = Memory::default();
+    disk.write("/w/bad.tk", "fn f() -> i32 { x }\n");
+    disk.write("/w/good.tk", "fn f() -> i32 { 1 }\n");
+    let mut client = Client::over(disk.clone(), json!({ "textDocument": { "diagnostic": {} } }));
+    let all = client.ok("workspace/diagnostic", json!({ "previousResultIds": [] }));
+    let found: Vec<(String, Vec<String>)> = all["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|i| (i["uri"].as_str().unwrap().to_string(), codes(&i["items"])))
+        .collect();
+    let file = |name: &str| format!("file:///w/{name}");
+    assert_eq!(found, [(file("bad.tk"), vec!["E0201".to_string()]), (file("good.tk"), vec![])]);
+
+    let known: Vec<Value> = all["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|i| json!({ "uri": i["uri"], "value": i["resultId"] }))
+        .collect();
+    disk.write("/w/good.tk", "fn f() -> i32 { y }\n");
+    let changed = json!({ "changes": [{ "uri": file("good.tk"), "type": 2 }] });
+    client.notify("workspace/didChangeWatchedFiles", changed);
+    let again = client.ok("workspace/diagnostic", json!({ "previousResultIds": known }));
+    let kinds: Vec<&Value> = again["items"].as_array().unwrap().iter().map(|i| &i["kind"]).collect();
+    assert_eq!(kinds, [&json!("unchanged"), &json!("full")], "{again}");
+}
+
+#[test]
+fn a_file_gets_another_name() {
+    let disk = Memory::default();
+    disk.write("/w/b.tk", "fn two() -> f32 { 2.0 }\n");
+    disk.write("/w/c.tk", "use b::two;\nfn b() -> f32 { two() }\n");
+    disk.write("/w/d.tk", "use b as other;\nfn f() -> f32 { other::two() }\n");
+    disk.write("/w/e.tk", "use b;\nfn z() -> f32 { b::two() }\n");
+    disk.write("/w/sub/f.tk", "use b;\n");
+    let mut client = Client::over(disk, json!({}));
+    client.open(URI, "use b;\nfn f() -> f32 {\n    b::two() + b::two()\n}\n");
+    let file = |name: &str| format!("file:///w/{name}");
+    let mut ask = |new: &str| {
+        let files = json!([{ "oldUri": file("b.tk"), "newUri": file(new) }]);
+        client.ok("workspace/willRenameFiles", json!({ "files": files }))
+    };
+    let edit = ask("z.tk");
+    let changed = |name: &str| edit["changes"][file(name)].as_array().map_or(0, Vec::len);
+    let opened = URI.rsplit('/').next().unwrap();
+    assert_eq!([opened, "c.tk", "d.tk", "sub/f.tk"].map(changed), [3, 1, 1, 0], "{edit}");
+    // `z` is a function there.
+    assert_eq!(changed("e.tk"), 0, "{edit}");
+    for refused in ["sub/b.tk", "fn.tk", "b.txt", "no name.tk"] {
+        assert_eq!(ask(refused), Value::Null, "{refused}");
+    }
+}
+
+#[test]
+fn source_actions_are_for_those_who_ask() {
+    let text = concat!(
+        "use b::{three, two};\nuse std::math;\nuse std::grid;\n\n",
+        "kernel k(y: mut view[f32, 1]) grid(1) {\n    let mut a = two();\n",
+        "    let (i, _j) = grid::grouped(1, 1, 1, 1);\n",
+        "    y.store([i], full([1], a, f32) * math::relu(2.0 as f32));\n}\n",
+    );
+    let disk = Memory::default();
+    disk.write("/w/b.tk", "fn two() -> f32 { 2.0 }\nfn three() -> f32 { 3.0 }\n");
+    let mut client = Client::over(disk, json!({}));
+    client.open(URI, text);
+    let whole = json!({ "start": { "line": 0, "character": 0 }, "end": { "line": 99, "character": 0 } });
+    let mut ask = |only: Value| {
+        let context = json!({ "diagnostics": [], "only": only });
+        let asked = json!({ "textDocument": { "uri": URI }, "range": whole, "context": context });
+        client.ok("textDocument/codeAction", asked)
+    };
+    let kinds = |answer: &Value| -> Vec<String> {
+        answer.as_array().unwrap().iter().map(|a| a["kind"].as_str().unwrap().to_string()).collect()
+    };
+    assert!(!kinds(&ask(Value::Null)).iter().any(|k| k.starts_with("source")));
+    assert_eq!(kinds(&ask(json!(["source"]))), ["source.fixAll", "source.organizeImports"]);
+    let after = |answer: Value| apply(text, &answer[0]["edit"]["changes"][URI]);
+    let fixed = after(ask(json!(["source.fixAll"])));
+    assert!(fixed.contains("let a = two()") && fixed.contains("use b::{two};"), "{fixed}");
+    let organised = after(ask(json!(["source.organizeImports"])));
+    assert!(organised.starts_with("use std::grid;\nuse std::math;\nuse b::{two};\n\n"), "{organised}");
+    assert!(organised.contains("let mut a"), "{organised}");
+}
