@@ -369,8 +369,8 @@
     (save-buffer)
     (test "rename changes the text"
       (go "whole = Range")
-      (eglot-rename "all")
-      (go "extent(all)")
+      (eglot-rename "whole")
+      (go "extent(whole)")
       (set-buffer-modified-p nil))
     (eglot-shutdown-all)))
 
