@@ -4,14 +4,14 @@ use std::ops::Range;
 
 use tk_sema::index::SymbolKind;
 use tk_sema::types::{Elem, Ty};
-use tk_syntax::ast::{Arg, BinOp, Expr, ExprKind, Pat, PatKind, StmtKind};
+use tk_syntax::ast::{Arg, BinOp, Expr, ExprKind};
 use tk_syntax::{Diagnostic, Span, codes};
 
 use super::complete::{add_use, importable};
 use super::diagnostics::diagnostics;
 use super::inline_let::inline_let;
 use super::scope::scope;
-use super::walk::{Node, around, each};
+use super::walk::{Node, around, declaration};
 use super::{Analysis, TextEdit, Workspace};
 
 /// The kinds of actions.
@@ -262,20 +262,7 @@ fn value_of<'a>(a: &'a Analysis, e: &'a Expr) -> &'a Expr {
         let r = a.index.reference(e.span)?;
         let s = a.index.symbol(r.symbol)?;
         let at = s.span.filter(|_| matches!(s.kind, SymbolKind::Local(_)) && !s.mutable)?;
-        let mut found = None;
-        each(a.root()?, &mut |n| {
-            if let Node::Stmt(x) = n
-                && let StmtKind::Let {
-                    pat: Pat { kind: PatKind::Name { name, .. }, .. },
-                    init: Some(init),
-                    ..
-                } = &x.kind
-                && name.span == at
-            {
-                found = Some(init);
-            }
-        });
-        found
+        declaration(a.root()?, at).map(|found| found.init)
     };
     if matches!(e.kind, ExprKind::Path(_)) { declared().unwrap_or(e) } else { e }
 }

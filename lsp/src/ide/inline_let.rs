@@ -5,12 +5,12 @@
 
 use tk_ops::table::Effects;
 use tk_sema::index::{Symbol, SymbolId, SymbolKind};
-use tk_syntax::ast::{Expr, ExprKind, Pat, PatKind, Stmt, StmtKind};
+use tk_syntax::ast::{Expr, ExprKind};
 use tk_syntax::{FileId, Span};
 
 use super::actions::{Action, ActionKind};
 use super::scope::scope;
-use super::walk::{Node, around, each};
+use super::walk::{Let, Node, around, declaration};
 use super::{Analysis, TextEdit};
 
 /// The action for the variable whose name is at an offset.
@@ -20,7 +20,11 @@ pub fn inline_let(a: &Analysis, at: u32) -> Option<Action> {
     if !matches!(symbol.kind, SymbolKind::Local(_)) || symbol.mutable {
         return None;
     }
-    let (stmt, init) = declaration(a, symbol.span?)?;
+    let Let { stmt, ty, init } = declaration(a.root()?, symbol.span?)?;
+    // With a type of its own, the value may have another one without it.
+    if ty.is_some() {
+        return None;
+    }
     let names = pure_names(a, init)?;
     let own = a.index.references_in(Analysis::ROOT).iter();
     let uses: Vec<Span> =
@@ -38,22 +42,6 @@ pub fn inline_let(a: &Analysis, at: u32) -> Option<Action> {
     edits.extend(uses.iter().map(|place| TextEdit { place: a.place(*place), text: value(*place) }));
     let title = format!("inline `{}`", symbol.name);
     Some(Action { title, kind: ActionKind::Inline, edits, diagnostic: None })
-}
-
-/// The statement that declares the variable with this name, and its value. With a type of its own, the value may have another
-/// one without it.
-fn declaration(a: &Analysis, name: Span) -> Option<(&Stmt, &Expr)> {
-    let mut found = None;
-    each(a.root()?, &mut |n| {
-        if let Node::Stmt(stmt) = n
-            && let StmtKind::Let { pat, ty: None, init: Some(init) } = &stmt.kind
-            && let Pat { kind: PatKind::Name { name: declared, .. }, .. } = pat
-            && declared.span == name
-        {
-            found = Some((stmt, init));
-        }
-    });
-    found
 }
 
 /// The variables and parameters that a value is computed from; `None` if it does more than to compute.
@@ -136,29 +124,20 @@ fn is_operand(a: &Analysis, place: Span) -> bool {
 
 /// Returns true for an expression that needs no parentheses anywhere.
 fn is_atom(e: &Expr) -> bool {
-    match e.kind {
+    matches!(
+        e.kind,
         ExprKind::Path(_)
-        | ExprKind::Int(_)
-        | ExprKind::Float(_)
-        | ExprKind::Str(_)
-        | ExprKind::Bool(_)
-        | ExprKind::None
-        | ExprKind::Tuple(_)
-        | ExprKind::Array(_)
-        | ExprKind::Index(..)
-        | ExprKind::Call(..)
-        | ExprKind::Member(..) => true,
-        ExprKind::Unary(..)
-        | ExprKind::Binary(..)
-        | ExprKind::Cast(..)
-        | ExprKind::If(..)
-        | ExprKind::IfLet(..)
-        | ExprKind::Block(_)
-        | ExprKind::Lambda(..)
-        | ExprKind::Type(_)
-        | ExprKind::Return(_)
-        | ExprKind::Err => false,
-    }
+            | ExprKind::Int(_)
+            | ExprKind::Float(_)
+            | ExprKind::Str(_)
+            | ExprKind::Bool(_)
+            | ExprKind::None
+            | ExprKind::Tuple(_)
+            | ExprKind::Array(_)
+            | ExprKind::Index(..)
+            | ExprKind::Call(..)
+            | ExprKind::Member(..)
+    )
 }
 
 /// A statement with its line, if there is nothing else in it.

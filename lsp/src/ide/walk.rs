@@ -253,3 +253,28 @@ fn expr<'a>(e: &'a Expr, f: &mut dyn FnMut(Node<'a>)) {
         | ExprKind::Err => {}
     }
 }
+
+/// A `let` of one name with a value.
+pub struct Let<'a> {
+    /// The statement.
+    pub stmt: &'a Stmt,
+    /// The type, if it is written.
+    pub ty: Option<&'a TypeExpr>,
+    /// The value.
+    pub init: &'a Expr,
+}
+
+/// The `let` that declares the variable with just this name.
+pub fn declaration(file: &File, at: Span) -> Option<Let<'_>> {
+    let mut found = None;
+    each(file, &mut |n| {
+        if let Node::Stmt(stmt) = n
+            && let StmtKind::Let { pat, ty, init: Some(init) } = &stmt.kind
+            && let PatKind::Name { name, .. } = &pat.kind
+            && name.span == at
+        {
+            found = Some(Let { stmt, ty: ty.as_ref(), init });
+        }
+    });
+    found
+}

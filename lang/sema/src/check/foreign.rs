@@ -24,15 +24,10 @@ const PARAMETERS: &[(&str, &str)] = &[
     ("keepdims", "keep"),
     ("keepdim", "keep"),
     ("dim", "axis"),
-    ("dims", "axes"),
     ("input_precision", "precision"),
     ("eviction_policy", "evict"),
     ("cache_modifier", "cache"),
-    ("num_warps", "warps"),
-    ("num_stages", "stages"),
-    ("num_ctas", "ctas"),
     ("sem", "order"),
-    ("dtype", "T"),
 ];
 
 /// Names of Triton's language after `tl.`, and of Python. A name that is the same here is not in it.
