@@ -63,6 +63,15 @@ pub struct Symbol {
     pub mutable: bool,
 }
 
+impl Symbol {
+    /// No symbol: the number of one that is gone.
+    pub(crate) fn free() -> Symbol {
+        let kind = SymbolKind::Local(Ty::Err);
+        let (name, doc) = (String::new(), String::new());
+        Symbol { kind, name, span: None, item: None, doc, owner: None, mutable: false }
+    }
+}
+
 /// A name in the source and what it means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Reference {

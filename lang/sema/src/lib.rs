@@ -22,7 +22,7 @@ mod visit;
 
 pub use check::files::{std_files, std_path};
 pub use check::names::closest;
-pub use check::{Written, check, check_given, check_indexed};
+pub use check::{Indexed, Written, check, check_given, check_indexed};
 use tk_syntax::{Diagnostic, SourceMap};
 
 /// The source of text; the only way in which this crate reaches files.

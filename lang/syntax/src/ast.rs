@@ -33,6 +33,8 @@ pub struct File {
     pub items: Vec<Item>,
     /// Comments in order of their offset; doc comments are also attached to items and parameters.
     pub comments: Vec<Comment>,
+    /// Whether every brace of the text has its partner.
+    pub paired: bool,
 }
 
 /// A comment, kept beside the tree.

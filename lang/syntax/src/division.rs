@@ -25,11 +25,7 @@ pub fn meant<'s>(file: FileId, text: &'s str, lexed: &Lexed<'s>, diags: &[Diagno
     for comment in lexed.comments.iter().rev().filter(|c| !c.doc) {
         let start = comment.span.start as usize;
         let next = lexed.tokens.partition_point(|t| t.start < start);
-        let Some(before) = next.checked_sub(1).and_then(|i| lexed.tokens.get(i)) else { continue };
-        let gap = text.get(before.end..start).unwrap_or("\n");
-        if gap.contains('\n') || !ends_operand(before.tok) {
-            continue;
-        }
+        let Some(before) = operand_before(text, lexed, start) else { continue };
         let inside = text.get(start + 2..comment.span.end as usize).unwrap_or("");
         let after = lexed.tokens.get(next).map_or(text.len(), |t| t.start);
         let statement = later.and_then(|l| lexed.tokens.get(next..l)).is_some_and(|between| {
@@ -45,6 +41,20 @@ pub fn meant<'s>(file: FileId, text: &'s str, lexed: &Lexed<'s>, diags: &[Diagno
         }
     }
     found
+}
+
+/// The token before a comment, if it is on the same line and a division may follow it.
+fn operand_before<'s>(text: &str, lexed: &Lexed<'s>, start: usize) -> Option<Token<'s>> {
+    let next = lexed.tokens.partition_point(|t| t.start < start);
+    let before = lexed.tokens.get(next.checked_sub(1)?)?;
+    let gap = text.get(before.end..start).unwrap_or("\n");
+    (!gap.contains('\n') && ends_operand(before.tok)).then_some(*before)
+}
+
+/// Returns true if some comment may be a division.
+pub fn possible(text: &str, lexed: &Lexed<'_>) -> bool {
+    let mut comments = lexed.comments.iter().filter(|c| !c.doc);
+    comments.any(|c| operand_before(text, lexed, c.span.start as usize).is_some())
 }
 
 /// The places of mistakes.

@@ -37,7 +37,7 @@ lalrpop_util::lalrpop_mod!(
 
 pub use codes::Code;
 pub use diag::{Diagnostic, Fix, Label, Replacement, Severity};
-pub use parse::{parse, parse_expr};
+pub use parse::{Reread, parse, parse_expr, parse_item};
 pub use print::dump;
 pub use render::{Renderer, render};
 pub use span::{FileId, Source, SourceMap, Span};

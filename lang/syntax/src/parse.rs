@@ -5,6 +5,7 @@
 //! error for each statement, and time linear in the length of the text: an error stays inside its statement.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use crate::ast::*;
 use crate::codes;
@@ -12,9 +13,9 @@ use crate::diag::Diagnostic;
 use crate::division;
 use crate::evidence::opens_rows;
 use crate::node::{Cx, D, Unit, hole_block};
-use crate::repair::repair;
+use crate::repair::{Repaired, repair};
 use crate::span::{FileId, Span};
-use crate::token::{Lexed, Tok, Token, lex, lex_divided};
+use crate::token::{Lexed, Tok, Token, lex, lex_divided, lex_range};
 
 /// Parses a file. Never fails: what cannot be read is a hole in the tree and has a diagnostic.
 pub fn parse(file: FileId, text: &str) -> (File, Vec<Diagnostic>) {
@@ -35,6 +36,34 @@ pub fn parse(file: FileId, text: &str) -> (File, Vec<Diagnostic>) {
         result = read(file, text, &lexed);
     }
     result
+}
+
+/// What [`parse_item`] reads.
+pub struct Reread {
+    /// The item.
+    pub item: Item,
+    /// The comments inside of it and after it.
+    pub comments: Vec<Comment>,
+    /// What is wrong.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Parses an item of a file again that has changed behind its first words. `range` begins where the item does and ends
+/// before the next one. The result is what [`parse`] of the whole text gives there, if the braces of the rest of the
+/// text are paired ([`File::paired`]); `None` where this cannot be told without the rest of the text, as when a brace
+/// of the item has no partner.
+pub fn parse_item(file: FileId, text: &str, range: Range<usize>) -> Option<Reread> {
+    let lexed = lex_range(file, text.get(..range.end)?, range.start, &BTreeSet::new());
+    let (tree, diagnostics) = read(file, text, &lexed);
+    // Which comments were meant as divisions depends on the names of the whole text.
+    let asks = !diagnostics.is_empty() && division::possible(text, &lexed);
+    let mut items = tree.items.into_iter();
+    match (items.next(), items.next()) {
+        (Some(item), None) if tree.paired && !asks => {
+            Some(Reread { item, comments: tree.comments, diagnostics })
+        }
+        (_, _) => None,
+    }
 }
 
 /// Parses a text that is one expression, such as an option of the command. It is a hole where that cannot be read, and
@@ -74,7 +103,7 @@ pub fn parse_expr(file: FileId, text: &str) -> (Expr, Vec<Diagnostic>) {
 }
 
 fn read(file: FileId, text: &str, lexed: &Lexed<'_>) -> (File, Vec<Diagnostic>) {
-    let (tokens, brackets) = repair(file, &lexed.tokens);
+    let Repaired { tokens, diags: brackets, paired } = repair(file, &lexed.tokens);
     let cx = Cx {
         file,
         text,
@@ -94,7 +123,7 @@ fn read(file: FileId, text: &str, lexed: &Lexed<'_>) -> (File, Vec<Diagnostic>) 
     let items = cutter.finish();
     let mut diags = cutter.cx.diags;
     diags.sort_by_key(|d| d.primary.span.start);
-    (File { items, comments: lexed.comments.clone() }, diags)
+    (File { items, comments: lexed.comments.clone(), paired }, diags)
 }
 
 /// The contents of the braces around the current unit.

@@ -28,15 +28,26 @@ struct Trust {
     headings: bool,
 }
 
-/// The tokens with every bracket paired, and what was wrong.
-pub fn repair<'s>(file: FileId, tokens: &[Token<'s>]) -> (Vec<Token<'s>>, Vec<Diagnostic>) {
+/// Tokens whose brackets are paired.
+pub struct Repaired<'s> {
+    /// The tokens with the brackets that were missing, and without those that were too many.
+    pub tokens: Vec<Token<'s>>,
+    /// What was wrong.
+    pub diags: Vec<Diagnostic>,
+    /// Whether every brace had its partner.
+    pub paired: bool,
+}
+
+/// Pairs the brackets.
+pub fn repair<'s>(file: FileId, tokens: &[Token<'s>]) -> Repaired<'s> {
     let run = |trust| {
         let mut r = Repair { file, trust, ..Repair::default() };
         r.run(tokens);
         r
     };
     let mut best = run(Trust::default());
-    if best.unsure {
+    let paired = !best.unsure;
+    if !paired {
         for (indent, headings) in [(false, false), (false, true), (true, false), (true, true)] {
             let other = run(Trust { items: true, indent, headings });
             if other.changes <= best.changes {
@@ -44,7 +55,7 @@ pub fn repair<'s>(file: FileId, tokens: &[Token<'s>]) -> (Vec<Token<'s>>, Vec<Di
             }
         }
     }
-    (best.out, best.diags)
+    Repaired { tokens: best.out, diags: best.diags, paired }
 }
 
 #[derive(Default)]

@@ -64,6 +64,12 @@ pub struct Source {
 }
 
 impl Source {
+    fn new(name: Arc<str>, text: &str) -> Source {
+        let breaks = text.match_indices('\n').map(|(i, _)| i as u32 + 1);
+        let lines: Vec<u32> = std::iter::once(0).chain(breaks).collect();
+        Source { name, text: text.into(), lines: lines.into() }
+    }
+
     /// The byte at which each line begins, in order.
     pub fn lines(&self) -> &[u32] {
         &self.lines
@@ -79,10 +85,15 @@ pub struct SourceMap {
 impl SourceMap {
     /// Adds a file and returns its id.
     pub fn add(&mut self, name: &str, text: &str) -> FileId {
-        let lines =
-            std::iter::once(0).chain(text.match_indices('\n').map(|(i, _)| i as u32 + 1)).collect::<Vec<_>>();
-        self.files.push(Source { name: name.into(), text: text.into(), lines: lines.into() });
+        self.files.push(Source::new(name.into(), text));
         FileId(self.files.len() as u32 - 1)
+    }
+
+    /// Gives a file another text.
+    pub fn replace(&mut self, id: FileId, text: &str) {
+        if let Some(source) = self.files.get_mut(id.0 as usize) {
+            *source = Source::new(source.name.clone(), text);
+        }
     }
 
     /// The file, if `id` was issued by this map.

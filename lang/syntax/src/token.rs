@@ -230,25 +230,32 @@ pub fn lex(file: FileId, text: &str) -> Lexed<'_> {
 
 /// The same, where the comments that begin at `divisions` are divisions, each of which is reported.
 pub fn lex_divided<'s>(file: FileId, text: &'s str, divisions: &BTreeSet<usize>) -> Lexed<'s> {
+    lex_range(file, text, 0, divisions)
+}
+
+/// The same from a place on, where a line or its first token begins.
+pub fn lex_range<'s>(file: FileId, text: &'s str, start: usize, divisions: &BTreeSet<usize>) -> Lexed<'s> {
     let mut out = Lexed::default();
-    let (mut end, mut indent, mut first) = (0, 0, true);
+    let line = text.get(..start).and_then(|before| before.rfind('\n')).map_or(0, |newline| newline + 1);
+    let (mut end, mut indent, mut first) = (line, 0, true);
     let mut doc: Option<String> = None;
     // Where the text of the lexer begins: after the last division.
-    let (mut base, mut lexer) = (0, Tok::lexer(text));
+    let (mut base, mut lexer) = (start, Tok::lexer(text.get(start..).unwrap_or("")));
     while let Some(tok) = lexer.next() {
         let range = base + lexer.span().start..base + lexer.span().end;
         let span = Span::new(file, range.start, range.end);
         let gap = text.get(end..range.start).unwrap_or("");
         if let Some(newline) = gap.rfind('\n') {
             (first, indent) = (true, gap.len() - newline - 1);
-        } else if end == 0 {
+        } else if end == line {
             indent = gap.len();
         }
         end = range.end;
         let slice = text.get(range.clone()).unwrap_or("");
         let tok = match tok {
             Ok(Tok::Comment)
-                if divisions.contains(&range.start) || divides(&out, text, base, range.start) =>
+                if divisions.contains(&range.start)
+                    || base > start && divides(&out, text, base, range.start) =>
             {
                 (base, end) = (range.start + 2, range.start + 2);
                 lexer = Tok::lexer(text.get(base..).unwrap_or(""));
@@ -297,7 +304,7 @@ pub fn lex_divided<'s>(file: FileId, text: &'s str, divisions: &BTreeSet<usize>)
 /// Returns true if the comment that begins at `start` is after a division on its line, which ends at `base`, and
 /// divides too, as in `a // 2 // b`.
 fn divides(out: &Lexed<'_>, text: &str, base: usize, start: usize) -> bool {
-    let line = base > 0 && text.get(base..start).is_some_and(|gap| !gap.contains('\n'));
+    let line = text.get(base..start).is_some_and(|gap| !gap.contains('\n'));
     line && out.tokens.last().is_some_and(|t| ends_operand(t.tok))
 }
 

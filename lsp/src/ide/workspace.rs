@@ -6,9 +6,10 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use tk_sema::index::{Index, Symbol};
-use tk_sema::{Checked, Loader};
+use tk_sema::index::Symbol;
+use tk_sema::{Indexed, Loader};
 use tk_syntax::{FileId, Span, ast};
 
 use super::Place;
@@ -37,15 +38,22 @@ pub trait Disk: Send + Sync {
     }
 }
 
-/// One file as the root, with everything that it uses.
-#[derive(Clone, Debug)]
+/// One file as the root, with everything that it uses: the program and the meaning of its names and expressions.
+#[derive(Debug)]
 pub struct Analysis {
-    /// The program.
-    pub checked: Checked,
-    /// The meaning of its names and expressions.
-    pub index: Index,
+    program: Indexed,
+    /// Another one for each analysis.
+    pub number: u64,
     /// The files that were asked for, those that could not be read included.
     pub read: BTreeSet<String>,
+}
+
+impl std::ops::Deref for Analysis {
+    type Target = Indexed;
+
+    fn deref(&self) -> &Indexed {
+        &self.program
+    }
 }
 
 impl Analysis {
@@ -90,6 +98,11 @@ impl Analysis {
     }
 }
 
+fn next_number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
 /// Open files over a disk, with the analyses that were asked for.
 pub struct Workspace {
     disk: Box<dyn Disk>,
@@ -98,6 +111,9 @@ pub struct Workspace {
     /// The texts read from the disk; `None` where a file does not exist.
     cached: RefCell<BTreeMap<String, Result<Arc<str>, String>>>,
     analyses: BTreeMap<String, Arc<Analysis>>,
+    /// The last analyses of open files whose text has changed since, and nothing else that they read: where one body
+    /// has changed, the rest is as it was.
+    outdated: BTreeMap<String, Arc<Analysis>>,
 }
 
 /// The files of an analysis: the workspace, with some texts replaced.
@@ -133,8 +149,8 @@ impl Loader for Files<'_> {
 impl Workspace {
     /// A workspace of some folders.
     pub fn new(disk: Box<dyn Disk>, roots: Vec<String>) -> Self {
-        let (overlays, cached, analyses) = Default::default();
-        Workspace { disk, roots, overlays, cached, analyses }
+        let (overlays, cached, analyses, outdated) = Default::default();
+        Workspace { disk, roots, overlays, cached, analyses, outdated }
     }
 
     /// Takes the text of a file from the editor: when it is opened and after every change.
@@ -143,7 +159,9 @@ impl Workspace {
             return;
         }
         self.overlays.insert(path.to_string(), text.into());
+        let last = self.analyses.remove(path).or_else(|| self.outdated.remove(path));
         self.forget(path);
+        self.outdated.extend(last.map(|a| (path.to_string(), a)));
     }
 
     /// Takes the text of a file from the disk again.
@@ -174,16 +192,29 @@ impl Workspace {
             let overlays = &self.overlays;
             self.analyses.retain(|p, _| overlays.contains_key(p));
         }
-        let a = Arc::new(self.analyse(path, &BTreeMap::new()));
+        let a = self.again(path).unwrap_or_else(|| self.analyse(path, &BTreeMap::new()));
+        let a = Arc::new(a);
         self.analyses.insert(path.to_string(), a.clone());
         a
+    }
+
+    /// The last analysis of a file, if there is one; its text may be an older one.
+    pub fn last(&self, path: &str) -> Option<Arc<Analysis>> {
+        self.analyses.get(path).or_else(|| self.outdated.get(path)).cloned()
+    }
+
+    /// The analysis of an open file, made from the last one: where only one body has changed since.
+    fn again(&mut self, path: &str) -> Option<Analysis> {
+        let Analysis { program, read, .. } = Arc::into_inner(self.outdated.remove(path)?)?;
+        let text = self.overlays.get(path)?;
+        Some(Analysis { program: program.with_text(text)?, number: next_number(), read })
     }
 
     /// The analysis of a file as it would be with other texts, which is not kept.
     pub fn analyse(&self, path: &str, replaced: &BTreeMap<String, String>) -> Analysis {
         let files = Files { ws: self, replaced, read: RefCell::default() };
-        let (checked, index) = tk_sema::check_indexed(&files, path);
-        Analysis { checked, index, read: files.read.into_inner() }
+        let program = tk_sema::check_indexed(&files, path);
+        Analysis { program, number: next_number(), read: files.read.into_inner() }
     }
 
     /// The open files whose analysis reads a file.
@@ -226,5 +257,6 @@ impl Workspace {
 
     fn forget(&mut self, path: &str) {
         self.analyses.retain(|_, a| !a.read.contains(path));
+        self.outdated.retain(|_, a| !a.read.contains(path));
     }
 }

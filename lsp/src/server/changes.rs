@@ -10,6 +10,7 @@ use super::answer::{Answer, Refusal};
 use super::documents::Document;
 use super::lifecycle::Server;
 use super::position::Lines;
+use super::slack;
 use super::uri;
 
 /// The suffix of source files, whatever language the client takes them for.
@@ -34,21 +35,24 @@ impl Server {
     pub fn did_change(&mut self, params: lsp::DidChangeTextDocumentParams) -> Answer<()> {
         let document = params.text_document;
         let path = self.path(&document.text_document_identifier.uri);
-        let encoding = self.client.encoding;
+        let last = self.ws.last(&path);
         let Some(open) = self.documents.get_mut(&path) else {
             return Err(Refusal::new(ErrorCode::InvalidRequest, format!("{path} is not open")));
         };
         for change in params.content_changes {
-            let text = match change {
+            // The places of a tree are those of the text that it was made from.
+            let tree = last.as_ref().filter(|a| *a.root_text() == **open.lines.text()).and_then(|a| a.root());
+            let lines = match change {
                 lsp::TextDocumentContentChangeEvent::TextDocumentContentChangePartial(part) => {
-                    let mut text = open.lines.text().to_string();
-                    text.replace_range(open.lines.bytes(part.range), &part.text);
-                    text
+                    slack::edited(&open.lines, open.lines.bytes(part.range), &part.text, tree)
                 }
-                lsp::TextDocumentContentChangeEvent::TextDocumentContentChangeWholeDocument(all) => all.text,
+                lsp::TextDocumentContentChangeEvent::TextDocumentContentChangeWholeDocument(all) => {
+                    slack::rewritten(&open.lines, &all.text, tree)
+                }
             };
-            open.lines = Lines::new(text.into(), encoding).into();
+            open.lines = lines.into();
         }
+        drop(last);
         open.version = document.version;
         self.ws.open(&path, open.lines.text().to_string());
         self.changed(&path);

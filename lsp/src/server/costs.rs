@@ -55,7 +55,8 @@ struct Shared {
 
 /// The kernels of a text; the target that was asked about.
 struct Known {
-    of: Arc<Analysis>,
+    /// The number of the analysis.
+    of: u64,
     target: String,
     kernels: Arc<Vec<KernelCost>>,
 }
@@ -98,24 +99,26 @@ impl Server {
         let mut shared = Shared::lock(&self.costs.shared);
         let known = shared.known.get(path).filter(|k| k.target == target);
         let kernels = known.map(|k| Arc::clone(&k.kernels)).unwrap_or_default();
-        if known.is_some_and(|k| Arc::ptr_eq(&k.of, &analysis)) {
+        if known.is_some_and(|k| k.of == analysis.number) {
             return (kernels, true);
         }
         // Another text may be looked at: after that, the client asks again.
         if !std::mem::replace(&mut shared.runs, true) {
             drop(shared);
-            self.look_at(path.to_string(), analysis, target, predict);
+            self.look_at(path.to_string(), &analysis, target, predict);
         }
         (kernels, false)
     }
 
     /// Asks the compiler in a thread of its own.
-    fn look_at(&self, path: String, of: Arc<Analysis>, target: String, predict: Predict) {
+    fn look_at(&self, path: String, analysis: &Analysis, target: String, predict: Predict) {
+        // The analysis itself is needed for that of the next text.
+        let (of, program) = (analysis.number, analysis.checked.clone());
         let (shared, refreshes) = (Arc::clone(&self.costs.shared), self.client.refreshes.clone());
         let send = self.sender();
         let work = move || {
             // A bug of the compiler leaves the file without costs.
-            let found = catch_unwind(AssertUnwindSafe(|| predict(&of.checked, &target)));
+            let found = catch_unwind(AssertUnwindSafe(|| predict(&program, &target)));
             let mut shared = Shared::lock(&shared);
             let kernels = match found.unwrap_or(Ok(vec![])) {
                 Ok(kernels) => Arc::new(kernels),

@@ -14,7 +14,7 @@ use super::position::Lines;
 impl Server {
     /// `textDocument/formatting`
     pub fn format(&mut self, p: lsp::DocumentFormattingParams) -> Answer<Option<Vec<lsp::TextEdit>>> {
-        let Some((_, lines)) = self.document(&p.text_document) else { return Ok(None) };
+        let Some((_, lines)) = self.plain(&p.text_document) else { return Ok(None) };
         let Ok(new) = tk_fmt::format(lines.text()) else { return Ok(None) };
         Ok(Some(edits(&lines, 0..lines.text().len(), &new)))
     }
@@ -24,7 +24,7 @@ impl Server {
         &mut self,
         p: lsp::DocumentRangeFormattingParams,
     ) -> Answer<Option<Vec<lsp::TextEdit>>> {
-        let Some((_, lines)) = self.document(&p.text_document) else { return Ok(None) };
+        let Some((_, lines)) = self.plain(&p.text_document) else { return Ok(None) };
         let Some((range, new)) = tk_fmt::format_range(lines.text(), lines.bytes(p.range)) else {
             return Ok(None);
         };
@@ -36,7 +36,7 @@ impl Server {
         &mut self,
         p: lsp::DocumentOnTypeFormattingParams,
     ) -> Answer<Option<Vec<lsp::TextEdit>>> {
-        let Some((_, lines)) = self.document(&p.text_document) else { return Ok(None) };
+        let Some((_, lines)) = self.plain(&p.text_document) else { return Ok(None) };
         let at = lines.offset(p.position);
         let start = at.saturating_sub(p.ch.len());
         if lines.text().get(start..at) != Some(p.ch.as_str()) {

@@ -20,6 +20,7 @@ mod names;
 mod places;
 mod position;
 mod requests;
+mod slack;
 mod transport;
 mod uri;
 

@@ -53,6 +53,15 @@ impl Server {
         Some((path, lines))
     }
 
+    /// The same, with the text that the client has.
+    pub fn plain(&mut self, document: &lsp::TextDocumentIdentifier) -> Option<(String, Arc<Lines>)> {
+        let (path, lines) = self.document(document)?;
+        if lines.slack().is_empty() {
+            return Some((path, lines));
+        }
+        Some((path, Lines::new(lines.plain().into(), lines.encoding()).into()))
+    }
+
     /// The path and the byte of a position.
     pub fn at(&mut self, at: &lsp::TextDocumentPositionParams) -> Option<(String, usize)> {
         let (path, lines) = self.document(&at.text_document)?;

@@ -30,11 +30,20 @@ pub struct Lines {
     /// For each multiple of [`STEP`] the number of 16-bit units of the characters that start before it; empty when units
     /// are bytes.
     marks: Vec<usize>,
+    encoding: Encoding,
+    /// Blanks that the client does not have, in order ([`super::slack`]).
+    slack: Vec<Range<usize>>,
 }
 
 impl Lines {
     /// Finds the lines of a text.
     pub fn new(text: Arc<str>, encoding: Encoding) -> Lines {
+        Lines::with_slack(text, encoding, vec![])
+    }
+
+    /// Finds the lines of a text that has blanks at the ends of lines that the client does not have: they have no
+    /// positions.
+    pub fn with_slack(text: Arc<str>, encoding: Encoding, slack: Vec<Range<usize>>) -> Lines {
         let bytes = text.as_bytes();
         let mut starts = vec![0];
         for (i, b) in bytes.iter().enumerate() {
@@ -47,12 +56,35 @@ impl Lines {
             Encoding::Utf16 if !text.is_ascii() => marks(&text),
             Encoding::Utf16 | Encoding::Utf8 => vec![],
         };
-        Lines { text, starts, marks }
+        Lines { text, starts, marks, encoding, slack }
     }
 
     /// The text.
     pub fn text(&self) -> &Arc<str> {
         &self.text
+    }
+
+    /// The blanks that the client does not have.
+    pub fn slack(&self) -> &[Range<usize>] {
+        &self.slack
+    }
+
+    /// The unit of positions.
+    pub fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
+    /// The text that the client has.
+    pub fn plain(&self) -> String {
+        let starts = std::iter::once(0).chain(self.slack.iter().map(|s| s.end));
+        let ends = self.slack.iter().map(|s| s.start).chain([self.text.len()]);
+        starts.zip(ends).filter_map(|(start, end)| self.text.get(start..end)).collect()
+    }
+
+    /// The slack that contains a byte or ends there.
+    fn slack_at(&self, offset: usize) -> Option<&Range<usize>> {
+        let next = self.slack.partition_point(|s| s.start < offset);
+        self.slack.get(next.checked_sub(1)?).filter(|s| offset <= s.end)
     }
 
     /// The byte of a position.
@@ -77,7 +109,7 @@ impl Lines {
 
     /// The position of a byte.
     pub fn position(&self, offset: usize) -> lsp::Position {
-        let offset = floor(&self.text, offset);
+        let offset = floor(&self.text, self.slack_at(offset).map_or(offset, |s| s.start));
         let line = self.starts.partition_point(|s| *s <= offset).saturating_sub(1);
         let start = self.starts.get(line).copied().unwrap_or(0);
         let column = self.units(offset) - self.units(start);
@@ -101,7 +133,8 @@ impl Lines {
         let next = self.starts.get(line + 1).copied().unwrap_or(self.text.len());
         let content = self.text.get(start..next).unwrap_or("");
         let content = content.strip_suffix('\n').unwrap_or(content);
-        start + content.strip_suffix('\r').unwrap_or(content).len()
+        let end = start + content.strip_suffix('\r').unwrap_or(content).len();
+        self.slack_at(end).map_or(end, |s| s.start)
     }
 
     /// The units of the text before a byte, which is the start of a character.

@@ -30,7 +30,7 @@ impl Params<'_> {
     }
 }
 
-impl Cx<'_, '_> {
+impl Cx<'_> {
     /// Arguments by parameter; with `rest`, those after the last parameter are returned apart. Reports wrong counts,
     /// unknown and repeated names, and gives `None` then.
     pub fn match_args<'e>(

@@ -13,7 +13,7 @@ type Place = (LocalId, Vec<u32>, Ty);
 /// The target of one part of a tuple, and the variable that holds the part until it is assigned.
 type Part<'e> = (&'e ast::Expr, Option<Place>, LocalId);
 
-impl Cx<'_, '_> {
+impl Cx<'_> {
     /// `(a, b.x, _) = e;`: the whole value is found before the first part is assigned.
     pub(super) fn assign_parts(
         &mut self,

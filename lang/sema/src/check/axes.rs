@@ -19,7 +19,7 @@ pub(super) enum Axis {
     Symbolic(Poly),
 }
 
-impl Cx<'_, '_> {
+impl Cx<'_> {
     /// An axis argument, below a rank: where it is, and the argument of the operation.
     pub(super) fn axis_arg(
         &mut self,

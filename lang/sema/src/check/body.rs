@@ -7,7 +7,7 @@ use super::cx::{Cx, LoopCx};
 use crate::hir::{HBlock, HExpr, HKind, HPat, HStmt, HStmtKind};
 use crate::types::Ty;
 
-impl Cx<'_, '_> {
+impl Cx<'_> {
     /// A block and the type of its value.
     pub fn block(&mut self, b: &ast::Block, want: Option<&Ty>) -> (HBlock, Ty) {
         self.push_scope();
@@ -251,18 +251,18 @@ impl Cx<'_, '_> {
                 "unknown code",
             );
         }
-        let start = self.p.diags.len();
+        let start = self.p.notes.diags.len();
         let broken = self.func.map(|f| self.hir().func(f).broken);
         let before = self.flow();
         let (block, _) = self.block(body, None);
         self.set_flow(before);
-        let new = self.p.diags.split_off(start.min(self.p.diags.len()));
+        let new = self.p.notes.diags.split_off(start.min(self.p.notes.diags.len()));
         let found = new.iter().any(|d| d.code.0 == code);
         let others: Vec<Diagnostic> = new.into_iter().filter(|d| d.code.0 != code).collect();
         if let (Some(f), Some(b)) = (self.func, broken) {
             self.p.func_mut(f).broken = b || others.iter().any(Diagnostic::is_error);
         }
-        self.p.diags.extend(others);
+        self.p.notes.diags.extend(others);
         if !found {
             self.expected.push((body.span, code.to_string()));
         }
@@ -277,9 +277,9 @@ impl Cx<'_, '_> {
                 let at = d.primary.span;
                 d.code.0 == code && at.file == span.file && span.start <= at.start && at.end <= span.end
             };
-            let late = self.p.diags.split_off(start.min(self.p.diags.len()));
+            let late = self.p.notes.diags.split_off(start.min(self.p.notes.diags.len()));
             let (found, others): (Vec<_>, Vec<_>) = late.into_iter().partition(inside);
-            self.p.diags.extend(others);
+            self.p.notes.diags.extend(others);
             if !found.is_empty() {
                 meet(body, span);
             }

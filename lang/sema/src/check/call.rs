@@ -12,7 +12,7 @@ use super::{Def, Sig, Slot};
 use crate::hir::{CKind, FnId, FnKind, HExpr, HKind};
 use crate::types::{CTerm, Elem, Ty};
 
-impl Cx<'_, '_> {
+impl Cx<'_> {
     pub fn call(&mut self, f: &ast::Expr, args: &[ast::Arg], span: Span) -> HExpr {
         let (target, cargs): (&ast::Expr, &[Subscript]) = match &f.kind {
             ExprKind::Index(base, items) if self.names_item(base) => (base, items),
@@ -98,7 +98,7 @@ impl Cx<'_, '_> {
             let row = self.overload(row, args);
             self.p.record.name(n, Target::Row(row));
             if let Some(f) = self.func.filter(|_| !self.in_test && row.receiver == Receiver::Test) {
-                self.p.test_uses.push((f, row.name, n.span));
+                self.p.notes.test_uses.push((f, row.name, n.span));
             }
             return self.builtin(row, None, args, span);
         }
@@ -256,7 +256,7 @@ impl Cx<'_, '_> {
         }
         let Some(sig) = self.p.sigs.get(id.0 as usize).cloned() else { return HExpr::err(span) };
         if let Some(f) = self.func {
-            self.p.calls.push((f, id, span));
+            self.p.notes.calls.push((f, id, span));
         }
         let mut map = Subst::new();
         let name = self.hir().func(id).name.clone();

@@ -22,7 +22,7 @@ const LAUNCH: &[(&str, bool)] = &[
 ];
 const CLAUSES: &[&str] = &["grid", "launch", "require", "prefer", "alias", "scratch", "tune"];
 
-impl Cx<'_, '_> {
+impl Cx<'_> {
     /// Checks all clauses into the contract of a function.
     pub fn clauses(&mut self, id: FnId, f: &ast::Fn, kernel: bool) {
         let mut seen: Vec<(&str, Span)> = vec![];
@@ -228,7 +228,7 @@ impl Cx<'_, '_> {
     fn alias(&mut self, id: FnId, c: &ast::Clause) {
         let params: Vec<LocalId> = self.hir().func(id).params.iter().map(|p| p.local).collect();
         let mut named: Vec<(LocalId, Span)> = vec![];
-        let before = self.p.diags.len();
+        let before = self.p.notes.diags.len();
         for a in &c.args {
             let h = self.expr(&a.value, None);
             let memory =
@@ -259,7 +259,7 @@ impl Cx<'_, '_> {
                 }
             }
         }
-        if named.len() < 2 && self.p.diags.len() == before {
+        if named.len() < 2 && self.p.notes.diags.len() == before {
             self.error(
                 codes::CLAUSE,
                 c.span,

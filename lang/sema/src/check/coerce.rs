@@ -7,7 +7,7 @@ use super::cx::Cx;
 use crate::hir::{HExpr, HKind};
 use crate::types::{DTerm, Elem, Shape, Ty};
 
-impl Cx<'_, '_> {
+impl Cx<'_> {
     /// Reports with another code when `code` is given (a loop's state, a return value).
     pub fn coerce_as(
         &mut self,

@@ -11,7 +11,7 @@ use crate::types::{DTerm, Elem, Ty};
 /// The dtype variables that an arm of a compile-time `if` narrows, and their sets.
 type Narrowed = Vec<(CVarId, DTypeSet)>;
 
-impl Cx<'_, '_> {
+impl Cx<'_> {
     /// `if c { .. } else { .. }`
     pub fn if_expr(
         &mut self,

@@ -15,7 +15,7 @@ use crate::types::{CTerm, DTerm, Elem, Shape, Ty};
 /// The maximum length of a chain of constants, each defined by the next: their check is recursive.
 const MAX_CONST_DEPTH: usize = 64;
 
-impl Cx<'_, '_> {
+impl Cx<'_> {
     /// An extent: a compile-time integer in normal form; reports and gives `None` otherwise.
     pub fn extent(&mut self, e: &ast::Expr) -> Option<Poly> {
         let h = self.const_int(e)?;
@@ -211,13 +211,16 @@ impl Cx<'_, '_> {
         let mut next = 0;
         while let Some(f) = callees.get(next).copied() {
             super::items::ensure_body(self.p, f);
-            if self.hir().func(f).broken || !self.p.bodies_done.contains(&f) {
-                return None;
-            }
-            for (_, callee, _) in self.p.calls.iter().filter(|c| c.0 == f) {
+            let body = self.p.bodies.get_mut(&f)?;
+            body.computed = true;
+            let declared = self.p.declared.calls.iter().filter(|c| c.0 == f);
+            for (_, callee, _) in body.notes.calls.iter().chain(declared) {
                 if !callees.contains(callee) {
                     callees.push(*callee);
                 }
+            }
+            if self.hir().func(f).broken {
+                return None;
             }
             next += 1;
         }

@@ -135,8 +135,8 @@ pub(crate) struct LoopCx {
 }
 
 /// The state of checking one body.
-pub(crate) struct Cx<'p, 'a> {
-    pub p: &'p mut Program<'a>,
+pub(crate) struct Cx<'p> {
+    pub p: &'p mut Program,
     pub file: usize,
     /// The function, for the call graph; `None` for constants and struct signatures.
     pub func: Option<FnId>,
@@ -189,8 +189,8 @@ pub(crate) struct Cx<'p, 'a> {
     pub splits: usize,
 }
 
-impl<'p, 'a> Cx<'p, 'a> {
-    pub fn new(p: &'p mut Program<'a>, file: usize, func: Option<FnId>) -> Self {
+impl<'p> Cx<'p> {
+    pub fn new(p: &'p mut Program, file: usize, func: Option<FnId>) -> Self {
         Cx {
             p,
             file,

@@ -10,7 +10,7 @@ use crate::poly::Poly;
 use crate::types::{DTerm, Elem, Ty};
 use crate::visit::has_hole;
 
-impl Cx<'_, '_> {
+impl Cx<'_> {
     /// An expression that gives an element type or a shape, as its value where that is known while checking: types
     /// have no symbols for others.
     pub fn settled(&mut self, h: HExpr) -> HExpr {

@@ -27,7 +27,7 @@ pub(super) fn export(p: &mut Program, file: usize, e: &ast::Export) {
         );
         return;
     }
-    let before = cx.p.diags.len();
+    let before = cx.p.notes.diags.len();
     let mut values: Vec<(CVarId, Vec<HExpr>)> = vec![];
     let mut names: Vec<(CVarId, Span)> = vec![];
     for a in &e.args {
@@ -54,7 +54,7 @@ pub(super) fn export(p: &mut Program, file: usize, e: &ast::Export) {
         values.push((c, list));
     }
     cx.remember();
-    if cx.p.diags.len() > before || cx.hir().func(id).broken {
+    if cx.p.notes.diags.len() > before || cx.hir().func(id).broken {
         return;
     }
     let new = HExport { kernel: id, values, span: e.path.span };
@@ -77,7 +77,7 @@ pub(super) fn export(p: &mut Program, file: usize, e: &ast::Export) {
     p.hir.exports.push(new);
 }
 
-impl Cx<'_, '_> {
+impl Cx<'_> {
     fn exported_param(&mut self, id: FnId, n: &ast::Name) -> Option<CVarId> {
         let f = self.hir().func(id);
         let known: Vec<(CVarId, String)> =

@@ -14,7 +14,7 @@ use crate::types::{DTerm, Elem, Shape, Ty};
 /// mistakes would take days otherwise. About 50 ns each, so 0.1 s in the worst case.
 const MAX_COMPARED: usize = 2_000_000;
 
-impl Cx<'_, '_> {
+impl Cx<'_> {
     /// An operand; `want` is what its place would like, for lambdas, functions and `None`. Nothing may leave from
     /// inside of it, since the surrounding expression would be half evaluated.
     pub fn expr(&mut self, e: &ast::Expr, want: Option<&Ty>) -> HExpr {
@@ -260,9 +260,9 @@ impl Cx<'_, '_> {
             }
             [m, n] => match self.lookup_item(m) {
                 Some(Def::Module(i)) => {
-                    let before = self.p.diags.len();
+                    let before = self.p.notes.diags.len();
                     let def = files::member(self.p, self.file, i, n);
-                    if self.p.diags.len() > before
+                    if self.p.notes.diags.len() > before
                         && let Some(f) = self.func
                     {
                         self.p.func_mut(f).broken = true;

@@ -8,6 +8,7 @@ use tk_syntax::{Diagnostic, FileId, Span, codes};
 
 use super::record::Target;
 use super::{ConstAst, ConstState, Def, FileInfo, Program, Sig, SigAst};
+use crate::Loader;
 use crate::hir::{ConstId, Contract, FnId, FnKind, HBlock, HConst, HExpr, HFn, HStruct, StructId};
 use crate::types::Ty;
 
@@ -41,9 +42,9 @@ const BUILT_IN: &[(&str, &str)] = &[
 ];
 
 /// Loads the main file, everything it uses and the prelude, and resolves all imports.
-pub(super) fn load(p: &mut Program, path: &str) {
+pub(super) fn load(p: &mut Program, loader: &dyn Loader, path: &str) {
     let span = Span::default();
-    match p.loader.load(path) {
+    match loader.load(path) {
         Ok(text) => {
             add_file(p, path.to_string(), path, &text);
         }
@@ -53,10 +54,10 @@ pub(super) fn load(p: &mut Program, path: &str) {
             return;
         }
     }
-    p.prelude = open_std(p, "prelude");
+    p.prelude = open_std(p, loader, "prelude");
     let mut next = 0;
     while next < p.files.len() {
-        imports(p, next);
+        imports(p, loader, next);
         next += 1;
     }
 }
@@ -65,7 +66,7 @@ pub(super) fn load(p: &mut Program, path: &str) {
 fn add_file(p: &mut Program, key: String, shown: &str, text: &str) -> usize {
     let id = p.sources.add(shown, text);
     let (tree, diags) = tk_syntax::parse(id, text);
-    p.diags.extend(diags);
+    p.syntax.extend(diags);
     let index = p.files.len();
     let tree = Arc::new(tree);
     p.files.push(FileInfo { id, key, ast: tree.clone(), names: BTreeMap::new(), missing: BTreeSet::new() });
@@ -206,7 +207,7 @@ pub fn std_path(name: &str) -> String {
     format!("std::{}", name.replace('/', "::"))
 }
 
-fn imports(p: &mut Program, file: usize) {
+fn imports(p: &mut Program, loader: &dyn Loader, file: usize) {
     let tree = p.files[file].ast.clone();
     for item in &tree.items {
         let ItemKind::Use(u) = &item.kind else { continue };
@@ -214,12 +215,12 @@ fn imports(p: &mut Program, file: usize) {
             Some(names) if is_folder(&u.path.segments) => {
                 for n in names {
                     let path = [&u.path.segments[..], std::slice::from_ref(n)].concat();
-                    let def = import_path(p, file, &ast::Path { segments: path, span: n.span }, true);
+                    let def = import_path(p, loader, file, &ast::Path { segments: path, span: n.span }, true);
                     import(p, file, n, def);
                 }
             }
             Some(names) => {
-                let module = import_path(p, file, &u.path, true);
+                let module = import_path(p, loader, file, &u.path, true);
                 for n in names {
                     let def = match module {
                         Some(Def::Module(m)) => member(p, file, m, n),
@@ -229,7 +230,7 @@ fn imports(p: &mut Program, file: usize) {
                 }
             }
             None => {
-                let def = import_path(p, file, &u.path, false);
+                let def = import_path(p, loader, file, &u.path, false);
                 if let Some(name) = u.alias.as_ref().or(u.path.segments.last()) {
                     import(p, file, name, def);
                 }
@@ -260,14 +261,22 @@ fn is_folder(names: &[ast::Name]) -> bool {
 }
 
 /// The module or item that a path of `use` names; reports when there is none.
-fn import_path(p: &mut Program, file: usize, path: &ast::Path, module_only: bool) -> Option<Def> {
+fn import_path(
+    p: &mut Program,
+    loader: &dyn Loader,
+    file: usize,
+    path: &ast::Path,
+    module_only: bool,
+) -> Option<Def> {
     let segs = &path.segments;
     let (module, rest) = match segs.as_slice() {
         [_, folder, name, rest @ ..] if segs.get(..2).is_some_and(is_folder) => {
-            (open_std(p, &format!("{}/{}", folder.text, name.text)).ok_or(None), rest)
+            (open_std(p, loader, &format!("{}/{}", folder.text, name.text)).ok_or(None), rest)
         }
-        [first, second, rest @ ..] if first.text == "std" => (open_std(p, &second.text).ok_or(None), rest),
-        [first, rest @ ..] if first.text != "std" => (open_sibling(p, file, &first.text), rest),
+        [first, second, rest @ ..] if first.text == "std" => {
+            (open_std(p, loader, &second.text).ok_or(None), rest)
+        }
+        [first, rest @ ..] if first.text != "std" => (open_sibling(p, loader, file, &first.text), rest),
         _ => {
             let text = "`std` is imported by file: `use std::grid;`";
             p.report(Diagnostic::error(codes::UNKNOWN_IMPORT, path.span, text, ""));
@@ -344,12 +353,12 @@ pub(super) fn member(p: &mut Program, from: usize, module: usize, name: &ast::Na
     }
 }
 
-fn open_std(p: &mut Program, name: &str) -> Option<usize> {
+fn open_std(p: &mut Program, loader: &dyn Loader, name: &str) -> Option<usize> {
     let key = std_path(name);
     if let Some(i) = p.files.iter().position(|f| f.key == key) {
         return Some(i);
     }
-    if let Some((shown, text)) = p.loader.std(name) {
+    if let Some((shown, text)) = loader.std(name) {
         return Some(add_file(p, key, &shown, &text));
     }
     let (_, text) = BUILT_IN.iter().find(|(n, _)| *n == name)?;
@@ -375,7 +384,12 @@ fn no_file(segs: &[ast::Name], rest: &[ast::Name], span: Span) -> Diagnostic {
 }
 
 /// The file of this name beside another one, or why it is not used; `None` if there is none.
-fn open_sibling(p: &mut Program, file: usize, name: &str) -> Result<usize, Option<String>> {
+fn open_sibling(
+    p: &mut Program,
+    loader: &dyn Loader,
+    file: usize,
+    name: &str,
+) -> Result<usize, Option<String>> {
     let from = p.sources.get(p.files[file].id).ok_or(None)?.name.clone();
     let path = match from.rfind('/') {
         Some(at) => format!("{}/{name}.tk", &from[..at]),
@@ -384,6 +398,6 @@ fn open_sibling(p: &mut Program, file: usize, name: &str) -> Result<usize, Optio
     if let Some(i) = p.files.iter().position(|f| f.key == path) {
         return Ok(i);
     }
-    let text = p.loader.used(&path, &from)?;
+    let text = loader.used(&path, &from)?;
     Ok(add_file(p, path.clone(), &path, &text))
 }

@@ -21,7 +21,7 @@ pub(crate) struct Named {
     broken: bool,
 }
 
-impl Cx<'_, '_> {
+impl Cx<'_> {
     /// A function as a value.
     pub fn fn_value(&mut self, id: FnId, want: Option<&Ty>, span: Span) -> HExpr {
         if !self.has_signature(id, span) {
@@ -63,7 +63,7 @@ impl Cx<'_, '_> {
             );
         }
         if let Some(me) = self.func {
-            self.p.calls.push((me, id, span));
+            self.p.notes.calls.push((me, id, span));
         }
         if f.params.len() != ps.len() {
             let (n, m) = (f.params.len(), ps.len());
@@ -294,11 +294,12 @@ impl Cx<'_, '_> {
     fn named_with(&mut self, i: usize, ps: &[Ty], span: Span) -> HExpr {
         let Some(l) = self.named.get(i).filter(|l| !l.broken) else { return HExpr::err(span) };
         let (params, body, scopes) = (l.params.clone(), l.body.clone(), l.scopes.clone());
-        let reported = self.p.diags.len();
+        let reported = self.p.notes.diags.len();
         let outer = std::mem::replace(&mut self.scopes, scopes);
         let mut h = self.lambda_with(&params, &body, ps, span);
         self.scopes = outer;
-        let fails = self.p.diags.get(reported..).is_some_and(|new| new.iter().any(Diagnostic::is_error));
+        let fails =
+            self.p.notes.diags.get(reported..).is_some_and(|new| new.iter().any(Diagnostic::is_error));
         if let Some(l) = self.named.get_mut(i) {
             l.broken = fails;
         }

@@ -91,7 +91,7 @@ fn here(name: &str) -> Option<Here> {
     NAMES.iter().find(|(n, _)| *n == name).map(|(_, h)| *h)
 }
 
-impl Cx<'_, '_> {
+impl Cx<'_> {
     /// Says what is written here for a name that does not exist.
     pub fn foreign_hint(&self, d: Diagnostic, name: &str, span: Span) -> Option<Diagnostic> {
         if MODULES.contains(&name) {

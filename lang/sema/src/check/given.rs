@@ -35,7 +35,7 @@ pub(super) fn check(p: &mut Program, written: &[Written<'_>]) {
         let file = p.sources.add(&format!("<--set {}>", w.name), w.text);
         let (tree, diags) = tk_syntax::parse_expr(file, w.text);
         let readable = diags.is_empty();
-        p.diags.extend(diags);
+        p.notes.diags.extend(diags);
         for param in params {
             let hole = HExpr::err(tree.span);
             let value = if readable { value(p, param, &tree) } else { None };

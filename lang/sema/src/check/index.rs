@@ -8,7 +8,7 @@ use crate::hir::{HBlock, HExpr, HIndex, HKind, HSlice};
 use crate::poly::{Atom, Poly};
 use crate::types::{DTerm, Elem, Shape, Ty};
 
-impl Cx<'_, '_> {
+impl Cx<'_> {
     pub fn index(&mut self, base: &ast::Expr, items: &[Subscript], span: Span) -> HExpr {
         let b = self.value(base);
         match b.ty.clone() {

@@ -6,7 +6,7 @@ use crate::hir::{CVarId, HKind};
 use crate::poly::Poly;
 use crate::types::{CTerm, DTerm, Elem, Shape, Ty};
 
-impl Cx<'_, '_> {
+impl Cx<'_> {
     /// Binds the compile-time parameters so that a parameter of type `p` takes a value of type `a`.
     pub fn bind_ty(&mut self, p: &Ty, a: &Ty, cparams: &[CVarId], map: &mut Subst) {
         match (p, a) {

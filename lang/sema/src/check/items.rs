@@ -8,7 +8,7 @@ use tk_syntax::ast;
 use tk_syntax::{Diagnostic, codes};
 
 use super::cx::Cx;
-use super::{Program, Sig, SigAst, Slot};
+use super::{Body, Program, Sig, SigAst, Slot};
 use crate::hir::{CKind, CVarId, ConstId, FnId, HExpr, HKind, HParam, HStmtKind, LocalId, StructId};
 use crate::types::Ty;
 
@@ -29,6 +29,7 @@ pub(super) fn signatures(p: &mut Program) {
     for i in 0..p.sigs.len() {
         ensure_signature(p, FnId(i as u32));
     }
+    p.declared = p.take_notes();
 }
 
 /// Reads the signature and the defaults of a function that has not been read yet; a compile-time call in the type of
@@ -53,9 +54,17 @@ pub(super) fn bodies(p: &mut Program) {
     for i in 0..p.sigs.len() {
         ensure_body(p, FnId(i as u32));
     }
+    exports(p);
+}
+
+/// Checks the exports.
+pub(super) fn exports(p: &mut Program) {
+    p.hir.exports.clear();
+    let before = p.take_notes();
     for (file, e) in p.exports.clone() {
         super::exports::export(p, file, &e);
     }
+    p.exported = std::mem::replace(&mut p.notes, before);
 }
 
 fn struct_params(p: &mut Program, id: StructId) {
@@ -132,7 +141,7 @@ fn mentions(hir: &crate::hir::Hir, t: &Ty, inner: StructId, seen: &mut HashSet<S
     }
 }
 
-impl Cx<'_, '_> {
+impl Cx<'_> {
     /// Makes compile-time parameters visible again under their names.
     pub fn rebind(&mut self, ids: &[CVarId]) {
         for id in ids {
@@ -380,9 +389,12 @@ fn param_type(cx: &mut Cx, sig: &Sig, prm: &ast::Param, i: usize, kernel: bool) 
 
 /// Checks a body that has not been checked yet; a compile-time call may need it before its turn.
 pub(super) fn ensure_body(p: &mut Program, id: FnId) {
-    if p.bodies_begun.len() < p.bodies_done.len() + MAX_OPEN_BODIES && p.bodies_begun.insert(id) {
+    if p.bodies_begun.len() < p.bodies.len() + MAX_OPEN_BODIES && p.bodies_begun.insert(id) {
+        let (outer, broken_before) = (p.take_notes(), p.hir.func(id).broken);
         fn_body(p, id);
-        p.bodies_done.insert(id);
+        let notes = std::mem::replace(&mut p.notes, outer);
+        let broken = p.hir.func(id).broken;
+        p.bodies.insert(id, Body { notes, broken_before, broken, computed: false });
     }
 }
 
@@ -411,10 +423,10 @@ fn test_body(p: &mut Program, id: FnId, sig: &Sig, t: &Arc<ast::Test>) {
         let at = body.tail.as_ref().map_or(body.span, |t| t.span);
         cx.error(codes::TYPE_MISMATCH, at, "a test has no value", "add `;`, or use `assert(..)`");
     }
-    let (broken, before) = (cx.hir().func(id).broken, cx.p.diags.len());
+    let (broken, before) = (cx.hir().func(id).broken, cx.p.notes.diags.len());
     cx.zonk_block(&mut body);
     cx.late_expected(&mut body, before);
-    let late = cx.p.diags.iter().skip(before).any(Diagnostic::is_error);
+    let late = cx.p.notes.diags.iter().skip(before).any(Diagnostic::is_error);
     cx.p.func_mut(id).broken = broken || late;
     cx.zonk_locals();
     cx.remember();
@@ -472,7 +484,7 @@ fn user_body(p: &mut Program, id: FnId, sig: &Sig, f: &Arc<ast::Fn>) {
     (h.body, h.locals) = (body, locals);
 }
 
-impl Cx<'_, '_> {
+impl Cx<'_> {
     fn declare_params(&mut self, params: &[HParam], f: &ast::Fn) {
         for prm in params {
             let name = ast::Name { text: prm.name.clone(), span: prm.span };

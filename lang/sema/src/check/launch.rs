@@ -11,7 +11,7 @@ use crate::hir::{FnId, HArg, HExpr, HKind};
 use crate::poly::Poly;
 use crate::types::{CTerm, Elem, Ty};
 
-impl Cx<'_, '_> {
+impl Cx<'_> {
     /// The type of a tensor that a test makes.
     pub fn buffer_type(&mut self, elem: Elem, shape: Vec<Poly>, span: Span) -> Ty {
         if shape.is_empty() {

@@ -10,7 +10,7 @@ use crate::contract;
 use crate::hir::{CKind, HBlock, HExpr, HKind, HPat, HStmtKind, StaticIter};
 use crate::types::{DTerm, Elem, Shape, Ty};
 
-impl Cx<'_, '_> {
+impl Cx<'_> {
     pub fn loop_attrs(&mut self, attrs: &[ast::AstAttr]) {
         for a in attrs {
             let name = a.name.text.clone();

@@ -11,7 +11,7 @@ use crate::poly::Poly;
 use crate::target::{DeviceFact, FactValue, TARGET, target_fact};
 use crate::types::{DTerm, Elem, Shape, Ty};
 
-impl Cx<'_, '_> {
+impl Cx<'_> {
     /// `a.name`
     pub fn member(&mut self, base: &ast::Expr, name: &ast::Name, span: Span) -> HExpr {
         if let ExprKind::Path(p) = &base.kind

@@ -34,6 +34,7 @@ pub(crate) mod names;
 mod operators;
 mod patterns;
 mod positions;
+mod recheck;
 mod record;
 mod recursion;
 mod shapes;
@@ -48,10 +49,10 @@ mod zonk;
 use std::sync::Arc;
 
 pub use given::Written;
+pub use recheck::Indexed;
 use tk_syntax::{Diagnostic, FileId, SourceMap, Span, ast};
 
 use crate::hir::{CVarId, ConstId, FnId, HFn, Hir, StructId};
-use crate::index::Index;
 use crate::types::Ty;
 use crate::{Checked, Loader};
 
@@ -66,23 +67,30 @@ pub fn check_given(loader: &dyn Loader, path: &str, written: &[Written<'_>]) -> 
 }
 
 /// The same, with what an editor asks of the program.
-pub fn check_indexed(loader: &dyn Loader, path: &str) -> (Checked, Index) {
+pub fn check_indexed(loader: &dyn Loader, path: &str) -> Indexed {
     let mut program = run(loader, path, true, &[]);
-    let index = indexed::index(&mut program);
-    (program.finish(), index)
+    let (index, symbols) = indexed::index(&mut program);
+    Indexed::new(program, index, symbols)
 }
 
-fn run<'a>(loader: &'a dyn Loader, path: &str, record: bool, written: &[Written<'_>]) -> Program<'a> {
-    let mut program = Program::new(loader);
+fn run(loader: &dyn Loader, path: &str, record: bool, written: &[Written<'_>]) -> Program {
+    let mut program = Program::default();
     program.record.on = record;
-    files::load(&mut program, path);
+    files::load(&mut program, loader, path);
     items::signatures(&mut program);
     items::bodies(&mut program);
     given::check(&mut program, written);
-    recursion::find(&mut program);
-    tests_only::find(&mut program);
+    conclude(&mut program);
     crate::lint::run(&mut program);
     program
+}
+
+/// What only the bodies of all functions together show.
+fn conclude(p: &mut Program) {
+    let before = p.take_notes();
+    recursion::find(p);
+    tests_only::find(p);
+    p.concluded = std::mem::replace(&mut p.notes, before).diags;
 }
 
 /// The meaning of a name of a file.
@@ -162,14 +170,48 @@ pub(crate) enum ConstTy {
     Parts(Vec<ConstTy>),
 }
 
-/// The program while it is being checked.
-pub(crate) struct Program<'a> {
-    pub loader: &'a dyn Loader,
-    pub sources: SourceMap,
+/// What checking reports and records beside the HIR: of one body, or of what is checked before and after all bodies.
+#[derive(Default)]
+pub(crate) struct Notes {
     pub diags: Vec<Diagnostic>,
     /// Compiler bugs reported by evaluation. It expects a program without errors; where there is one, these follow
     /// from it.
     pub echoes: Vec<Diagnostic>,
+    /// Caller, callee, place.
+    pub calls: Vec<(FnId, FnId, Span)>,
+    /// Functions that use what exists in tests only: which, what, where.
+    pub test_uses: Vec<(FnId, &'static str, Span)>,
+}
+
+/// A function whose body has been checked.
+#[derive(Default)]
+pub(crate) struct Body {
+    pub notes: Notes,
+    /// Whether its signature has an error.
+    pub broken_before: bool,
+    /// Whether it has an error, those left out that [`conclude`] finds.
+    pub broken: bool,
+    /// Whether its value has been computed for the check of something else.
+    pub computed: bool,
+}
+
+/// The program while it is being checked.
+#[derive(Default)]
+pub(crate) struct Program {
+    pub sources: SourceMap,
+    /// What is wrong with the texts.
+    pub syntax: Vec<Diagnostic>,
+    /// Of the signatures.
+    pub declared: Notes,
+    /// Of what is being checked: a body, or what is checked outside of bodies.
+    pub notes: Notes,
+    /// Of each function whose body has been checked, by number.
+    pub bodies: std::collections::BTreeMap<FnId, Body>,
+    /// Of the exports.
+    pub exported: Notes,
+    /// Reported by [`conclude`].
+    pub concluded: Vec<Diagnostic>,
+    pub lints: crate::lint::Lints,
     pub hir: Hir,
     pub files: Vec<FileInfo>,
     pub sigs: Vec<Sig>,
@@ -178,17 +220,12 @@ pub(crate) struct Program<'a> {
     /// The number of constants being checked, each inside the one before.
     pub const_depth: usize,
     pub exports: Vec<(usize, Arc<ast::Export>)>,
-    /// Caller, callee, place.
-    pub calls: Vec<(FnId, FnId, Span)>,
-    /// Functions that use what exists in tests only: which, what, where.
-    pub test_uses: Vec<(FnId, &'static str, Span)>,
-    /// Bodies whose check has begun, and those whose check has ended.
     /// Signatures that wait for others to be read.
     pub signatures_open: usize,
     pub signatures_begun: std::collections::BTreeSet<FnId>,
     pub signatures_done: std::collections::BTreeSet<FnId>,
+    /// Bodies whose check has begun; those whose check has ended are in `bodies`.
     pub bodies_begun: std::collections::BTreeSet<FnId>,
-    pub bodies_done: std::collections::BTreeSet<FnId>,
     /// The expressions of `hir.opaque` without their places.
     pub opaque_forms: Vec<crate::hir::HExpr>,
     /// Functions by whether their calls may be compile-time values.
@@ -201,43 +238,15 @@ pub(crate) struct Program<'a> {
     pub prelude: Option<usize>,
 }
 
-impl<'a> Program<'a> {
-    fn new(loader: &'a dyn Loader) -> Self {
-        Program {
-            loader,
-            sources: SourceMap::default(),
-            diags: vec![],
-            echoes: vec![],
-            hir: Hir::default(),
-            files: vec![],
-            sigs: vec![],
-            structs: vec![],
-            consts: vec![],
-            const_depth: 0,
-            exports: vec![],
-            calls: vec![],
-            test_uses: vec![],
-            signatures_open: 0,
-            signatures_begun: std::collections::BTreeSet::new(),
-            signatures_done: std::collections::BTreeSet::new(),
-            bodies_begun: std::collections::BTreeSet::new(),
-            bodies_done: std::collections::BTreeSet::new(),
-            opaque_forms: vec![],
-            pure: std::collections::BTreeMap::new(),
-            compared: 0,
-            record: record::Recorder::default(),
-            prelude: None,
-        }
-    }
-
+impl Program {
     /// Reports a diagnostic.
     pub fn report(&mut self, d: Diagnostic) {
-        self.diags.push(d);
+        self.notes.diags.push(d);
     }
 
     /// Reports what came of an evaluation while the program was being checked.
     pub fn report_evaluation(&mut self, d: Diagnostic) {
-        if d.code == tk_syntax::codes::INTERNAL { self.echoes.push(d) } else { self.report(d) }
+        if d.code == tk_syntax::codes::INTERNAL { self.notes.echoes.push(d) } else { self.report(d) }
     }
 
     /// The function being built.
@@ -245,12 +254,49 @@ impl<'a> Program<'a> {
         &mut self.hir.fns[id.0 as usize]
     }
 
-    fn finish(mut self) -> Checked {
-        if !self.diags.iter().any(Diagnostic::is_error) {
-            self.diags.append(&mut self.echoes);
+    /// The notes so far; new ones are empty.
+    pub fn take_notes(&mut self) -> Notes {
+        std::mem::take(&mut self.notes)
+    }
+
+    /// All notes but those of the exports.
+    fn all_notes(&self) -> impl Iterator<Item = &Notes> {
+        [&self.declared, &self.notes].into_iter().chain(self.bodies.values().map(|b| &b.notes))
+    }
+
+    /// All calls: those of a caller in the order of their check.
+    pub fn calls(&self) -> impl Iterator<Item = (FnId, FnId, Span)> + use<'_> {
+        self.all_notes().flat_map(|n| n.calls.iter().copied())
+    }
+
+    /// The functions that use what exists in tests only.
+    pub fn test_uses(&self) -> Vec<(FnId, &'static str, Span)> {
+        self.all_notes().flat_map(|n| n.test_uses.iter().copied()).collect()
+    }
+
+    /// Returns true if there is an error anywhere.
+    pub fn has_errors(&self) -> bool {
+        self.all_diagnostics().any(Diagnostic::is_error)
+    }
+
+    fn all_diagnostics(&self) -> impl Iterator<Item = &Diagnostic> {
+        let of_notes = self.all_notes().chain([&self.exported]).flat_map(|n| &n.diags);
+        self.syntax.iter().chain(of_notes).chain(&self.concluded)
+    }
+
+    /// The diagnostics of the program in order of place.
+    fn diagnostics(&self) -> Vec<Diagnostic> {
+        let mut all: Vec<Diagnostic> = self.all_diagnostics().chain(self.lints.found()).cloned().collect();
+        if !all.iter().any(Diagnostic::is_error) {
+            all.extend(self.all_notes().chain([&self.exported]).flat_map(|n| n.echoes.iter().cloned()));
         }
-        self.diags.sort_by_key(|d| (d.primary.span.file, d.primary.span.start, d.primary.span.end, d.code));
-        self.diags.dedup();
-        Checked { sources: self.sources, hir: self.hir, diagnostics: self.diags }
+        all.sort_by_key(|d| (d.primary.span.file, d.primary.span.start, d.primary.span.end, d.code));
+        all.dedup();
+        all
+    }
+
+    fn finish(self) -> Checked {
+        let diagnostics = self.diagnostics();
+        Checked { sources: self.sources, hir: self.hir, diagnostics }
     }
 }

@@ -11,7 +11,7 @@ use crate::hir::{HArg, HExpr, HKind};
 use crate::poly::Poly;
 use crate::types::{Elem, Ty};
 
-impl Cx<'_, '_> {
+impl Cx<'_> {
     /// The row of an operator.
     pub fn op_row(&mut self, name: &str, span: Span) -> Option<&'static Row> {
         let row = tk_ops::rows::find(name, Receiver::None);

@@ -7,7 +7,7 @@ use super::cx::Cx;
 use crate::hir::HPat;
 use crate::types::Ty;
 
-impl Cx<'_, '_> {
+impl Cx<'_> {
     /// Binds a pattern to a value of a type.
     pub fn bind_pat(&mut self, p: &ast::Pat, ty: &Ty, assigned: bool) -> HPat {
         match &p.kind {

@@ -8,7 +8,7 @@ use super::cx::Cx;
 use crate::hir::{HExpr, HKind};
 use crate::types::{DTerm, Ty};
 
-impl Cx<'_, '_> {
+impl Cx<'_> {
     /// A position in a view: i32, or i64 where the view's extents are.
     pub fn position(&mut self, e: &ast::Expr, wide: bool) -> Option<HExpr> {
         let h = self.value(e);

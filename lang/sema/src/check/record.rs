@@ -3,7 +3,7 @@
 //! Costs nothing unless requested. Every lookup of a name is recorded in place, so there is one way of resolving
 //! names. A part of a body that is checked twice is remembered twice; [`super::indexed`] puts it right.
 
-use std::cell::RefCell;
+use std::sync::{Mutex, PoisonError};
 
 use tk_ops::table::Row;
 use tk_syntax::{Span, ast};
@@ -42,7 +42,7 @@ pub(crate) struct Variable {
 pub(crate) struct Recorder {
     pub on: bool,
     /// Names with their meaning and whether they are written to. Looking up does not change the program otherwise.
-    names: RefCell<Vec<(Span, Target, bool)>>,
+    names: Mutex<Vec<(Span, Target, bool)>>,
     pub types: Vec<(Span, Ty)>,
     pub variables: Vec<Variable>,
     pub calls: Vec<CallFact>,
@@ -54,20 +54,24 @@ impl Recorder {
     /// A name means something.
     pub fn name(&self, name: &ast::Name, target: Target) {
         if self.on && !name.text.is_empty() {
-            self.names.borrow_mut().push((name.span, target, false));
+            self.push((name.span, target, false));
         }
     }
 
     /// A name is assigned to.
     pub fn written(&self, span: Span, target: Target) {
         if self.on {
-            self.names.borrow_mut().push((span, target, true));
+            self.push((span, target, true));
         }
     }
 
     /// All names so far.
     pub fn take_names(&mut self) -> Vec<(Span, Target, bool)> {
-        self.names.take()
+        std::mem::take(self.names.get_mut().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn push(&self, name: (Span, Target, bool)) {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner).push(name);
     }
 }
 
@@ -91,7 +95,7 @@ impl Pending {
     }
 }
 
-impl Program<'_> {
+impl Program {
     /// The place where an item is declared; a file has none.
     pub fn target(&self, def: Def) -> Option<Target> {
         let at = match def {
@@ -104,7 +108,7 @@ impl Program<'_> {
     }
 }
 
-impl Cx<'_, '_> {
+impl Cx<'_> {
     /// Remembers what a name of a body means.
     pub fn saw_symbol(&self, name: &ast::Name, sym: Sym) {
         if self.p.record.on {

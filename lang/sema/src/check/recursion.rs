@@ -12,9 +12,9 @@ use crate::hir::FnId;
 pub(super) fn find(p: &mut Program) {
     let n = p.hir.fns.len();
     let mut edges: Vec<Vec<(FnId, tk_syntax::Span)>> = vec![vec![]; n];
-    for (a, b, at) in &p.calls {
+    for (a, b, at) in p.calls() {
         if let Some(e) = edges.get_mut(a.0 as usize) {
-            e.push((*b, *at));
+            e.push((b, at));
         }
     }
     // 0 unseen, 1 on the path, 2 done. An explicit stack: call chains may be long.

@@ -25,7 +25,7 @@ fn with_value(p: &Poly, id: CVarId, value: &Poly) -> Option<Poly> {
     })
 }
 
-impl Cx<'_, '_> {
+impl Cx<'_> {
     /// A polynomial under what the `require`s say.
     pub fn with_facts(&self, p: &Poly) -> Poly {
         let mut p = p.clone();

@@ -27,7 +27,7 @@ pub(crate) struct Mark {
     pending: (usize, usize),
 }
 
-impl Cx<'_, '_> {
+impl Cx<'_> {
     /// Returns true if a statement may turn out to be one: only then its effects are recorded.
     pub fn may_split(s: &ast::Stmt) -> bool {
         matches!(&s.kind, StmtKind::Let { init: Some(e), .. } if matches!(e.kind, ExprKind::If(..)))
@@ -35,8 +35,8 @@ impl Cx<'_, '_> {
 
     pub fn mark(&self) -> Mark {
         Mark {
-            diags: self.p.diags.len(),
-            calls: self.p.calls.len(),
+            diags: self.p.notes.diags.len(),
+            calls: self.p.notes.calls.len(),
             locals: self.locals.len(),
             names: self.scopes.last().map_or(0, super::cx::Scope::len),
             vars: self.vars.mark(),
@@ -48,8 +48,8 @@ impl Cx<'_, '_> {
     }
 
     pub fn reset(&mut self, m: Mark) {
-        self.p.diags.truncate(m.diags);
-        self.p.calls.truncate(m.calls);
+        self.p.notes.diags.truncate(m.diags);
+        self.p.notes.calls.truncate(m.calls);
         self.locals.truncate(m.locals);
         if let Some(s) = self.scopes.last_mut() {
             s.truncate(m.names);

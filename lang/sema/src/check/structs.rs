@@ -9,7 +9,7 @@ use super::subst::Subst;
 use crate::hir::{HExpr, HKind, Hir, StructId};
 use crate::types::{CTerm, MAX_PARTS, Ty};
 
-impl Cx<'_, '_> {
+impl Cx<'_> {
     /// Returns true if a tuple or struct of these parts is small enough; reports otherwise.
     pub fn few_parts<'t>(&mut self, mut parts: impl Iterator<Item = &'t Ty>, span: Span) -> bool {
         let mut left = MAX_PARTS;

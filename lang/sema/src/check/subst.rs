@@ -11,7 +11,7 @@ use crate::visit;
 /// Arguments by variable. Variables that are missing stay.
 pub(crate) type Subst = BTreeMap<CVarId, CTerm>;
 
-impl Cx<'_, '_> {
+impl Cx<'_> {
     pub fn subst_ty(&mut self, t: &Ty, s: &Subst) -> Ty {
         match t {
             Ty::Tile { elem, shape } => {

@@ -14,7 +14,7 @@ use crate::types::{DTerm, Elem, Shape, Ty};
 /// The highest rank of a tile.
 const MAX_RANK: usize = 5;
 
-impl Cx<'_, '_> {
+impl Cx<'_> {
     /// A list of numbers, or a list of such lists, as a tile; everything else as it is.
     pub fn as_table(&mut self, h: HExpr) -> Option<HExpr> {
         let Ty::Tuple(_) = h.ty else { return Some(h) };

@@ -12,12 +12,13 @@ pub(super) const MAKERS: &[&str] = &["randn", "uniform", "npy", "assert_close"];
 
 /// Reports each such operation that a kernel reaches, with the kernel and the call that leads there.
 pub(super) fn find(p: &mut Program) {
-    if p.test_uses.is_empty() {
+    let mut uses = p.test_uses();
+    if uses.is_empty() {
         return;
     }
     let mut callees: BTreeMap<FnId, Vec<(FnId, Span)>> = BTreeMap::new();
-    for (caller, callee, at) in &p.calls {
-        callees.entry(*caller).or_default().push((*callee, *at));
+    for (caller, callee, at) in p.calls() {
+        callees.entry(caller).or_default().push((callee, at));
     }
     // The kernel that reaches a function, and the last call on the way.
     let mut reached: BTreeMap<FnId, (FnId, Span)> = BTreeMap::new();
@@ -32,7 +33,6 @@ pub(super) fn find(p: &mut Program) {
             }
         }
     }
-    let mut uses = std::mem::take(&mut p.test_uses);
     uses.dedup();
     for (f, name, at) in uses {
         let Some((kernel, call)) = reached.get(&f) else { continue };

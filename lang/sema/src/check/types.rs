@@ -13,7 +13,7 @@ use crate::types::{CTerm, DTerm, Elem, Shape, Ty};
 /// The largest rank of tiles and views.
 pub(crate) const MAX_RANK: usize = 5;
 
-impl Cx<'_, '_> {
+impl Cx<'_> {
     /// The type that is written.
     pub fn ty(&mut self, t: &ast::TypeExpr) -> Ty {
         match &t.kind {
@@ -180,10 +180,10 @@ impl Cx<'_, '_> {
         if let Some(f) = self.func {
             self.p.func_mut(f).broken = true;
         }
-        // Uses follow each other.
+        // Uses follow each other, those in the body the ones in the signature.
         const RECENT: usize = 16;
-        let recent = self.p.diags.iter().rev().take(RECENT);
-        if recent.into_iter().any(|d| d.code == codes::NOT_A_VALUE && d.primary.span == span) {
+        let mut recent = self.p.notes.diags.iter().rev().take(RECENT).chain(&self.p.declared.diags);
+        if recent.any(|d| d.code == codes::NOT_A_VALUE && d.primary.span == span) {
             return;
         }
         let name = used.text.as_str();

@@ -8,7 +8,7 @@ use crate::hir::{HBlock, HExpr, HKind};
 use crate::types::{CTerm, DTerm, Elem, Ty};
 use crate::visit;
 
-impl Cx<'_, '_> {
+impl Cx<'_> {
     /// The final form of a term: literals that nothing fixed are i32 and f32.
     fn settle(&self, d: DTerm) -> DTerm {
         match (self.literal(d), d) {

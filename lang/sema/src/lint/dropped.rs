@@ -5,30 +5,28 @@ use std::collections::BTreeMap;
 use tk_ops::table::Effects;
 use tk_syntax::codes;
 
-use super::{Cx, MAIN, each, each_in, warning};
-use crate::hir::{FnId, HExpr, HKind, HStmt, HStmtKind, Hir};
+use super::{Cx, each, each_in, warning};
+use crate::hir::{FnId, HExpr, HFn, HKind, HStmt, HStmtKind, Hir};
 use crate::types::Ty;
 
-pub(super) fn run(cx: &mut Cx) {
+pub(super) fn function(cx: &mut Cx, f: &HFn) {
     let hir = cx.hir;
     let mut quiet = Quiet { hir, known: BTreeMap::new(), depth: 0 };
-    for f in hir.fns.iter().filter(|f| f.file == MAIN && !f.broken) {
-        let mut statements = vec![];
-        each(&f.body, &mut |s| statements.push(s), &mut |_| {});
-        for s in statements {
-            let HStmtKind::Expr(e) = &s.kind else { continue };
-            let valueless = matches!(e.ty, Ty::Err | Ty::Unit | Ty::Never) || e.kind == HKind::Unit;
-            if valueless || !quiet.expr(e) {
-                continue;
-            }
-            let of = |name: &str| format!("unused result of `{name}`, which does nothing else");
-            let message = match &e.kind {
-                HKind::Call { callee, .. } => of(&hir.func(*callee).name),
-                HKind::Builtin(row, _) if !tk_ops::rows::is_operator(row) => of(row.name),
-                _other => "unused value".to_string(),
-            };
-            cx.warn(warning(codes::UNUSED_RESULT, e.span, message, "this statement has no effect"));
+    let mut statements = vec![];
+    each(&f.body, &mut |s| statements.push(s), &mut |_| {});
+    for s in statements {
+        let HStmtKind::Expr(e) = &s.kind else { continue };
+        let valueless = matches!(e.ty, Ty::Err | Ty::Unit | Ty::Never) || e.kind == HKind::Unit;
+        if valueless || !quiet.expr(e) {
+            continue;
         }
+        let of = |name: &str| format!("unused result of `{name}`, which does nothing else");
+        let message = match &e.kind {
+            HKind::Call { callee, .. } => of(&hir.func(*callee).name),
+            HKind::Builtin(row, _) if !tk_ops::rows::is_operator(row) => of(row.name),
+            _other => "unused value".to_string(),
+        };
+        cx.warn(warning(codes::UNUSED_RESULT, e.span, message, "this statement has no effect"));
     }
 }
 

@@ -21,23 +21,24 @@ use super::{Cx, Values, each, each_in, warning};
 use crate::hir::{FnKind, HArg, HExpr, HFn, HIndex, HKind, HPat, HStmt, HStmtKind, LocalId};
 use crate::types::{Elem, Shape, Ty};
 
-pub(super) fn run(cx: &mut Cx) {
-    for f in cx.fns().filter(|f| f.kind == FnKind::Kernel && !promises(f)) {
-        let mut accesses = vec![];
-        each(&f.body, &mut |_| {}, &mut |e| accesses.extend(access(e)));
-        if accesses.is_empty() {
-            continue;
+pub(super) fn function<'a>(cx: &mut Cx<'a>, f: &'a HFn) {
+    if f.kind != FnKind::Kernel || promises(f) {
+        return;
+    }
+    let mut accesses = vec![];
+    each(&f.body, &mut |_| {}, &mut |e| accesses.extend(access(e)));
+    if accesses.is_empty() {
+        return;
+    }
+    let facts = Facts::of(f);
+    let guards = guards(f);
+    let mut seen = BTreeSet::new();
+    for (name, ptr, mask) in accesses {
+        let guarded = guards.iter().any(|g| g.start <= ptr.span.start && ptr.span.end <= g.end);
+        if !guarded && !is_workspace(f, ptr) {
+            cover(cx, &facts, name, ptr, mask);
         }
-        let facts = Facts::of(f);
-        let guards = guards(f);
-        let mut seen = BTreeSet::new();
-        for (name, ptr, mask) in accesses {
-            let guarded = guards.iter().any(|g| g.start <= ptr.span.start && ptr.span.end <= g.end);
-            if !guarded && !is_workspace(f, ptr) {
-                cover(cx, &facts, name, ptr, mask);
-            }
-            mask.iter().for_each(|m| strict(cx, &facts, m, &mut seen));
-        }
+        mask.iter().for_each(|m| strict(cx, &facts, m, &mut seen));
     }
 }
 

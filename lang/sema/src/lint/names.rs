@@ -4,7 +4,7 @@
 //! tile of `x.shape`. Names are resolved as the checker does it, blocks and shadowing included. A leading `_` on a
 //! variable says that it is meant to be unused.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use tk_syntax::ast::{
     Arg, Block, Clause, Expr, ExprKind, File, Fn, Item, ItemKind, Name, Pat, PatKind, Stmt, StmtKind, Struct,
@@ -14,20 +14,22 @@ use tk_syntax::{Span, codes};
 
 use super::{Cx, warning};
 
-pub(super) fn run(cx: &mut Cx) {
+/// The variables of an item; gives the names of items that it mentions.
+pub(super) fn item(cx: &mut Cx, item: &Item) -> BTreeSet<String> {
     let mut walk = Walk::default();
-    let file = cx.file;
-    file.items.iter().for_each(|i| walk.item(i));
+    walk.item(item);
     for (function, v) in std::mem::take(&mut walk.done) {
         if !function.is_some_and(|f| cx.broken.contains(&f)) {
             variable(cx, &v);
         }
     }
-    // A mistake elsewhere may have been meant as the use.
-    if !cx.errors {
-        imports(cx, file, &walk.used);
-        private(cx, file, &walk.used);
-    }
+    walk.used.into_iter().map(str::to_string).collect()
+}
+
+/// The imports and private items of the file, of whose items those with these names are mentioned.
+pub(super) fn file(cx: &mut Cx, file: &File, used: &HashSet<&str>) {
+    imports(cx, file, used);
+    private(cx, file, used);
 }
 
 /// The kinds of variables.
@@ -72,7 +74,7 @@ fn variable(cx: &mut Cx, v: &Var) {
     }
 }
 
-fn imports(cx: &mut Cx, file: &File, used: &BTreeSet<&str>) {
+fn imports(cx: &mut Cx, file: &File, used: &HashSet<&str>) {
     for item in &file.items {
         let ItemKind::Use(u) = &item.kind else { continue };
         let Use { path, alias, names } = u;
@@ -97,7 +99,7 @@ fn imports(cx: &mut Cx, file: &File, used: &BTreeSet<&str>) {
     }
 }
 
-fn private(cx: &mut Cx, file: &File, used: &BTreeSet<&str>) {
+fn private(cx: &mut Cx, file: &File, used: &HashSet<&str>) {
     for item in &file.items {
         let (what, name) = match &item.kind {
             ItemKind::Fn(f) => (if f.kernel { "kernel" } else { "function" }, &f.name),

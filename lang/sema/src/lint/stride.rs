@@ -13,19 +13,16 @@ use super::{Cx, Values, each, warning};
 use crate::hir::{HArg, HExpr, HFn, HKind, HParam};
 use crate::types::{DTerm, Elem, Ty};
 
-pub(super) fn run(cx: &mut Cx) {
-    for f in cx.fns() {
-        let mut offsets = vec![];
-        each(&f.body, &mut |_| {}, &mut |e| offsets.extend(offset(e)));
-        let mut search =
-            Search { f, values: Values::of(f), seen: BTreeSet::new(), later: vec![], found: vec![] };
-        offsets.into_iter().for_each(|e| search.look(e, true));
-        while let Some(value) = search.later.pop() {
-            search.look(value, false);
-        }
-        for found in search.found {
-            report(cx, found);
-        }
+pub(super) fn function(cx: &mut Cx, f: &HFn) {
+    let mut offsets = vec![];
+    each(&f.body, &mut |_| {}, &mut |e| offsets.extend(offset(e)));
+    let mut search = Search { f, values: Values::of(f), seen: BTreeSet::new(), later: vec![], found: vec![] };
+    offsets.into_iter().for_each(|e| search.look(e, true));
+    while let Some(value) = search.later.pop() {
+        search.look(value, false);
+    }
+    for found in search.found {
+        report(cx, found);
     }
 }
 

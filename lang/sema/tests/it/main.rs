@@ -3,3 +3,4 @@
 mod diagnostics;
 mod lower;
 mod plan;
+mod recheck;

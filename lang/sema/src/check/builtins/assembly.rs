@@ -15,7 +15,7 @@ enum Results {
     Tuple(Vec<DTerm>),
 }
 
-impl Cx<'_, '_> {
+impl Cx<'_> {
     pub(super) fn inline_asm(&mut self, s: &Slots) -> Option<HExpr> {
         let (text, cons) = (self.plain_slot(s, "text")?, self.plain_slot(s, "constraints")?);
         let results = self.result_dtypes(s)?;

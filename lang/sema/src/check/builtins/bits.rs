@@ -11,7 +11,7 @@ use crate::hir::{HArg, HExpr};
 use crate::poly::{Poly, PolyFn};
 use crate::types::{DTerm, Elem, Shape, Ty};
 
-impl Cx<'_, '_> {
+impl Cx<'_> {
     pub fn bitcast_row(&mut self, s: &Slots) -> Option<HExpr> {
         let (mut x, elem, shape) = self.tile_slot(s, "x")?;
         let (dh, d) = self.dtype_slot(s, "dtype")?;

@@ -12,7 +12,7 @@ use crate::hir::{CKind, HArg, HExpr};
 use crate::poly::Poly;
 use crate::types::{CTerm, DTerm, Elem, Shape, Ty};
 
-impl Cx<'_, '_> {
+impl Cx<'_> {
     /// The operands that a function of elements sees for tiles of one shape: a tuple or struct of them keeps its form
     /// and becomes scalars. Returns that type and the shape.
     pub fn scalars_of(&mut self, t: &Ty, span: Span) -> Option<(Ty, Shape)> {

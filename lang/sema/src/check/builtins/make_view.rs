@@ -10,7 +10,7 @@ use crate::hir::{HArg, HExpr, HKind};
 use crate::poly::Poly;
 use crate::types::{DTerm, Elem, Ty};
 
-impl Cx<'_, '_> {
+impl Cx<'_> {
     pub(super) fn view_of(&mut self, s: &Slots) -> Option<HExpr> {
         let p = self.value_slot(s, "ptr")?;
         let Ty::Tile { elem: Elem::Ptr { pointee, mutable }, shape } = p.ty.clone() else {

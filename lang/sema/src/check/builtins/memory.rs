@@ -14,7 +14,7 @@ use crate::types::{DTerm, Elem, Shape, Ty};
 /// A view's element type, rank, mutability and width.
 type ViewTy = (Elem, u32, bool, bool);
 
-impl Cx<'_, '_> {
+impl Cx<'_> {
     pub fn memory_row(&mut self, s: Slots) -> HExpr {
         let span = s.span;
         let h = match s.row.op {

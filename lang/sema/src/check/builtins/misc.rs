@@ -14,7 +14,7 @@ pub(super) fn tile(d: DType, shape: Shape) -> Ty {
     Ty::Tile { elem: Elem::D(DTerm::Known(d)), shape }
 }
 
-impl Cx<'_, '_> {
+impl Cx<'_> {
     pub fn other_row(&mut self, s: Slots) -> HExpr {
         let span = s.span;
         let h = match s.row.op {

@@ -40,7 +40,7 @@ impl<'e> Slots<'e> {
     }
 }
 
-impl Cx<'_, '_> {
+impl Cx<'_> {
     /// A plain function of the table; those of tests only inside tests, where they come first.
     pub fn find_row(&self, name: &str) -> Option<&'static Row> {
         let kind = self.func.map(|f| self.hir().func(f).kind);

@@ -10,7 +10,7 @@ use crate::hir::{HArg, HExpr, HKind};
 use crate::poly::Poly;
 use crate::types::{Elem, Shape, Ty};
 
-impl Cx<'_, '_> {
+impl Cx<'_> {
     pub fn shape_row(&mut self, s: &Slots, op: ShapeOp) -> Option<HExpr> {
         let first = if s.row.param("x").is_some() { "x" } else { "a" };
         let (x, elem, shape) = self.tile_slot(s, first)?;

@@ -29,16 +29,12 @@ use state::Tile;
 /// included.
 const FUEL: usize = 100_000;
 
-pub(super) fn run(cx: &mut Cx) {
-    for f in cx.fns() {
-        let mut eval = Eval::new(cx.hir, f, FUEL);
-        eval.function();
-        if let Some(found) = eval.finish() {
-            for one in found {
-                let d = report::diagnostic(cx.hir, cx.sources, &one);
-                cx.warn(d);
-            }
-        }
+pub(super) fn function(cx: &mut Cx, f: &HFn) {
+    let mut eval = Eval::new(cx.hir, f, FUEL);
+    eval.function();
+    for one in eval.finish().unwrap_or_default() {
+        let d = report::diagnostic(cx.hir, cx.sources, &one);
+        cx.warn(d);
     }
 }
 
