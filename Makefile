@@ -133,10 +133,10 @@ cmake: compile
 	@scripts/setup cmake
 	$(STAGE) scripts/cmake $(TK)
 
-# The site of the documentation in target/site/html, and the lexer for its code.
-docs: setup
+# The site of the documentation in target/site/html, the lexer for its code, and the tree-sitter grammar.
+docs: compile
 	@scripts/setup docs
-	$(STAGE) scripts/docs
+	$(STAGE) env TK=$(abspath $(TK)) scripts/docs
 
 tidy: compile
 	$(STAGE) $(XTASK) tidy

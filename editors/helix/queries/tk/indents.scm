@@ -1,0 +1,22 @@
+[
+  (block)
+  (struct_body)
+  (tune_rows)
+  (tune_row)
+  (use_group)
+  (compile_time_parameters)
+  (parameters)
+  (arguments)
+  (subscripts)
+  (array)
+  (tuple)
+  (tuple_type)
+  (tuple_pattern)
+  (parenthesized_expression)
+  (let_statement)
+  (const_item)
+  (assign_statement)
+  (return_statement)
+] @indent
+
+["}" ")" "]"] @outdent

@@ -1,0 +1,2 @@
+(string) @string
+[(comment) (doc_comment)] @comment
