@@ -83,6 +83,8 @@ pub enum Command {
     Cache(CacheArgs),
     /// Serve an editor over standard input and output (the language server protocol)
     Lsp(LspArgs),
+    /// Serve a debugger over standard input and output (the debug adapter protocol)
+    Dap(DapArgs),
     /// Print the completion script of a shell
     Completions(CompletionsArgs),
     /// Write the manual pages to a folder
@@ -516,6 +518,14 @@ pub struct ExplainArgs {
     /// A code from a message, or the name of an operation
     #[arg(value_name = "CODE|OPERATION")]
     pub topic: String,
+}
+
+/// `tk dap`
+#[derive(Debug, Args)]
+pub struct DapArgs {
+    /// Accepted because editors pass it; there is no other transport
+    #[arg(long)]
+    pub stdio: bool,
 }
 
 /// `tk lsp`

@@ -12,6 +12,7 @@ mod build;
 #[cfg(feature = "llvm")]
 mod cache;
 mod check;
+mod dap;
 mod deadline;
 mod device;
 mod diff;
@@ -110,6 +111,7 @@ fn dispatch(terminal: &Terminal, command: &Command) -> Outcome {
         Command::Fmt(args) => fmt::run(terminal, args),
         Command::Explain(args) => explain::run(terminal, args),
         Command::Lsp(_) => lsp::run(),
+        Command::Dap(_) => dap::run(),
         Command::Completions(args) => generate::completions(terminal, args),
         Command::Man(args) => generate::man(args),
     }

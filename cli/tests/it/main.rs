@@ -6,6 +6,7 @@ mod bench;
 mod build;
 mod check;
 mod checked;
+mod dap;
 #[cfg(all(unix, feature = "llvm"))]
 mod devices;
 mod fmt;

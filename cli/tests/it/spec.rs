@@ -71,8 +71,14 @@ fn every_block_of_the_chapters_runs() {
 }
 
 /// The pages of the guides.
-const GUIDES: &[&str] =
-    &["README.md", "docs/from-triton.md", "docs/from-cuda.md", "docs/why-slow.md", "docs/cookbook.md", "docs/how-it-works.md"];
+const GUIDES: &[&str] = &[
+    "README.md",
+    "docs/from-triton.md",
+    "docs/from-cuda.md",
+    "docs/why-slow.md",
+    "docs/cookbook.md",
+    "docs/how-it-works.md",
+];
 
 #[test]
 fn every_block_of_the_guides_runs() {

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use tk_syntax::{Diagnostic, codes};
+use tk_tile::debug::DebugInfo;
 use tk_tile::{Func, Module, TileModule, Types};
 
 use crate::eval::Bindings;
@@ -22,6 +23,8 @@ pub struct Specialized {
     pub kernel: String,
     /// The messages of `static_print`.
     pub notes: Vec<Diagnostic>,
+    /// What a debugger asks for; empty unless it was wanted.
+    pub debug: DebugInfo,
 }
 
 /// The stack of lowering. A debug build spends up to 10 KiB for a level of control flow, of which there are at most
@@ -31,25 +34,44 @@ const STACK: usize = 64 << 20;
 
 /// Specializes a kernel or test.
 pub fn specialize(hir: &Hir, id: FnId, bindings: &Bindings) -> Result<Specialized, Vec<Diagnostic>> {
+    with_stack(hir, id, bindings, false)
+}
+
+/// The same, with what a debugger asks for.
+pub fn specialize_for_debugger(
+    hir: &Hir,
+    id: FnId,
+    bindings: &Bindings,
+) -> Result<Specialized, Vec<Diagnostic>> {
+    with_stack(hir, id, bindings, true)
+}
+
+fn with_stack(hir: &Hir, id: FnId, bindings: &Bindings, debug: bool) -> Result<Specialized, Vec<Diagnostic>> {
     // Callers may have little stack (threads have 2 MiB), and lowering follows the nesting of the program.
     std::thread::scope(|scope| {
-        let run = || specialize_here(hir, id, bindings);
+        let run = || specialize_here(hir, id, bindings, debug);
         match std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, run) {
             Ok(thread) => thread.join().unwrap_or_else(|_| {
                 Err(vec![*lower::bug(hir.func(id).span, "lowering stopped without an answer")])
             }),
-            Err(_) => specialize_here(hir, id, bindings),
+            Err(_) => specialize_here(hir, id, bindings, debug),
         }
     })
 }
 
-fn specialize_here(hir: &Hir, id: FnId, bindings: &Bindings) -> Result<Specialized, Vec<Diagnostic>> {
+fn specialize_here(
+    hir: &Hir,
+    id: FnId,
+    bindings: &Bindings,
+    debug: bool,
+) -> Result<Specialized, Vec<Diagnostic>> {
     let f = hir.func(id);
     if f.broken {
         let message = format!("`{}` cannot be compiled: it has errors", f.name);
         return Err(vec![Diagnostic::error(codes::INSTANCE, f.span, message, "")]);
     }
     let mut q = Queue::new(hir);
+    q.debug = debug.then(DebugInfo::new);
     let mut types = Types::default();
     if let Err(d) = q.instance(id, bindings.clone(), BTreeMap::new(), None) {
         return Err(vec![*d]);
@@ -66,7 +88,10 @@ fn specialize_here(hir: &Hir, id: FnId, bindings: &Bindings) -> Result<Specializ
         module.funcs.push(f);
     }
     match TileModule::new(module) {
-        Ok(m) => Ok(Specialized { module: m.into_inner(), kernel, notes: q.notes }),
+        Ok(m) => {
+            let debug = q.debug.unwrap_or_default();
+            Ok(Specialized { module: m.into_inner(), kernel, notes: q.notes, debug })
+        }
         Err(e) => {
             let span = e.loc.map_or(f.span, |l| {
                 tk_syntax::Span::new(tk_syntax::FileId(l.file), l.start as usize, l.end as usize)

@@ -5,6 +5,7 @@
 pub mod attr;
 pub mod build;
 pub mod callgraph;
+pub mod debug;
 pub mod effects;
 pub mod flow;
 pub mod frequency;

@@ -33,7 +33,7 @@ use crate::ide::Disk;
 pub use costs::Predict;
 pub use disk::Files;
 pub use library::Library;
-pub use transport::serve;
+pub use transport::{Frame, read_frame, serve};
 
 /// Bytes of the stack on which the compiler runs, as in the command `tk`: its walks are recursive.
 const STACK: usize = 64 << 20;

@@ -10,7 +10,9 @@ use tk_ops::{Buf, ControlOp, CreateOp, HostOp, Op, ReduceOp, Scalar, ScanOp};
 use tk_tile::{Attr, Attrs, BlockData, BlockId, Func, FuncId, Inst, InstId, Loc, Module, Type, ValueId};
 
 use crate::checked::offsets;
+use crate::debug::Debugging;
 use crate::fault::Fault;
+use crate::launch::Options;
 use crate::value::Value;
 
 /// A register of a frame.
@@ -20,6 +22,8 @@ pub(crate) type Slot = u32;
 pub(crate) struct Code<'m> {
     /// Whether the programs meet at a `grid_barrier`.
     pub barrier: bool,
+    /// Who looks at what runs.
+    pub debugging: Option<Debugging>,
     funcs: BTreeMap<FuncId, FuncCode<'m>>,
 }
 
@@ -32,11 +36,14 @@ pub(crate) struct FuncCode<'m> {
     /// The body in `blocks`.
     pub body: u32,
     blocks: Vec<BlockCode<'m>>,
+    /// Under a debugger, the registers and types of all values.
+    pub values: BTreeMap<ValueId, (Slot, &'m Type)>,
 }
 
 /// A block.
-#[derive(Default)]
 pub(crate) struct BlockCode<'m> {
+    /// The block.
+    pub id: BlockId,
     /// The slots of its arguments.
     pub args: Box<[Slot]>,
     /// Its instructions.
@@ -93,16 +100,16 @@ pub(crate) struct Def<'m> {
 }
 
 impl<'m> Code<'m> {
-    /// The function `entry` and what it calls; `checked` prepares for checked mode.
-    pub fn new(module: &'m Module, entry: FuncId, checked: bool) -> Result<Code<'m>, Fault> {
-        let mut code = Code { barrier: false, funcs: BTreeMap::new() };
+    /// The function `entry` and what it calls, prepared for checked mode and for a debugger as the options say.
+    pub fn new(module: &'m Module, entry: FuncId, options: &Options) -> Result<Code<'m>, Fault> {
+        let mut code = Code { barrier: false, debugging: options.debugging.clone(), funcs: BTreeMap::new() };
         let mut todo = vec![entry];
         while let Some(id) = todo.pop() {
             if code.funcs.contains_key(&id) {
                 continue;
             }
             let func = module.funcs.get(id).ok_or_else(|| Fault::internal("there is no such function"))?;
-            let compiled = Compiler::new(module, func, checked).run()?;
+            let compiled = Compiler::new(module, func, options).run()?;
             let steps = || compiled.blocks.iter().flat_map(|b| b.steps.iter());
             code.barrier |= steps().any(|s| s.op == Op::Control(ControlOp::GridBarrier));
             todo.extend(steps().filter_map(|s| s.callee));
@@ -176,19 +183,28 @@ struct Compiler<'m> {
     blocks: Vec<BlockCode<'m>>,
     /// The instructions that compute offsets, in checked mode.
     offsets: BTreeMap<InstId, &'m str>,
+    /// Whether no register is used again, so that a debugger finds every value.
+    keep: bool,
 }
 
 impl<'m> Compiler<'m> {
-    fn new(module: &'m Module, func: &'m Func, checked: bool) -> Self {
-        let offsets = if checked { offsets::find(func, &module.types) } else { BTreeMap::new() };
-        Compiler { module, func, slot_of: BTreeMap::new(), blocks: vec![], offsets }
+    fn new(module: &'m Module, func: &'m Func, options: &Options) -> Self {
+        let offsets = if options.checked { offsets::find(func, &module.types) } else { BTreeMap::new() };
+        let keep = options.debugging.is_some();
+        Compiler { module, func, slot_of: BTreeMap::new(), blocks: vec![], offsets, keep }
     }
 
     fn run(mut self) -> Result<FuncCode<'m>, Fault> {
         self.number(self.func.body)?;
         let mut live = Live::default();
         let body = self.block(self.func.body, &mut live)?;
-        Ok(FuncCode { name: &self.func.name, slots: self.slot_of.len(), body, blocks: self.blocks })
+        let mut values = BTreeMap::new();
+        if self.keep {
+            for (v, slot) in &self.slot_of {
+                values.insert(*v, (*slot, self.ty(*v)?));
+            }
+        }
+        Ok(FuncCode { name: &self.func.name, slots: self.slot_of.len(), body, blocks: self.blocks, values })
     }
 
     fn source(&self, id: BlockId) -> Result<&'m BlockData, Fault> {
@@ -269,7 +285,7 @@ impl<'m> Compiler<'m> {
         let args: Box<[Slot]> = source.args.iter().map(|v| self.slot(*v)).collect::<Result<_, _>>()?;
         args.iter().for_each(|s| live.remove(*s));
         let pointwise = steps.iter().all(|s| is_pointwise(s.op));
-        self.blocks.push(BlockCode { args, steps: steps.into(), pointwise });
+        self.blocks.push(BlockCode { id, args, steps: steps.into(), pointwise });
         Ok(self.blocks.len() as u32 - 1)
     }
 
@@ -277,7 +293,7 @@ impl<'m> Compiler<'m> {
         let mut defs = Vec::with_capacity(inst.results.len());
         for v in &inst.results {
             let (slot, ty) = (self.slot(*v)?, self.ty(*v)?);
-            defs.push(Def { slot, dead: !live.has(slot), ty, count: ty.count().max(1) });
+            defs.push(Def { slot, dead: !self.keep && !live.has(slot), ty, count: ty.count().max(1) });
             live.remove(slot);
         }
         let after = live.clone();
@@ -285,12 +301,12 @@ impl<'m> Compiler<'m> {
         let mut uses = vec![];
         for v in inst.operands.iter().rev() {
             let slot = self.slot(*v)?;
-            uses.push(Use { slot, last: !live.has(slot), ty: self.ty(*v)? });
+            uses.push(Use { slot, last: !self.keep && !live.has(slot), ty: self.ty(*v)? });
             live.add(slot);
         }
         uses.reverse();
         let taken = |s: &Slot| uses.iter().any(|u| u.slot == *s && u.last);
-        let frees = if blocks.is_empty() {
+        let frees = if blocks.is_empty() || self.keep {
             Box::default()
         } else {
             live.without(&after).into_iter().filter(|s| !taken(s)).collect()

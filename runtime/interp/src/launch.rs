@@ -11,6 +11,7 @@ use tk_tile::{ElemType, Func, FuncId, FuncKind, TileModule, Type, ValueId};
 
 use crate::checked::Checker;
 use crate::code::Code;
+use crate::debug::Debugging;
 use crate::exec::Context;
 use crate::fault::Fault;
 use crate::host::{Host, HostContext};
@@ -63,6 +64,8 @@ pub struct Options {
     pub alias: Vec<(String, String)>,
     /// The output of programs.
     pub printed: Printed,
+    /// Somebody who looks at what runs. The module must not have been changed since it was lowered.
+    pub debugging: Option<Debugging>,
 }
 
 /// Runs all programs of a grid. An empty grid does nothing.
@@ -75,7 +78,7 @@ pub fn launch(
     options: &Options,
 ) -> Result<(), Fault> {
     kernel_of(module, kernel)?;
-    let code = Code::new(module, kernel, options.checked)?;
+    let code = Code::new(module, kernel, options)?;
     run_grid(module, &code, kernel, args, grid, memory, options)
 }
 
@@ -135,7 +138,7 @@ impl Program {
     /// Of a kernel of a module.
     pub fn new(module: TileModule, kernel: FuncId) -> Result<Program, Fault> {
         kernel_of(&module, kernel)?;
-        let prepared = Prepared::try_new(module, |module| Code::new(module, kernel, false))?;
+        let prepared = Prepared::try_new(module, |module| Code::new(module, kernel, &Options::default()))?;
         Ok(Program { kernel, prepared })
     }
 
@@ -228,7 +231,7 @@ pub fn run_test(
     memory: &Memory,
     options: &Options,
 ) -> Result<(), Fault> {
-    let code = Code::new(module, test, options.checked)?;
+    let code = Code::new(module, test, options)?;
     let mut space = memory.space();
     space.checker = options.checked.then(|| Arc::new(Checker::alone()));
     let context =

@@ -23,6 +23,7 @@ mod checked;
 mod code;
 mod compare;
 mod control;
+pub mod debug;
 mod exec;
 mod fault;
 mod host;
@@ -35,6 +36,7 @@ mod schedule;
 mod space;
 mod value;
 
+pub use debug::{Debugger, Debugging};
 pub use fault::Fault;
 pub use host::Host;
 pub use launch::{Arg, Options, Program, launch, run_test};

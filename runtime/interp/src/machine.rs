@@ -3,14 +3,16 @@
 //! Guarantees that a program can be left between any two instructions and taken up again, and that neither calls nor
 //! loops of the program use the stack of the host.
 
-use tk_ops::{Op, ReduceOp, ScanOp};
+use tk_ops::{HostOp, Op, ReduceOp, ScanOp};
 
 use crate::code::{BlockCode, Code, FuncCode, Slot, Step};
 use crate::control::MapState;
+use crate::debug::{self, Debugging, Stopped, has_nan};
 use crate::exec::{self, Args, Context, Fold, Folding};
 use crate::fault::Fault;
 use crate::host::HostContext;
 use crate::value::Value;
+use tk_tile::debug::{DebugFunc, DebugInfo, Statement};
 use tk_tile::{FuncId, Loc};
 
 /// The position of a program.
@@ -107,7 +109,11 @@ impl<'c, 'm> Machine<'c, 'm> {
             if self.frames.is_empty() {
                 return Ok(Status::Done);
             }
-            self.step().or_else(|fault| self.expected(fault))?;
+            if self.code.debugging.is_some() {
+                self.debugged_step()?;
+            } else {
+                self.step().or_else(|fault| self.expected(fault))?;
+            }
             if let Some(why) = self.pause.take() {
                 self.atomics = 0;
                 return Ok(why);
@@ -169,6 +175,70 @@ impl<'c, 'm> Machine<'c, 'm> {
             let program = if self.host.is_none() { Some(self.context.program) } else { None };
             fault.at(step.loc, program)
         })
+    }
+
+    /// A step under a debugger.
+    fn debugged_step(&mut self) -> Result<(), Fault> {
+        let Some(Debugging { debugger, info }) = self.code.debugging.clone() else { return self.step() };
+        let Some((frame, cursor)) = self.frames.last().and_then(|f| Some((f, f.cursors.last()?))) else {
+            return self.step();
+        };
+        let (block, next, depth) = (cursor.block, cursor.next, self.frames.len());
+        let statements = info.get(frame.func.name).map(|f| f.statements.as_slice()).unwrap_or_default();
+        let here = statements.iter().enumerate().filter(|(_, s)| s.block == block.id && s.index == next);
+        for (number, _) in here {
+            debugger.statement(&self.stopped(&info, Some(number)))?;
+        }
+        if debugger.interrupts() {
+            debugger.interrupt(&self.stopped(&info, None))?;
+        }
+        let step = block.steps.get(next);
+        if let Some(Op::Host(HostOp::Launch)) = step.map(|s| s.op) {
+            let expects = |f: &Frame<'_, '_>| f.cursors.iter().any(|c| matches!(c.region, Region::Expect));
+            debugger.launch(&self.stopped(&info, None), self.frames.iter().any(expects));
+            let done = self.step();
+            debugger.launched();
+            return done.or_else(|fault| self.expected(fault));
+        }
+        let done = self.step().or_else(|fault| self.expected(fault));
+        if let Err(fault) = &done {
+            debugger.fault(&self.stopped(&info, None), fault);
+        }
+        done?;
+        let nan = |slots: &[Slot]| {
+            let frame = self.frames.last().filter(|_| self.frames.len() == depth);
+            frame.is_some_and(|f| slots.iter().any(|s| f.slots.get(*s as usize).is_some_and(has_nan)))
+        };
+        if let Some(step) = step.filter(|s| s.blocks.is_empty() && debugger.watches_nan()) {
+            let results: Vec<Slot> = step.defs.iter().map(|d| d.slot).collect();
+            let operands: Vec<Slot> = step.uses.iter().map(|u| u.slot).collect();
+            if nan(&results) && !nan(&operands) {
+                debugger.nan(&self.stopped(&info, None))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What runs, for a debugger; the innermost function begins the statement with this number.
+    fn stopped<'a>(&'a self, info: &'a DebugInfo, begins: Option<usize>) -> Stopped<'a> {
+        let frames = self.frames.iter().rev().enumerate().map(|(i, f)| {
+            let func = info.get(f.func.name);
+            let begins = begins.filter(|_| i == 0).and_then(|n| func?.statements.get(n));
+            let cursor = f.cursors.last();
+            let running = cursor.and_then(|c| c.block.steps.get(c.next.saturating_sub(1))?.loc);
+            debug::Frame {
+                func,
+                statement: begins.or_else(|| f.statement(func?)),
+                loc: running,
+                // Tests call functions too: the lowest of these is the test.
+                is_test: self.host.is_some() && i + 1 == self.frames.len(),
+                code: f.func,
+                slots: &f.slots,
+                space: &self.context.space,
+            }
+        });
+        let program = if self.host.is_none() { Some(self.context.program) } else { None };
+        Stopped { program, grid: self.context.grid, frames: frames.collect() }
     }
 
     /// The frame on top.
@@ -290,6 +360,16 @@ impl<'c, 'm> Machine<'c, 'm> {
                 format!("expected error {code}, but {} was reported: {}", fault.code, fault.message);
             fault = Fault::new("E0901", message).at(fault.loc.or(owner.loc), fault.program);
         }
+    }
+}
+
+impl Frame<'_, '_> {
+    /// The statement that runs: the last one that began in the innermost block that has one.
+    fn statement<'a>(&self, func: &'a DebugFunc) -> Option<&'a Statement> {
+        self.cursors.iter().rev().find_map(|c| {
+            let began = func.statements.iter().filter(|s| s.block == c.block.id && s.index < c.next.max(1));
+            began.max_by_key(|s| s.index)
+        })
     }
 }
 

@@ -102,7 +102,7 @@ pub fn filled(message: &str, mut next: impl FnMut() -> Result<String, Fault>) ->
     Ok(out)
 }
 
-fn show(value: &Value, ty: &Type, space: &Space) -> Result<String, Fault> {
+pub(crate) fn show(value: &Value, ty: &Type, space: &Space) -> Result<String, Fault> {
     match (value, ty) {
         (Value::View(v), _) => Ok(view(&pointer(&v.base, 1, space), &v.shape, &v.strides)),
         (value, Type::Tile { shape, .. }) => tile(shape, &mut |i| element(&value.lane(i)?, ty, space)),
@@ -157,7 +157,7 @@ fn part(
     Ok(())
 }
 
-fn element(value: &Value, ty: &Type, space: &Space) -> Result<String, Fault> {
+pub(crate) fn element(value: &Value, ty: &Type, space: &Space) -> Result<String, Fault> {
     match (value, ty.elem()) {
         (Value::Ptr(p), ElemType::Ptr { .. }) => Ok(pointer(p, pointee_size(ty), space)),
         (number, _) => Ok(self::number(number.scalar()?)),

@@ -80,7 +80,7 @@ pub(crate) fn run(
     }
     // Programs that meet are held by one worker: it alone knows when all of them have come. Checked mode reports the
     // same in every run because the programs take turns in the same order.
-    let workers = if code.barrier || context.checked() {
+    let workers = if code.barrier || context.checked() || code.debugging.is_some() {
         1
     } else {
         options.threads.unwrap_or_else(rayon::current_num_threads)

@@ -37,7 +37,8 @@ impl Session {
             refused: Mutex::new(vec![]),
         };
         pass::enter("interpreter");
-        let ended = tk_interp::run_test(&test.module, test.entry, &host, &Memory::new(), &self.options());
+        let ended =
+            tk_interp::run_test(&test.module, test.entry, &host, &Memory::new(), &self.options(&test));
         let mut diagnostics = std::mem::take(&mut *lock(&host.notes));
         if let Err(fault) = ended {
             diagnostics.extend(host.explain(&fault, f.span));

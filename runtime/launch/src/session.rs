@@ -10,15 +10,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use tk_interp::{Arg, BufferId, Fault, Memory, Options, Printed};
+use tk_interp::{Arg, BufferId, Debugger, Debugging, Fault, Memory, Options, Printed};
 use tk_ops::{ControlOp, Op};
 use tk_sema::Checked;
 use tk_sema::contract::{self, HostArg, Plan, SetValue};
 use tk_sema::eval::Bindings;
 use tk_sema::hir::{FnId, HFn};
-use tk_sema::specialize::specialize;
+use tk_sema::specialize::{specialize, specialize_for_debugger};
 use tk_syntax::codes::{self, Code};
 use tk_syntax::{Diagnostic, FileId, Span};
+use tk_tile::debug::DebugInfo;
 use tk_tile::{ElemType, Func, FuncId, FuncKind, Module, TileModule, Type, pipeline, text, walk};
 
 use crate::choice::{Choices, Place};
@@ -42,6 +43,8 @@ pub struct Session {
     checked_mode: bool,
     /// Kernels print how long their loops took.
     stamps: bool,
+    /// Who looks at what the interpreter runs.
+    debugger: Option<Arc<dyn Debugger>>,
     /// The output of kernels.
     printed: Printed,
     /// The device of kernels; none is the interpreter.
@@ -63,6 +66,8 @@ pub struct Compiled {
     pub entry: FuncId,
     /// The messages of `static_print`.
     pub notes: Vec<Diagnostic>,
+    /// What a debugger asks for, if there is one; then no pass has run.
+    pub debug: Arc<DebugInfo>,
 }
 
 /// The memory of an argument of a launch: a number has no place.
@@ -87,6 +92,7 @@ impl Session {
             timeout: None,
             checked_mode: false,
             stamps: false,
+            debugger: None,
             printed: Printed::default(),
             device: None,
             choices: Some(Choices::default()),
@@ -147,14 +153,25 @@ impl Session {
         self
     }
 
+    /// The same on the interpreter, under a debugger. Nothing is inlined or changed by passes.
+    pub fn with_debugger(mut self, debugger: Arc<dyn Debugger>) -> Session {
+        self.debugger = Some(debugger);
+        self
+    }
+
     /// Returns true if launches and tests run in checked mode.
     pub(crate) fn is_checked(&self) -> bool {
         self.checked_mode
     }
 
-    /// The options of the interpreter.
-    pub(crate) fn options(&self) -> Options {
+    /// The options of the interpreter for a specialization.
+    pub(crate) fn options(&self, compiled: &Compiled) -> Options {
+        let debugging = |debugger: &Arc<dyn Debugger>| Debugging {
+            debugger: Arc::clone(debugger),
+            info: Arc::clone(&compiled.debug),
+        };
         Options {
+            debugging: self.debugger.as_ref().map(debugging),
             timeout: self.timeout,
             checked: self.checked_mode,
             printed: self.printed.clone(),
@@ -258,7 +275,7 @@ impl Session {
         let names = argument_names(compiled, plan);
         let name = |i: usize| names.get(i).cloned().unwrap_or_default();
         let alias = plan.alias.iter().map(|(a, b)| (name(*a), name(*b))).collect();
-        let options = Options { alias, ..self.options() };
+        let options = Options { alias, ..self.options(compiled) };
         tk_interp::launch(&compiled.module, compiled.entry, args, plan.grid, memory, &options)
     }
 
@@ -271,6 +288,7 @@ impl Session {
             return Ok((compiled, vec![]));
         }
         pass::enter("specialize");
+        let specialize = if self.debugger.is_some() { specialize_for_debugger } else { specialize };
         let special = specialize(&self.checked.hir, id, bindings)?;
         let span = self.checked.hir.func(id).span;
         let module = self.optimise(&special.kernel, special.module).map_err(|what| vec![bug(span, &what)])?;
@@ -278,7 +296,8 @@ impl Session {
             module.find(&special.kernel).ok_or_else(|| vec![bug(span, "the entry function is gone")])?;
         static IDS: AtomicU64 = AtomicU64::new(0);
         let number = IDS.fetch_add(1, Ordering::Relaxed);
-        let compiled = Arc::new(Compiled { id: number, module, entry, notes: special.notes });
+        let (notes, debug) = (special.notes, Arc::new(special.debug));
+        let compiled = Arc::new(Compiled { id: number, module, entry, notes, debug });
         lock(&self.compiled).push((id, bindings.clone(), Arc::clone(&compiled)));
         Ok((Arc::clone(&compiled), compiled.notes.clone()))
     }
@@ -302,7 +321,11 @@ impl Session {
             dump(stage, module);
             pass::enter(next.next().unwrap_or("verify"));
         };
-        let passes = if self.checked_mode { pipeline::CHECKED } else { pipeline::PASSES };
+        let passes = match self.debugger {
+            Some(_) => &[],
+            None if self.checked_mode => pipeline::CHECKED,
+            None => pipeline::PASSES,
+        };
         let module = pipeline::run_passes(passes, module, Some(&mut observer)).map_err(|e| e.to_string())?;
         let stamps = if self.stamps { pipeline::STAMPS } else { &[] };
         pipeline::run_passes(stamps, module, None).map_err(|e| e.to_string())

@@ -302,7 +302,11 @@ fn unfolded(building: &Building, program: &Program) {
     let module = pipeline::run_passes(pipeline::CHECKED, module, None).unwrap();
     let entry = module.find(&special.kernel).unwrap();
     let options = LaunchOptions { warps: 1, ..LaunchOptions::of(&[]) };
-    building.build(&Compiled { id: 0, module, entry, notes: vec![] }, &options, true);
+    building.build(
+        &Compiled { id: 0, module, entry, notes: vec![], debug: std::sync::Arc::default() },
+        &options,
+        true,
+    );
 }
 
 /// The programs in files, which find each other.

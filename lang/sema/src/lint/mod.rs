@@ -162,7 +162,7 @@ fn warning(code: Code, span: Span, message: impl Into<String>, label: impl Into<
 }
 
 /// Calls `stmt` for every statement of a block and `expr` for every expression, inner ones included, outer ones first.
-fn each<'h>(b: &'h HBlock, stmt: &mut dyn FnMut(&'h HStmt), expr: &mut dyn FnMut(&'h HExpr)) {
+pub(crate) fn each<'h>(b: &'h HBlock, stmt: &mut dyn FnMut(&'h HStmt), expr: &mut dyn FnMut(&'h HExpr)) {
     for s in &b.stmts {
         stmt(s);
         match &s.kind {

@@ -128,6 +128,7 @@ impl Lower<'_, '_> {
         let mut rest = stmts;
         while let Some((s, after)) = rest.split_first() {
             rest = after;
+            self.statement(s.span);
             let behind = K::Stmts(rest, tail, k);
             let (value, to) = match &s.kind {
                 HStmtKind::Let(pat, None) => {
@@ -175,6 +176,7 @@ impl Lower<'_, '_> {
             self.no_exit(value.span)?;
             self.consume(to, v, s.span)?;
         }
+        tail.iter().for_each(|e| self.statement(e.span));
         match tail {
             Some(e) if self.expr_exits(e).any() || matches!(k, K::End) => self.expr_k(e, k, mode),
             Some(e) => {

@@ -15,11 +15,13 @@
 //! | `call` | calls, function values, parameters |
 //! | `args`, `builtin`, `shape`, `memory`, `fold` | rows of the op table |
 //! | `testing` | host operations of tests |
+//! | `debug` | where statements begin and what variables hold, for a debugger |
 
 mod args;
 mod bits;
 mod builtin;
 mod call;
+mod debug;
 mod exits;
 mod expr;
 mod flow;
@@ -127,6 +129,7 @@ pub(crate) fn lower(q: &mut Queue<'_>, types: &mut Types, index: usize) -> EvalR
 impl Lower<'_, '_> {
     fn function(&mut self, f: &crate::hir::HFn, parts: &queue::Parts) -> EvalResult<CTy> {
         self.at(f.span);
+        self.begin_debug(f);
         self.check_requirements(f)?;
         self.parameters(f, parts)?;
         self.frame.ret = self.ty(&f.ret, f.span)?;

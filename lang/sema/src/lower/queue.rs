@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tk_syntax::{Diagnostic, Span, codes};
+use tk_tile::debug::DebugInfo;
 use tk_tile::{Func, Types};
 
 use super::size::Unrolled;
@@ -44,6 +45,8 @@ pub(crate) struct Queue<'h> {
     pub unrolled: u32,
     /// The compile-time loops, for the diagnostic of a kernel that is too large.
     pub loops: Vec<Unrolled>,
+    /// What a debugger asks for, if it is wanted.
+    pub debug: Option<DebugInfo>,
     known: BTreeMap<String, usize>,
     names: BTreeSet<String>,
     /// Instances that were lowered before their turn, with the types of their results.
@@ -60,6 +63,7 @@ impl<'h> Queue<'h> {
             notes: vec![],
             unrolled: 0,
             loops: vec![],
+            debug: None,
             known: BTreeMap::new(),
             names: BTreeSet::new(),
             ahead: BTreeMap::new(),

@@ -44,7 +44,13 @@ fn examine_on(api: Api, seed: u64) -> Option<String> {
             .or_else(|e| wrong(Kind::Fault, format!("on the interpreter: {e}")))?;
         let device = backend(api);
         let launch = |module: &TileModule, entry: FuncId, args: &[Arg], grid: [u32; 3], memory: &Memory| {
-            let compiled = Compiled { id: seed, module: module.clone(), entry, notes: vec![] };
+            let compiled = Compiled {
+                id: seed,
+                module: module.clone(),
+                entry,
+                notes: vec![],
+                debug: std::sync::Arc::default(),
+            };
             let timeout = Some(Duration::from_secs(60));
             let options = LaunchOptions { warps, timeout, ..LaunchOptions::of(&[]) };
             device.launch(&compiled, args, grid, &options, memory).map_err(|fault| format!("{fault}"))

@@ -70,7 +70,13 @@ fn examine(source: &str, params: &[Param], seed: u64) -> Result<(), Problem> {
         let device = Simulator::new(spec, seed);
         let simulated =
             |module: &TileModule, entry: FuncId, args: &[Arg], grid: [u32; 3], memory: &Memory| {
-                let compiled = Compiled { id: 0, module: module.clone(), entry, notes: vec![] };
+                let compiled = Compiled {
+                    id: 0,
+                    module: module.clone(),
+                    entry,
+                    notes: vec![],
+                    debug: std::sync::Arc::default(),
+                };
                 let timeout = Some(Duration::from_secs(60));
                 let options = LaunchOptions { warps, timeout, ..LaunchOptions::of(&[]) };
                 device.launch(&compiled, args, grid, &options, memory).map_err(|fault| format!("{fault}"))

@@ -1,0 +1,527 @@
+//! What is debugged: decides where it stops, and answers what is asked while it stands still.
+//!
+//! The interpreter runs in a thread of its own, which waits here for requests while it is stopped.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::{Value as Json, json};
+use tk_interp::Fault;
+use tk_interp::debug::{Data, Debugger, Held, Stopped};
+use tk_syntax::{FileId, SourceMap, Span};
+use tk_tile::Loc;
+
+use super::condition::{self, Names, Scalar};
+use super::values;
+use super::wire::{Request, Wire};
+
+/// A breakpoint.
+#[derive(Clone, Debug, Default)]
+pub struct Breakpoint {
+    /// From 1.
+    pub line: usize,
+    /// It stops only where this is true.
+    pub condition: Option<String>,
+    /// It stops only the nth time.
+    pub hits: Option<u64>,
+    /// What is said instead of stopping, with `{x}` for values.
+    pub log: Option<String>,
+    /// How often it was reached.
+    pub reached: u64,
+}
+
+/// What a client can change at any time.
+#[derive(Debug, Default)]
+pub struct Controls {
+    /// By file.
+    pub breakpoints: BTreeMap<PathBuf, Vec<Breakpoint>>,
+    /// Stop where a value becomes NaN.
+    pub nan: bool,
+    /// Stop where a run fails.
+    pub faults: bool,
+}
+
+/// What a client may want while something runs.
+#[derive(Debug, Default)]
+pub struct Interrupts {
+    /// Stop where it is.
+    pub pause: AtomicBool,
+    /// Nothing more shall run.
+    pub ended: AtomicBool,
+}
+
+/// How far it goes on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Step {
+    /// To the next breakpoint.
+    Run,
+    /// To the next statement.
+    Into,
+    /// To the next statement of this function or of its callers; in a program of a grid, of this one.
+    Over(usize, Option<[u32; 3]>),
+    /// To the next statement of a caller.
+    Out(usize),
+}
+
+/// A function that is running, with copies of what its variables hold.
+#[derive(Clone)]
+struct Frame {
+    name: String,
+    loc: Option<Loc>,
+    constants: Vec<(String, Held)>,
+    variables: Vec<(String, Held)>,
+}
+
+/// What a variables reference stands for.
+#[derive(Clone)]
+enum Node {
+    List(Vec<(String, Held)>),
+    /// Elements with these leading positions.
+    Elements(Data, Vec<usize>),
+}
+
+/// The state between two stops.
+struct State {
+    step: Step,
+    /// The functions of tests that wait for a launch.
+    outer: Vec<Frame>,
+    /// Whether the launch is expected to fail.
+    expected: bool,
+    /// Whether a fault was shown.
+    failed: bool,
+    requests: Receiver<Request>,
+}
+
+/// What is debugged.
+pub struct Debuggee {
+    wire: Arc<Wire>,
+    sources: SourceMap,
+    /// The path of each source, as the client names it.
+    paths: Vec<Option<PathBuf>>,
+    controls: Arc<Mutex<Controls>>,
+    interrupts: Arc<Interrupts>,
+    /// The program of a grid that it stops in; any without one.
+    only: Option<[u32; 3]>,
+    state: Mutex<State>,
+}
+
+fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
+    m.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The path of a file as breakpoints name it.
+pub fn known_path(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
+}
+
+/// Where something stands still.
+struct Here {
+    frames: Vec<Frame>,
+    program: Option<[u32; 3]>,
+    grid: [u32; 3],
+    nodes: Vec<Node>,
+}
+
+struct InFrame<'a>(&'a Here, usize);
+
+impl Names for InFrame<'_> {
+    fn held(&self, name: &str) -> Option<Held> {
+        let frame = self.0.frames.get(self.1)?;
+        let mut all = frame.variables.iter().rev().chain(&frame.constants);
+        all.find(|(n, _)| n == name).map(|(_, held)| held.clone())
+    }
+
+    fn program(&self) -> ([u32; 3], [u32; 3]) {
+        (self.0.program.unwrap_or_default(), self.0.grid)
+    }
+}
+
+impl Debuggee {
+    /// Of a program with these sources.
+    pub fn new(
+        wire: Arc<Wire>,
+        sources: SourceMap,
+        controls: Arc<Mutex<Controls>>,
+        interrupts: Arc<Interrupts>,
+        only: Option<[u32; 3]>,
+        stop_on_entry: bool,
+        requests: Receiver<Request>,
+    ) -> Debuggee {
+        let path = |name: &str| Path::new(name).is_file().then(|| known_path(Path::new(name)));
+        let paths = sources.iter().map(|(_, s)| path(&s.name)).collect();
+        let step = if stop_on_entry { Step::Into } else { Step::Run };
+        let state = State { step, outer: vec![], expected: false, failed: false, requests };
+        Debuggee { wire, sources, paths, controls, interrupts, only, state: Mutex::new(state) }
+    }
+
+    fn here(&self, at: &Stopped<'_>) -> Here {
+        let mut frames: Vec<Frame> = at.frames.iter().map(frame).collect();
+        frames.extend(lock(&self.state).outer.iter().cloned());
+        Here { frames, program: at.program, grid: at.grid, nodes: vec![] }
+    }
+
+    /// The file and line of a place, from 1.
+    fn line(&self, loc: Option<Loc>) -> (Option<&PathBuf>, usize) {
+        let Some(loc) = loc else { return (None, 0) };
+        let span = Span::new(FileId(loc.file), loc.start as usize, loc.end as usize);
+        let (_, line, _) = self.sources.position(span);
+        (self.paths.get(loc.file as usize).and_then(Option::as_ref), line)
+    }
+
+    /// Why it stops at a statement, if it does.
+    fn reason(&self, at: &Stopped<'_>, here: &mut Option<Here>) -> Option<&'static str> {
+        let mut controls = lock(&self.controls);
+        let wanted = self.only.is_none() || at.program.is_none() || at.program == self.only;
+        let (path, line) = self.line(at.frames.first().and_then(|f| Some(f.statement?.loc)));
+        let places = path.and_then(|p| controls.breakpoints.get_mut(p));
+        let breakpoint = places.and_then(|all| all.iter_mut().find(|b| b.line == line));
+        if let Some(breakpoint) = breakpoint.filter(|_| wanted) {
+            let here = here.get_or_insert_with(|| self.here(at));
+            if self.holds(breakpoint, here) {
+                return Some("breakpoint");
+            }
+        }
+        let depth = at.frames.len() + lock(&self.state).outer.len();
+        let step = lock(&self.state).step;
+        let done = match step {
+            Step::Run => false,
+            Step::Into => wanted,
+            Step::Over(from, program) => depth < from || depth == from && at.program == program,
+            Step::Out(from) => depth < from,
+        };
+        done.then_some("step")
+    }
+
+    /// Whether a breakpoint that was reached stops; one with a text says it instead.
+    fn holds(&self, breakpoint: &mut Breakpoint, here: &Here) -> bool {
+        let names = InFrame(here, 0);
+        if let Some(condition) = &breakpoint.condition {
+            match condition::evaluate(condition, &names) {
+                Ok(Scalar::Bool(false)) => return false,
+                Ok(Scalar::Bool(true)) => {}
+                Ok(Scalar::Number(_)) => self.wire.say(&format!("the condition `{condition}` is no bool\n")),
+                Err(why) => self.wire.say(&format!("the condition `{condition}`: {why}\n")),
+            }
+        }
+        breakpoint.reached += 1;
+        if breakpoint.hits.is_some_and(|n| n != breakpoint.reached) {
+            return false;
+        }
+        let Some(log) = &breakpoint.log else { return true };
+        let mut text = String::new();
+        let mut rest = log.as_str();
+        while let Some((before, inner)) = rest.split_once('{') {
+            text += before;
+            let Some((name, after)) = inner.split_once('}') else { break };
+            text += &shown(name, &names);
+            rest = after;
+        }
+        self.wire.say(&format!("{text}{rest}\n"));
+        false
+    }
+
+    /// Stands still until the client lets it go on.
+    fn stop(&self, mut here: Here, reason: &str, text: Option<&str>) -> Result<(), Fault> {
+        let mut event = json!({ "reason": reason, "threadId": 1, "allThreadsStopped": true });
+        if let (Some(text), Json::Object(fields)) = (text, &mut event) {
+            fields.insert("description".into(), text.into());
+            fields.insert("text".into(), text.into());
+        }
+        self.wire.event("stopped", &event);
+        loop {
+            // A client that is gone wants nothing more.
+            let Ok(request) = lock(&self.state).requests.recv() else { return Err(ended()) };
+            let depth = here.frames.len();
+            let step = match request.command.as_str() {
+                "continue" => Some(Step::Run),
+                "next" => Some(Step::Over(depth, here.program)),
+                "stepIn" => Some(Step::Into),
+                "stepOut" => Some(Step::Out(depth)),
+                "disconnect" | "terminate" => return Err(ended()),
+                _other => None,
+            };
+            if let Some(step) = step {
+                lock(&self.state).step = step;
+                self.wire.answer(&request, json!({ "allThreadsContinued": true }));
+                return Ok(());
+            }
+            match self.answer(&request, &mut here) {
+                Ok(body) => self.wire.answer(&request, body),
+                Err(why) => self.wire.refuse(&request, &why),
+            }
+        }
+    }
+
+    fn answer(&self, request: &Request, here: &mut Here) -> Result<Json, String> {
+        let number = |name: &str| request.arguments.get(name).and_then(Json::as_u64).map(|n| n as usize);
+        match request.command.as_str() {
+            "threads" => {
+                let name =
+                    here.program.map_or("test".to_string(), |[x, y, z]| format!("program {x}, {y}, {z}"));
+                Ok(json!({ "threads": [{ "id": 1, "name": name }] }))
+            }
+            "stackTrace" => {
+                let frames = here.frames.iter().enumerate().map(|(i, f)| self.frame_json(i, f));
+                let frames: Vec<Json> = frames.skip(number("startFrame").unwrap_or(0)).collect();
+                Ok(json!({ "totalFrames": here.frames.len(), "stackFrames": frames }))
+            }
+            "scopes" => {
+                let at = number("frameId").and_then(|n| n.checked_sub(1)).ok_or("no such frame")?;
+                let frame = here.frames.get(at).cloned().ok_or("no such frame")?;
+                let mut scopes = vec![json!({
+                    "name": "Variables", "presentationHint": "locals", "expensive": false,
+                    "variablesReference": here.node(Node::List(frame.variables)),
+                })];
+                if !frame.constants.is_empty() {
+                    scopes.push(json!({
+                        "name": "Compile time", "expensive": false,
+                        "variablesReference": here.node(Node::List(frame.constants)),
+                    }));
+                }
+                Ok(json!({ "scopes": scopes }))
+            }
+            "variables" => {
+                let node =
+                    number("variablesReference").and_then(|n| here.nodes.get(n.checked_sub(1)?).cloned());
+                let node = node.ok_or("these variables are gone")?;
+                let (start, count) = (number("start").unwrap_or(0), number("count").filter(|n| *n > 0));
+                Ok(json!({ "variables": variables(here, &node, start, count) }))
+            }
+            "evaluate" => {
+                let text = request.arguments.get("expression").and_then(Json::as_str).unwrap_or_default();
+                let at = number("frameId").map_or(0, |n| n.saturating_sub(1));
+                self.evaluated(here, at, text)
+            }
+            "tk/tile" => {
+                let text = request.arguments.get("expression").and_then(Json::as_str).unwrap_or_default();
+                let at = number("frameId").map_or(0, |n| n.saturating_sub(1));
+                tile(condition::place(text, &InFrame(here, at)), text)
+            }
+            other => Err(format!("`{other}` is not supported while the program is stopped")),
+        }
+    }
+
+    fn frame_json(&self, i: usize, f: &Frame) -> Json {
+        let mut out = json!({ "id": i + 1, "name": f.name, "line": 0, "column": 0 });
+        let Json::Object(fields) = &mut out else { return out };
+        if let Some(loc) = f.loc {
+            let span = |start: u32| Span::new(FileId(loc.file), start as usize, start as usize);
+            let (name, line, column) = self.sources.position(span(loc.start));
+            let (_, end_line, end_column) = self.sources.position(span(loc.end));
+            let path = self.paths.get(loc.file as usize).and_then(Option::as_ref);
+            let source = match path {
+                Some(path) => json!({ "name": path.file_name().map(|n| n.to_string_lossy()), "path": path }),
+                // A file of the library that is built in.
+                None => json!({ "name": name, "sourceReference": loc.file + 1 }),
+            };
+            fields.insert("source".into(), source);
+            for (name, n) in
+                [("line", line), ("column", column), ("endLine", end_line), ("endColumn", end_column)]
+            {
+                fields.insert(name.into(), n.into());
+            }
+        }
+        out
+    }
+
+    /// The console: an expression, `table x`, `heat x`.
+    fn evaluated(&self, here: &mut Here, frame: usize, text: &str) -> Result<Json, String> {
+        let names = InFrame(here, frame);
+        for (command, show) in [("table ", values::table as fn(&Data) -> String), ("heat ", values::heat)] {
+            if let Some(name) = text.trim().strip_prefix(command) {
+                let data = match condition::place(name, &names) {
+                    Some(Held::Data(d)) => d.contents().unwrap_or(d),
+                    Some(_) => return Err(format!("`{name}` is no tile")),
+                    None => return Err(format!("there is no variable `{name}` here")),
+                };
+                return Ok(json!({ "result": show(&data), "variablesReference": 0 }));
+            }
+        }
+        if let Some(held) = condition::place(text, &names) {
+            let mut out = variable(here, text, &held);
+            if let Json::Object(fields) = &mut out {
+                let value = fields.remove("value").unwrap_or_default();
+                fields.insert("result".into(), value);
+            }
+            return Ok(out);
+        }
+        let value = condition::evaluate(text, &names)?;
+        Ok(json!({ "result": value.to_string(), "variablesReference": 0 }))
+    }
+}
+
+impl Here {
+    fn node(&mut self, node: Node) -> usize {
+        self.nodes.push(node);
+        self.nodes.len()
+    }
+}
+
+fn frame(f: &tk_interp::debug::Frame<'_>) -> Frame {
+    let known = |(name, text): &(String, String)| (name.clone(), Held::Known(text.clone()));
+    let constants = f.func.map(|f| f.constants.iter().map(known).collect()).unwrap_or_default();
+    let loc = f.statement.map(|s| s.loc).or(f.loc);
+    let name = if f.is_test() { format!("test \"{}\"", f.name()) } else { f.name().to_string() };
+    Frame { name, loc, constants, variables: f.variables() }
+}
+
+/// Nothing more shall run.
+fn ended() -> Fault {
+    Fault::new("E0708", "the debugger has ended the run")
+}
+
+/// The text of a variable or expression.
+fn shown(text: &str, names: &InFrame<'_>) -> String {
+    match condition::place(text, names) {
+        Some(held) => values::line(&held),
+        None => condition::evaluate(text, names).map_or_else(|why| format!("<{why}>"), |v| v.to_string()),
+    }
+}
+
+fn variables(here: &mut Here, node: &Node, start: usize, count: Option<usize>) -> Vec<Json> {
+    match node {
+        Node::List(list) => list.iter().map(|(name, held)| variable(here, name, held)).collect(),
+        Node::Elements(data, at) => {
+            let shape: Vec<usize> = data.shape().iter().map(|d| usize::try_from(*d).unwrap_or(0)).collect();
+            let Some(extent) = shape.get(at.len()).copied() else { return vec![] };
+            let end = count.map_or(extent, |n| (start + n).min(extent));
+            let mut out = vec![];
+            for i in start..end {
+                let here_at: Vec<usize> = at.iter().copied().chain([i]).collect();
+                let name = format!("[{i}]");
+                if here_at.len() == shape.len() {
+                    let flat = here_at.iter().zip(&shape).fold(0, |n, (i, d)| n * d + i);
+                    out.push(json!({ "name": name, "value": data.element(flat), "variablesReference": 0 }));
+                } else {
+                    let rest = shape.get(here_at.len()..).unwrap_or_default();
+                    let indexed = rest.first().copied().unwrap_or(0);
+                    let reference = here.node(Node::Elements(data.clone(), here_at));
+                    out.push(json!({
+                        "name": name, "value": format!("{rest:?}"), "variablesReference": reference,
+                        "indexedVariables": indexed,
+                    }));
+                }
+            }
+            out
+        }
+    }
+}
+
+fn variable(here: &mut Here, name: &str, held: &Held) -> Json {
+    let (mut reference, mut indexed) = (0, 0);
+    match held {
+        Held::Parts(parts) => reference = here.node(Node::List(parts.clone())),
+        Held::Data(d) if !d.shape().is_empty() => {
+            let data = d.contents().unwrap_or_else(|| d.clone());
+            indexed = data.shape().first().map_or(0, |d| usize::try_from(*d).unwrap_or(0));
+            reference = here.node(Node::Elements(data, vec![]));
+        }
+        Held::Data(_) | Held::Known(_) | Held::Nothing => {}
+    }
+    let mut out = json!({
+        "name": name, "value": values::line(held), "type": values::type_text(held), "evaluateName": name,
+        "variablesReference": reference,
+    });
+    if let (true, Json::Object(fields)) = (indexed > 0, &mut out) {
+        fields.insert("indexedVariables".into(), indexed.into());
+    }
+    out
+}
+
+/// Elements of a picture in an editor.
+const PICTURE: usize = 1 << 16;
+
+/// The numbers of a tile or view for a picture.
+fn tile(held: Option<Held>, name: &str) -> Result<Json, String> {
+    let Some(Held::Data(data)) = held else { return Err(format!("`{name}` is no tile")) };
+    let data = data.contents().unwrap_or(data);
+    let count = data.count();
+    if count > PICTURE || data.is_pointer() {
+        return Err(format!("`{name}` has {count} elements; a picture has at most {PICTURE} numbers"));
+    }
+    let values::Span { min, max, nan, infinite } = values::span(&data);
+    let text = |i: usize| data.number(i).filter(|n| n.is_finite()).map_or(Json::Null, Json::from);
+    Ok(json!({
+        "name": name, "type": data.type_text(), "shape": data.shape(), "nan": nan, "infinite": infinite,
+        "min": if min <= max { json!(min) } else { Json::Null },
+        "max": if min <= max { json!(max) } else { Json::Null },
+        "numbers": (0..count).map(text).collect::<Vec<_>>(),
+        "texts": (0..count).map(|i| data.element(i)).collect::<Vec<_>>(),
+    }))
+}
+
+impl Debugger for Debuggee {
+    fn interrupts(&self) -> bool {
+        self.interrupts.pause.load(Ordering::Relaxed) || self.interrupts.ended.load(Ordering::Relaxed)
+    }
+
+    fn interrupt(&self, at: &Stopped<'_>) -> Result<(), Fault> {
+        if self.interrupts.ended.load(Ordering::Relaxed) {
+            return Err(ended());
+        }
+        self.interrupts.pause.store(false, Ordering::Relaxed);
+        self.stop(self.here(at), "pause", None)
+    }
+
+    fn statement(&self, at: &Stopped<'_>) -> Result<(), Fault> {
+        let mut here = None;
+        match self.reason(at, &mut here) {
+            Some(reason) => {
+                let here = here.unwrap_or_else(|| self.here(at));
+                self.stop(here, reason, None)
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn watches_nan(&self) -> bool {
+        lock(&self.controls).nan
+    }
+
+    fn nan(&self, at: &Stopped<'_>) -> Result<(), Fault> {
+        if self.only.is_some() && at.program.is_some() && at.program != self.only {
+            return Ok(());
+        }
+        let mut here = self.here(at);
+        // The instruction, not the whole statement.
+        if let (Some(frame), Some(loc)) = (here.frames.first_mut(), at.frames.first().and_then(|f| f.loc)) {
+            frame.loc = Some(loc);
+        }
+        self.stop(here, "exception", Some("a value becomes NaN here"))
+    }
+
+    fn launch(&self, at: &Stopped<'_>, expected: bool) {
+        let frames: Vec<Frame> = at.frames.iter().map(frame).collect();
+        let mut state = lock(&self.state);
+        (state.outer, state.expected) = (frames, expected);
+    }
+
+    fn launched(&self) {
+        let mut state = lock(&self.state);
+        state.outer.clear();
+        state.expected = false;
+    }
+
+    fn fault(&self, at: &Stopped<'_>, fault: &Fault) {
+        let (expected, shown) = {
+            let mut state = lock(&self.state);
+            (state.expected, std::mem::replace(&mut state.failed, true))
+        };
+        if expected {
+            lock(&self.state).failed = shown;
+            return;
+        }
+        if shown || !lock(&self.controls).faults || self.interrupts.ended.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut here = self.here(at);
+        if let (Some(frame), Some(loc)) = (here.frames.first_mut(), fault.loc) {
+            frame.loc = Some(loc);
+        }
+        // Whatever the client wants next, the run is over.
+        let _ = self.stop(here, "exception", Some(&format!("{}: {}", fault.code, fault.message)));
+    }
+}

@@ -1,0 +1,382 @@
+//! `tk dap`: a debugger over standard input and output, by the debug adapter protocol.
+//!
+//! It runs the tests of a file, or launches a kernel, on the interpreter in checked mode, and stops at statements: at
+//! breakpoints, step by step, where a value becomes NaN and where an access is wrong.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `wire.rs` | messages |
+//! | `debuggee.rs` | where it stops, and what is answered while it stands still |
+//! | `condition.rs` | the conditions of breakpoints |
+//! | `values.rs` | variables as text, tables, heat maps |
+
+mod condition;
+mod debuggee;
+mod values;
+mod wire;
+
+use std::collections::BTreeMap;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+use tk_interp::Debugger;
+use tk_lsp::server::{Frame, read_frame};
+use tk_runtime::Session;
+use tk_runtime::files::Files;
+use tk_syntax::{Diagnostic, FileId, Renderer};
+
+use crate::run as command;
+use crate::terminal::{Failure, Outcome};
+use debuggee::{Breakpoint, Controls, Debuggee, Interrupts, known_path};
+use wire::{Request, Wire};
+
+/// The stack of the thread that runs programs: the interpreter needs little, checking deep programs more.
+const STACK: usize = 64 << 20;
+
+/// The arguments of `launch`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Launch {
+    /// The source file.
+    program: String,
+    /// The test to run: its title; all tests without one.
+    test: Option<String>,
+    /// The kernel to launch instead, with `name=VALUE` as `tk run` takes them.
+    kernel: Option<String>,
+    args: Vec<String>,
+    /// Values of compile-time parameters, `NAME=VALUE`.
+    set: Vec<String>,
+    /// Whether it stops at the first statement.
+    stop_on_entry: bool,
+    /// The program of the grid that it stops in.
+    program_id: Option<Vec<u32>>,
+    /// Whether accesses are checked; they are unless this is false.
+    checked: Option<bool>,
+    /// Whether nothing stops it.
+    no_debug: bool,
+}
+
+/// A session with a client.
+struct Server {
+    wire: Arc<Wire>,
+    controls: Arc<Mutex<Controls>>,
+    interrupts: Arc<Interrupts>,
+    launch: Option<(Launch, Request)>,
+    configured: bool,
+    /// To what runs.
+    requests: Option<Sender<Request>>,
+    running: Option<JoinHandle<()>>,
+    /// The lines of statements, by file.
+    lines: BTreeMap<PathBuf, Option<Vec<usize>>>,
+}
+
+/// Serves a client until it goes away.
+pub fn run() -> Outcome {
+    let mut server = Server {
+        wire: Arc::new(Wire::new(Box::new(std::io::stdout()))),
+        controls: Arc::default(),
+        interrupts: Arc::default(),
+        launch: None,
+        configured: false,
+        requests: None,
+        running: None,
+        lines: BTreeMap::new(),
+    };
+    let mut input = BufReader::new(std::io::stdin());
+    loop {
+        match read_frame(&mut input) {
+            Frame::Message(bytes) => match serde_json::from_slice::<Request>(&bytes) {
+                Ok(request) => {
+                    let last = request.command == "disconnect";
+                    server.take(request);
+                    if last {
+                        break;
+                    }
+                }
+                Err(why) => server.wire.say(&format!("a message is no request: {why}\n")),
+            },
+            Frame::Malformed(why) => server.wire.say(&format!("{why}\n")),
+            Frame::End => break,
+        }
+    }
+    server.end();
+    Ok(())
+}
+
+impl Server {
+    fn controls(&self) -> MutexGuard<'_, Controls> {
+        self.controls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&mut self, request: Request) {
+        let arguments = &request.arguments;
+        match request.command.as_str() {
+            "initialize" => {
+                self.wire.answer(&request, capabilities());
+                self.wire.event("initialized", &Json::Null);
+            }
+            "launch" => match serde_json::from_value::<Launch>(arguments.clone()) {
+                Ok(launch) => {
+                    self.launch = Some((launch, request));
+                    self.start();
+                }
+                Err(why) => self.wire.refuse(&request, &format!("the launch configuration: {why}")),
+            },
+            "configurationDone" => {
+                self.configured = true;
+                self.wire.answer(&request, Json::Null);
+                self.start();
+            }
+            "setBreakpoints" => {
+                let set = self.breakpoints(arguments);
+                self.wire.answer(&request, json!({ "breakpoints": set }));
+            }
+            "setExceptionBreakpoints" => {
+                let filters = arguments.get("filters").and_then(Json::as_array);
+                let has = |name: &str| filters.is_some_and(|all| all.iter().any(|f| f == name));
+                let mut controls = self.controls();
+                (controls.nan, controls.faults) = (has("nan"), has("fault"));
+                drop(controls);
+                self.wire.answer(&request, Json::Null);
+            }
+            "source" => match source(arguments, self.launch.as_ref().map(|l| &l.0)) {
+                Some(text) => self.wire.answer(&request, json!({ "content": text })),
+                None => self.wire.refuse(&request, "there is no such source"),
+            },
+            "pause" => {
+                self.interrupts.pause.store(true, Ordering::Relaxed);
+                self.wire.answer(&request, Json::Null);
+            }
+            "disconnect" | "terminate" => {
+                self.end();
+                self.wire.answer(&request, Json::Null);
+            }
+            _other => self.forward(request),
+        }
+    }
+
+    /// To what runs, which answers when it stands still.
+    fn forward(&self, request: Request) {
+        let refused = match &self.requests {
+            Some(requests) => requests.send(request).err().map(|e| e.0),
+            None => Some(request),
+        };
+        match refused {
+            Some(request) if request.command == "threads" => {
+                self.wire.answer(&request, json!({ "threads": [{ "id": 1, "name": "test" }] }));
+            }
+            Some(request) => self.wire.refuse(&request, "no program is running"),
+            None => {}
+        }
+    }
+
+    /// Ends what runs.
+    fn end(&mut self) {
+        self.interrupts.ended.store(true, Ordering::Relaxed);
+        // A program that stands still sees that nobody asks any more.
+        self.requests = None;
+        if let Some(running) = self.running.take() {
+            let _ = running.join();
+        }
+    }
+
+    /// Takes the breakpoints of a file; each goes to the next line on which a statement begins.
+    fn breakpoints(&mut self, arguments: &Json) -> Vec<Json> {
+        let path = arguments.pointer("/source/path").and_then(Json::as_str);
+        let wanted = arguments.get("breakpoints").and_then(Json::as_array).cloned().unwrap_or_default();
+        let path = path.map(|p| known_path(p.as_ref()));
+        let lines = path.as_ref().and_then(|p| self.statements(p));
+        let mut set = vec![];
+        let mut out = vec![];
+        for b in &wanted {
+            let asked = b.get("line").and_then(Json::as_u64).map_or(0, |n| n as usize);
+            let line = lines.as_ref().and_then(|l| l.iter().copied().find(|l| *l >= asked));
+            let text =
+                |name: &str| b.get(name).and_then(Json::as_str).filter(|t| !t.is_empty()).map(str::to_string);
+            out.push(match line {
+                Some(line) => json!({ "verified": true, "line": line }),
+                None => json!({ "verified": false, "line": asked, "message": "no statement begins here or below" }),
+            });
+            set.extend(line.map(|line| Breakpoint {
+                line,
+                condition: text("condition"),
+                hits: text("hitCondition").and_then(|n| n.trim().parse().ok()),
+                log: text("logMessage"),
+                reached: 0,
+            }));
+        }
+        if let Some(path) = path {
+            self.controls().breakpoints.insert(path, set);
+        }
+        out
+    }
+
+    /// The lines on which statements of a file begin, in order; none of a file that cannot be read.
+    fn statements(&mut self, path: &Path) -> Option<Vec<usize>> {
+        let make = || {
+            let checked = tk_sema::check(&Files::beside_program(), path.to_str()?);
+            let spans = tk_sema::index::statements(&checked.hir, FileId(0));
+            let mut lines: Vec<usize> = spans.iter().map(|s| checked.sources.position(*s).1).collect();
+            lines.sort_unstable();
+            lines.dedup();
+            Some(lines)
+        };
+        self.lines.entry(path.to_path_buf()).or_insert_with(make).clone()
+    }
+
+    /// Starts what shall run, once it is known and the breakpoints are set.
+    fn start(&mut self) {
+        if !self.configured || self.running.is_some() {
+            return;
+        }
+        let Some((launch, request)) = self.launch.clone() else { return };
+        let loader = Files::beside_program();
+        let checked = match std::fs::metadata(&launch.program) {
+            Ok(_) => tk_sema::check(&loader, &launch.program),
+            Err(why) => {
+                let why = format!("cannot read `{}`: {}", launch.program, tk_runtime::files::reason(&why));
+                return self.refuse_launch(&request, &why);
+            }
+        };
+        if checked.diagnostics.iter().any(Diagnostic::is_error) {
+            let mut renderer = Renderer::new(&checked.sources);
+            let errors = checked.diagnostics.iter().filter(|d| d.is_error());
+            errors.for_each(|d| self.wire.say(&renderer.render(d, false)));
+            return self.refuse_launch(&request, &format!("`{}` has errors", launch.program));
+        }
+        let only = launch.program_id.as_ref().map(|ids| {
+            let axis = |i: usize| ids.get(i).copied().unwrap_or(0);
+            [axis(0), axis(1), axis(2)]
+        });
+        let (sender, receiver) = channel();
+        let sources = checked.sources.clone();
+        let (controls, interrupts) = (Arc::clone(&self.controls), Arc::clone(&self.interrupts));
+        let wire = Arc::clone(&self.wire);
+        let entry = launch.stop_on_entry;
+        let debuggee = Debuggee::new(wire, sources, controls, interrupts, only, entry, receiver);
+        let session = Session::new(checked).checked_mode(launch.checked != Some(false));
+        let session = match launch.no_debug {
+            true => session,
+            false => session.with_debugger(Arc::new(debuggee) as Arc<dyn Debugger>),
+        };
+        let (wire, answer) = (Arc::clone(&self.wire), request.clone());
+        let interrupts = Arc::clone(&self.interrupts);
+        let work = move || {
+            let code = i32::from(!work(&wire, &session, &launch, &interrupts));
+            wire.event("exited", &json!({ "exitCode": code }));
+            wire.event("terminated", &Json::Null);
+        };
+        match std::thread::Builder::new().name("tk-debuggee".into()).stack_size(STACK).spawn(work) {
+            Ok(thread) => {
+                (self.running, self.requests) = (Some(thread), Some(sender));
+                self.wire.answer(&answer, Json::Null);
+            }
+            Err(why) => self.refuse_launch(&request, &format!("no thread can be started: {why}")),
+        }
+    }
+
+    fn refuse_launch(&mut self, request: &Request, why: &str) {
+        self.wire.refuse(request, why);
+        self.launch = None;
+        self.wire.event("terminated", &Json::Null);
+    }
+}
+
+fn capabilities() -> Json {
+    json!({
+        "supportsConfigurationDoneRequest": true,
+        "supportsConditionalBreakpoints": true,
+        "supportsHitConditionalBreakpoints": true,
+        "supportsLogPoints": true,
+        "supportsEvaluateForHovers": true,
+        "supportsTerminateRequest": true,
+        "supportsVariableType": true,
+        "supportsVariablePaging": true,
+        "exceptionBreakpointFilters": [
+            { "filter": "nan", "label": "A value becomes NaN", "default": false },
+            { "filter": "fault", "label": "A wrong access or a failed assertion", "default": true },
+        ],
+    })
+}
+
+/// The text of a file of the library that is built in.
+fn source(arguments: &Json, launch: Option<&Launch>) -> Option<String> {
+    let at = |name: &str| arguments.pointer(name).and_then(Json::as_u64);
+    let number = at("/source/sourceReference").or_else(|| at("/sourceReference"))?;
+    let checked = tk_sema::check(&Files::beside_program(), &launch?.program);
+    let id = FileId(u32::try_from(number).ok()?.checked_sub(1)?);
+    checked.sources.get(id).map(|s| s.text.to_string())
+}
+
+/// Runs the tests or the kernel; whether all went well.
+fn work(wire: &Wire, session: &Session, launch: &Launch, interrupts: &Interrupts) -> bool {
+    if let Some(kernel) = &launch.kernel {
+        return launched(wire, session, launch, kernel).map_err(|why| wire.say(&format!("{why}\n"))).is_ok();
+    }
+    let tests: Vec<_> =
+        session.tests().filter(|(_, name)| launch.test.as_ref().is_none_or(|t| t == name)).collect();
+    if tests.is_empty() {
+        wire.say(&match &launch.test {
+            Some(test) => format!("there is no test \"{test}\"\n"),
+            None => "there are no tests\n".to_string(),
+        });
+        return false;
+    }
+    let mut good = true;
+    for (id, name) in tests {
+        let outcome = session.test(id);
+        if interrupts.ended.load(Ordering::Relaxed) {
+            return false;
+        }
+        let failed = outcome.diagnostics.iter().any(Diagnostic::is_error);
+        if !outcome.printed.is_empty() {
+            wire.event("output", &json!({ "category": "stdout", "output": outcome.printed }));
+        }
+        said(wire, session, &outcome.diagnostics);
+        wire.say(&format!("{}  {name}\n", if failed { "FAIL" } else { "ok  " }));
+        good &= !failed;
+    }
+    good
+}
+
+fn said(wire: &Wire, session: &Session, diagnostics: &[Diagnostic]) {
+    let mut renderer = Renderer::new(&session.checked().sources);
+    for d in diagnostics {
+        let output = renderer.render(d, false);
+        wire.event("output", &json!({ "category": "stderr", "output": output }));
+    }
+}
+
+/// Launches a kernel.
+fn launched(wire: &Wire, session: &Session, launch: &Launch, kernel: &str) -> Result<(), String> {
+    let sentence = |failure: Failure| match failure {
+        Failure::Sentence(why) => why,
+        _other => "the kernel cannot be launched".to_string(),
+    };
+    let prepared = command::prepare(session, &launch.program, Some(kernel), &launch.args, &launch.set)
+        .map_err(sentence)?;
+    let result = session.run(prepared.kernel, prepared.values, &prepared.sets);
+    let printed = session.printed();
+    if !printed.is_empty() {
+        wire.event("output", &json!({ "category": "stdout", "output": printed }));
+    }
+    match result {
+        Ok(results) => {
+            said(wire, session, &results.notes);
+            for (name, array) in &results.arrays {
+                wire.say(&format!("{name}: {}{:?}\n", array.dtype, array.shape));
+            }
+            Ok(())
+        }
+        Err(wrong) => {
+            said(wire, session, &wrong);
+            Err(format!("`{kernel}` failed"))
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! Running under a debugger: a [`Debugger`] is told when statements begin, values become NaN, kernels are launched and
+//! runs fail, and may look at the variables of every function that is running.
+//!
+//! What runs waits until the debugger returns. Programs run on one thread, one after the other where they do not wait for
+//! each other, and no register is used again, so that every value can be looked at.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tk_tile::debug::{DebugFunc, DebugInfo, DebugValue, Statement};
+use tk_tile::{ElemType, Loc, Type};
+
+use crate::code::FuncCode;
+use crate::exec::load_all;
+use crate::fault::Fault;
+use crate::print;
+use crate::space::Space;
+use crate::value::{NOWHERE, Value};
+
+/// Elements of a view that are read to be shown.
+const MOST: i64 = 1 << 22;
+
+/// Somebody who looks at what runs. An error ends the run.
+pub trait Debugger: Send + Sync {
+    /// Whether [`Debugger::interrupt`] is wanted; asked before every instruction.
+    fn interrupts(&self) -> bool;
+    /// Something runs here, in the middle of a statement.
+    fn interrupt(&self, at: &Stopped<'_>) -> Result<(), Fault>;
+    /// A statement begins.
+    fn statement(&self, at: &Stopped<'_>) -> Result<(), Fault>;
+    /// Whether [`Debugger::nan`] is wanted, which takes time.
+    fn watches_nan(&self) -> bool;
+    /// An instruction gave a NaN; none of its operands was one.
+    fn nan(&self, at: &Stopped<'_>) -> Result<(), Fault>;
+    /// A test launches a kernel here; `expected` says whether the test expects an error.
+    fn launch(&self, at: &Stopped<'_>, expected: bool);
+    /// That kernel has ended.
+    fn launched(&self);
+    /// What runs ends with a fault here.
+    fn fault(&self, at: &Stopped<'_>, fault: &Fault);
+}
+
+/// A debugger, and what it needs of the program.
+#[derive(Clone)]
+pub struct Debugging {
+    /// The debugger.
+    pub debugger: Arc<dyn Debugger>,
+    /// Of the module that runs, as it was lowered.
+    pub info: Arc<DebugInfo>,
+}
+
+impl fmt::Debug for Debugging {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Debugging").field("info", &self.info).finish_non_exhaustive()
+    }
+}
+
+/// Something that stands still.
+pub struct Stopped<'a> {
+    /// The program; none in a test.
+    pub program: Option<[u32; 3]>,
+    /// The grid of the launch.
+    pub grid: [u32; 3],
+    /// The functions that are running, the innermost first.
+    pub frames: Vec<Frame<'a>>,
+}
+
+/// A function that is running.
+pub struct Frame<'a> {
+    /// What is known of the function.
+    pub func: Option<&'a DebugFunc>,
+    /// The statement that is running, or begins.
+    pub statement: Option<&'a Statement>,
+    /// The place of the instruction that runs.
+    pub loc: Option<Loc>,
+    pub(crate) is_test: bool,
+    pub(crate) code: &'a FuncCode<'a>,
+    pub(crate) slots: &'a [Value],
+    pub(crate) space: &'a Arc<Space>,
+}
+
+/// What a variable holds.
+#[derive(Clone)]
+pub enum Held {
+    /// A tile, a pointer or a view.
+    Data(Data),
+    /// What only the compiler knows.
+    Known(String),
+    /// Nothing yet, or an optional that is absent.
+    Nothing,
+    /// The parts of a tuple or struct.
+    Parts(Vec<(String, Held)>),
+}
+
+/// A tile, a pointer or a view.
+#[derive(Clone)]
+pub struct Data {
+    value: Value,
+    ty: Type,
+    space: Arc<Space>,
+}
+
+impl Frame<'_> {
+    /// The name of the function.
+    pub fn name(&self) -> &str {
+        self.func.map_or(self.code.name, |f| &f.name)
+    }
+
+    /// Returns true if it is a test.
+    pub fn is_test(&self) -> bool {
+        self.is_test
+    }
+
+    /// The variables where the statement begins. One that is assigned there has its old value.
+    pub fn variables(&self) -> Vec<(String, Held)> {
+        let Some(statement) = self.statement else { return vec![] };
+        statement.variables.iter().map(|(name, value)| (name.clone(), self.held(value))).collect()
+    }
+
+    fn held(&self, value: &DebugValue) -> Held {
+        match value {
+            DebugValue::Value(id) => match self.code.values.get(id) {
+                Some((slot, ty)) => {
+                    let value = self.slots.get(*slot as usize).cloned().unwrap_or_default();
+                    match value {
+                        Value::Empty => Held::Nothing,
+                        value => Held::Data(Data { value, ty: (*ty).clone(), space: Arc::clone(self.space) }),
+                    }
+                }
+                None => Held::Nothing,
+            },
+            DebugValue::Known(text) => Held::Known(text.clone()),
+            DebugValue::Nothing => Held::Nothing,
+            DebugValue::Parts(parts) => {
+                Held::Parts(parts.iter().map(|(name, v)| (name.clone(), self.held(v))).collect())
+            }
+        }
+    }
+}
+
+impl Data {
+    /// The extents; none of a scalar, a pointer.
+    pub fn shape(&self) -> Vec<i64> {
+        match (&self.value, &self.ty) {
+            (Value::View(v), _) => v.shape.clone(),
+            (_, Type::Tile { shape, .. }) => shape.iter().map(|d| i64::from(*d)).collect(),
+            (_, Type::View { .. }) => vec![],
+        }
+    }
+
+    /// `f32[64, 64]`, `view f16[100, 4]`, `f32`.
+    pub fn type_text(&self) -> String {
+        let elem = self.ty.elem();
+        let shape = self.shape();
+        match &self.ty {
+            Type::View { mutable, .. } => {
+                format!("{}view {elem}{shape:?}", if *mutable { "mut " } else { "" })
+            }
+            Type::Tile { .. } if shape.is_empty() => elem.to_string(),
+            Type::Tile { .. } => format!("{elem}{shape:?}"),
+        }
+    }
+
+    /// The text that `print` shows; of a view its buffer, offset, extents and strides.
+    pub fn text(&self) -> String {
+        match &self.value {
+            Value::View(v) => {
+                let size = crate::exec::elem_size(self.ty.elem());
+                let place = print::pointer(&v.base, size, &self.space);
+                format!("buffer {place}, strides {:?}", v.strides)
+            }
+            value => print::show(value, &self.ty, &self.space).unwrap_or_else(|fault| fault.message),
+        }
+    }
+
+    /// The text of the element at a place in row-major order.
+    pub fn element(&self, at: usize) -> String {
+        let scalar = self.value.lane(at).and_then(|v| print::element(&v, &self.ty, &self.space));
+        scalar.unwrap_or_else(|fault| fault.message)
+    }
+
+    /// The number at a place in row-major order; a bool counts 0 or 1, a pointer has none.
+    pub fn number(&self, at: usize) -> Option<f64> {
+        let scalar = self.value.lane(at).ok()?.scalar().ok()?;
+        scalar
+            .as_f64()
+            .or_else(|| scalar.as_int().map(|i| i as f64))
+            .or_else(|| scalar.as_bool().map(f64::from))
+    }
+
+    /// The number of elements.
+    pub fn count(&self) -> usize {
+        self.shape().iter().map(|d| usize::try_from(*d).unwrap_or(0)).product()
+    }
+
+    /// The elements of a view; none of anything else, of a large one, and of one that leads out of its buffer.
+    pub fn contents(&self) -> Option<Data> {
+        let Value::View(view) = &self.value else { return None };
+        let count = view.shape.iter().try_fold(1i64, |n, d| n.checked_mul(*d))?;
+        if !(1..=MOST).contains(&count) || view.base.entry == NOWHERE {
+            return None;
+        }
+        let shape = view.shape.iter().map(|d| u32::try_from(*d).ok()).collect::<Option<Vec<u32>>>()?;
+        let ty = Type::Tile { elem: self.ty.elem().clone(), shape };
+        // Looking is no access of the program.
+        let mut space = Space::clone(&self.space);
+        space.checker = None;
+        let value = load_all(view, &ty, &space).ok()?;
+        Some(Data { value, ty, space: Arc::new(space) })
+    }
+
+    /// Returns true if the elements are pointers.
+    pub fn is_pointer(&self) -> bool {
+        matches!(self.ty.elem(), ElemType::Ptr { .. }) && !matches!(self.value, Value::View(_))
+    }
+}
+
+/// Returns true if a value of floats has a NaN.
+pub(crate) fn has_nan(value: &Value) -> bool {
+    match value {
+        Value::Splat(s) => s.dtype().is_float() && s.as_f64().is_some_and(f64::is_nan),
+        Value::Tile(buf) => {
+            buf.dtype().is_float() && buf.to_f64().is_some_and(|all| all.iter().any(|x| x.is_nan()))
+        }
+        Value::Empty
+        | Value::Ramp(_)
+        | Value::Ptr(_)
+        | Value::Run(..)
+        | Value::Offsets(..)
+        | Value::Lanes(_)
+        | Value::View(_) => false,
+    }
+}
