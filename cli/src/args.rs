@@ -1,6 +1,7 @@
 //! The command line of `tk` and its help.
 
 mod built;
+mod learn;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,6 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use built::BuildArgs;
 #[cfg(feature = "llvm")]
 pub use built::BuildForm;
+pub use learn::{LearnAction, LearnArgs};
 
 /// Checks, explains and runs GPU kernels written in the `.tk` language.
 #[derive(Debug, Parser)]
@@ -73,6 +75,8 @@ pub enum Command {
     Profile(ProfileArgs),
     /// Format source files
     Fmt(FmtArgs),
+    /// Learn the language with puzzles: small kernels to complete
+    Learn(LearnArgs),
     /// Explain a diagnostic code, such as E0304, or an operation, such as load
     Explain(ExplainArgs),
     /// Show what is installed: compiler, assembler, GPU driver, cache

@@ -27,6 +27,7 @@ mod input;
 mod inspect;
 #[cfg(feature = "llvm")]
 mod layout;
+mod learn;
 mod lsp;
 #[cfg(feature = "llvm")]
 mod profile;
@@ -108,6 +109,7 @@ fn dispatch(terminal: &Terminal, command: &Command) -> Outcome {
         Command::Cache(args) => cache::run(terminal, args),
         Command::Inspect(args) => inspect::run(terminal, args),
         Command::Layout(args) => layout::run(terminal, args),
+        Command::Learn(args) => learn::run(terminal, args),
         Command::Fmt(args) => fmt::run(terminal, args),
         Command::Explain(args) => explain::run(terminal, args),
         Command::Lsp(_) => lsp::run(),

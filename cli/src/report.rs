@@ -81,6 +81,10 @@ pub enum Line<'a> {
     Trial(TrialLine<'a>),
     /// The end of `tk tune`.
     Tuned(Tuned<'a>),
+    /// A puzzle of `tk learn`; `state` is `done`, `tried` or `open`.
+    Puzzle { number: usize, name: &'a str, title: &'a str, state: &'static str, file: &'a str },
+    /// A text of `tk learn`: `what` is `task`, `hint`, `solution` or `picture`.
+    Lesson { what: &'static str, text: &'a str },
     /// A fact that is no mistake.
     Note { message: &'a str },
     /// The end of a round of `--watch`.

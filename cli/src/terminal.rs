@@ -59,6 +59,8 @@ impl From<io::Error> for Failure {
 pub struct Terminal {
     /// Whether messages are colored.
     pub color: bool,
+    /// Whether data is that is meant for people.
+    data_color: bool,
     /// The format of messages.
     pub format: MessageFormat,
 }
@@ -67,13 +69,14 @@ impl Terminal {
     /// Decides about color.
     pub fn new(color: Color, format: MessageFormat) -> Terminal {
         let wanted =
-            || io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
-        let color = match color {
-            Color::Auto => format != MessageFormat::Json && wanted(),
+            |is_terminal: bool| is_terminal && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+        let choose = |is_terminal| match color {
+            Color::Auto => format != MessageFormat::Json && wanted(is_terminal),
             Color::Always => true,
             Color::Never => false,
         };
-        Terminal { color, format }
+        let (color, data_color) = (choose(io::stderr().is_terminal()), choose(io::stdout().is_terminal()));
+        Terminal { color, data_color, format }
     }
 
     /// Returns true if standard output holds objects.
@@ -98,6 +101,11 @@ impl Terminal {
         let mut out = io::stdout().lock();
         out.write_all(text.as_bytes())?;
         Ok(out.flush()?)
+    }
+
+    /// A part of data for people in a color, which is the number of an escape sequence, where there are colors.
+    pub fn painted(&self, color: &str, text: &str) -> String {
+        if self.data_color { format!("\x1b[{color}m{text}\x1b[0m") } else { text.to_string() }
     }
 
     /// Shows what a kernel printed.

@@ -156,7 +156,7 @@ fn file(terminal: &Terminal, inputs: &Inputs, path: &str, args: &TestArgs) -> Re
 }
 
 /// Runs one test; a compiler bug in it fails this test and no other.
-fn attempt(terminal: &Terminal, run: impl FnOnce() -> TestOutcome) -> (TestOutcome, Option<Failure>) {
+pub fn attempt(terminal: &Terminal, run: impl FnOnce() -> TestOutcome) -> (TestOutcome, Option<Failure>) {
     match crate::caught(run) {
         Ok(outcome) => {
             let internal = terminal.internal(&outcome.diagnostics).err();

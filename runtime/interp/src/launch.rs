@@ -20,6 +20,7 @@ use crate::memory::{BufferId, Memory};
 use crate::print::Printed;
 use crate::schedule::{self, Deadline, SLICE};
 use crate::space::Space;
+use crate::trace::{self, Trace};
 use crate::value::{Pointer, Value, View};
 
 /// An argument of a launch.
@@ -66,6 +67,8 @@ pub struct Options {
     pub printed: Printed,
     /// Somebody who looks at what runs. The module must not have been changed since it was lowered.
     pub debugging: Option<Debugging>,
+    /// Is told of accesses to memory. Programs run on one thread then.
+    pub trace: Option<Trace>,
 }
 
 /// Runs all programs of a grid. An empty grid does nothing.
@@ -98,11 +101,12 @@ fn run_grid(
 ) -> Result<(), Fault> {
     let func = kernel_of(module, kernel)?;
     let mut space = memory.space();
-    if options.checked {
-        let checker = Checker::of_grid(grid, func.param_names.clone(), options.alias.clone());
-        space.checker = Some(Arc::new(checker));
-    }
+    let checker = || Checker::of_grid(grid, func.param_names.clone(), options.alias.clone());
+    space.observe(options.checked.then(checker), options.trace.clone());
     let values = bind(module, func, args, &mut space)?;
+    if let Some(trace) = &options.trace {
+        trace.begin(traced(module, func, args, grid, memory));
+    }
     let total = grid.iter().try_fold(1u64, |n, d| n.checked_mul(u64::from(*d))).filter(|n| *n < 1 << 62);
     let total =
         total.ok_or_else(|| Fault::new("E0705", format!("a grid of {grid:?} has too many programs")))?;
@@ -186,6 +190,24 @@ fn bind(module: &TileModule, func: &Func, args: &[Arg], space: &mut Space) -> Re
     bound.collect()
 }
 
+/// A launch for a trace.
+fn traced(module: &TileModule, func: &Func, args: &[Arg], grid: [u32; 3], memory: &Memory) -> trace::Launch {
+    let param = |(i, (value, arg)): (usize, (&ValueId, &Arg))| {
+        let elem = match module.types.get(func.ty(*value)) {
+            Type::Tile { elem: ElemType::Ptr { pointee, .. }, .. } => pointee.as_ref(),
+            ty => ty.elem(),
+        };
+        let bytes = match arg {
+            Arg::Ptr { buffer, .. } | Arg::View { buffer, .. } => memory.len(*buffer),
+            Arg::Scalar(_) | Arg::Null => 0,
+        };
+        let name = func.param_names.get(i).cloned().unwrap_or_default();
+        trace::Param { name, elem: elem.clone(), arg: arg.clone(), bytes }
+    };
+    let params = params(func).iter().zip(args).enumerate().map(param).collect();
+    trace::Launch { kernel: func.name.clone(), grid, params, accesses: vec![], is_cut: false }
+}
+
 /// The value of one parameter; `start` gives the pointer to the first byte of a buffer.
 fn bind_one(
     ty: &Type,
@@ -233,7 +255,7 @@ pub fn run_test(
 ) -> Result<(), Fault> {
     let code = Code::new(module, test, options)?;
     let mut space = memory.space();
-    space.checker = options.checked.then(|| Arc::new(Checker::alone()));
+    space.observe(options.checked.then(Checker::alone), None);
     let context =
         Context { program: [0; 3], grid: [1; 3], space: Arc::new(space), printed: options.printed.clone() };
     let mut machine = Machine::new(&code, context, Some(HostContext { host, memory }));

@@ -13,7 +13,7 @@
 //!                                                                  └─ host (what only tests do)
 //!                                                                       │
 //!                                                                    space: every access is located here, and
-//!                                                                      │    noted in checked mode (checked)
+//!                                                                      │    noted in checked mode (checked) and in a trace
 //!                                                                    memory: bytes
 //! ```
 //! A register holds whole tiles in row-major order, uniform tiles as one scalar, consecutive
@@ -34,6 +34,7 @@ pub mod print;
 mod ramp;
 mod schedule;
 mod space;
+pub mod trace;
 mod value;
 
 pub use debug::{Debugger, Debugging};
@@ -42,3 +43,4 @@ pub use host::Host;
 pub use launch::{Arg, Options, Program, launch, run_test};
 pub use memory::{BufferId, Buffers, Memory, Place};
 pub use print::Printed;
+pub use trace::Trace;

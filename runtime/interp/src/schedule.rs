@@ -78,9 +78,9 @@ pub(crate) fn run(
         let message = format!("a cooperative launch has at most {COOPERATIVE} programs, not {total}");
         return Err(Fault::new("E0705", message));
     }
-    // Programs that meet are held by one worker: it alone knows when all of them have come. Checked mode reports the
-    // same in every run because the programs take turns in the same order.
-    let workers = if code.barrier || context.checked() || code.debugging.is_some() {
+    // Programs that meet are held by one worker: it alone knows when all of them have come. Checked mode and a trace
+    // report the same in every run because the programs take turns in the same order.
+    let workers = if code.barrier || context.space.is_observed() || code.debugging.is_some() {
         1
     } else {
         options.threads.unwrap_or_else(rayon::current_num_threads)

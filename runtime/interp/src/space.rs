@@ -1,16 +1,18 @@
 //! Resolves a pointer to bytes: [`Space`], the buffers that a launch can reach, and through which parameter.
 //!
 //! Every access of a program goes through [`Space::locate_run`] or [`Space::locate_hull`], which decide whether it is
-//! inside a buffer; in checked mode its accesses there are recorded and compared with those of others.
+//! inside a buffer; in checked mode its accesses there are recorded and compared with those of others, and a trace is told
+//! of all.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use tk_ops::DType;
-use tk_tile::ElemType;
+use tk_tile::{ElemType, Loc};
 
 use crate::checked::Checker;
 use crate::fault::Fault;
 use crate::memory::{Allocation, BufferId, Memory};
+use crate::trace::Trace;
 use crate::value::{NOWHERE, Pointer};
 
 /// The effect of an access on an element.
@@ -101,6 +103,10 @@ pub(crate) struct Space {
     atomics: Arc<Mutex<()>>,
     /// The state of checked mode; none if it is off.
     pub checker: Option<Arc<Checker>>,
+    /// Who wants to know of accesses.
+    pub trace: Option<Trace>,
+    /// Whether there is one of them, so that each access asks once.
+    is_observed: bool,
 }
 
 impl Space {
@@ -108,7 +114,24 @@ impl Space {
     pub fn new(buffers: Vec<Arc<Allocation>>, atomics: Arc<Mutex<()>>) -> Space {
         let entries: Vec<Entry> =
             buffers.into_iter().map(|allocation| Entry { allocation, param: None }).collect();
-        Space { buffers: entries.len(), entries, atomics, checker: None }
+        Space { buffers: entries.len(), entries, atomics, checker: None, trace: None, is_observed: false }
+    }
+
+    /// Tells these of accesses.
+    pub fn observe(&mut self, checker: Option<Checker>, trace: Option<Trace>) {
+        self.is_observed = checker.is_some() || trace.is_some();
+        (self.checker, self.trace) = (checker.map(Arc::new), trace);
+    }
+
+    /// Returns true if somebody is told of accesses.
+    pub fn is_observed(&self) -> bool {
+        self.is_observed
+    }
+
+    /// The accesses that follow are of this program and instruction.
+    pub fn at(&self, program: [u32; 3], loc: Option<Loc>, volatile: bool) {
+        self.checker.iter().for_each(|c| c.at(program, loc, volatile));
+        self.trace.iter().for_each(|t| t.at(program, loc));
     }
 
     /// Keeps the atomics of all other programs on this memory out until the guard goes.
@@ -187,23 +210,33 @@ impl Space {
         let last = first.saturating_add_unsigned(count as u64 - 1);
         match self.locate(p, size, first, last) {
             Some((memory, start)) => {
-                if let (Some(checker), Some(entry)) = (&self.checker, self.entry(p)) {
-                    checker.touch(entry, start, count, size, access)?;
+                if self.is_observed
+                    && let Some(entry) = self.entry(p)
+                {
+                    self.trace.iter().for_each(|t| t.touch(entry, start as i64, count, size, access));
+                    self.checker.iter().try_for_each(|c| c.touch(entry, start, count, size, access))?;
                 }
                 Ok(memory)
             }
-            None => Err(Denied::Outside(self.outside(p, size, first, last, true))),
+            None => {
+                if let (Some(trace), Some(entry)) = (&self.trace, self.entry(p)) {
+                    let elements = p.offset.saturating_add(first);
+                    let start = elements.saturating_mul(size as i64).saturating_add(p.disp);
+                    trace.touch(entry, start, count, size, access);
+                }
+                Err(Denied::Outside(self.outside(p, size, first, last, true)))
+            }
         }
     }
 
-    /// The same for elements that are spread over `first..=last`; both of these are among them. What is touched between
-    /// them is told to checked mode by [`Space::touch`].
+    /// The same for elements that are spread over `first..=last`; both of these are among them. Of what is touched between
+    /// them observers are told by [`Space::touch`].
     pub fn locate_hull(&self, p: &Pointer, size: usize, first: i64, last: i64) -> Result<*mut u8, Denied> {
         let found = self.locate(p, size, first, last).map(|(memory, _)| memory);
         found.ok_or_else(|| Denied::Outside(self.outside(p, size, first, last, false)))
     }
 
-    /// Tells checked mode of an access to elements that were located.
+    /// Tells observers of an access to elements that were located.
     pub fn touch(
         &self,
         p: &Pointer,

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use tk_interp::{Arg, BufferId, Debugger, Debugging, Fault, Memory, Options, Printed};
+use tk_interp::{Arg, BufferId, Debugger, Debugging, Fault, Memory, Options, Printed, Trace};
 use tk_ops::{ControlOp, Op};
 use tk_sema::Checked;
 use tk_sema::contract::{self, HostArg, Plan, SetValue};
@@ -47,6 +47,8 @@ pub struct Session {
     debugger: Option<Arc<dyn Debugger>>,
     /// The output of kernels.
     printed: Printed,
+    /// Is told of accesses to memory on the interpreter.
+    trace: Option<Trace>,
     /// The device of kernels; none is the interpreter.
     device: Option<Arc<dyn Device>>,
     /// None if launches use the defaults.
@@ -94,6 +96,7 @@ impl Session {
             stamps: false,
             debugger: None,
             printed: Printed::default(),
+            trace: None,
             device: None,
             choices: Some(Choices::default()),
             shown_notes: Mutex::default(),
@@ -147,6 +150,12 @@ impl Session {
         self
     }
 
+    /// The same, telling a trace of the launches on the interpreter. Their programs run on one thread.
+    pub fn with_trace(mut self, trace: Trace) -> Session {
+        self.trace = Some(trace);
+        self
+    }
+
     /// The same with kernels that print clock stamps ([`tk_tile::passes::stamp`]).
     pub fn with_stamps(mut self) -> Session {
         self.stamps = true;
@@ -175,6 +184,7 @@ impl Session {
             timeout: self.timeout,
             checked: self.checked_mode,
             printed: self.printed.clone(),
+            trace: self.trace.clone(),
             ..Options::default()
         }
     }

@@ -136,8 +136,8 @@ impl<'a, 'm> Args<'a, 'm> {
 
 /// Runs an operation that neither moves between blocks nor speaks to the host.
 pub(crate) fn run(step: &Step<'_>, slots: &mut [Value], context: &Context) -> Result<(), Fault> {
-    if let (Some(checker), Op::Memory(_) | Op::Atomic(_)) = (&context.space.checker, step.op) {
-        checker.at(context.program, step.loc, step.attrs.str("cache") == Some("volatile"));
+    if let (true, Op::Memory(_) | Op::Atomic(_)) = (context.space.is_observed(), step.op) {
+        context.space.at(context.program, step.loc, step.attrs.str("cache") == Some("volatile"));
     }
     let mut args = Args::new(step, slots);
     match step.op {

@@ -185,7 +185,7 @@ fn load_box(view: &View, at: &[i64], other: Option<Value>, ty: &Type, space: &Sp
     let (lo, hi) = boxes.hull();
     let lowest = space.locate_hull(&view.base, size, lo, hi);
     let lowest = lowest.map_err(|d: Denied| d.fault("a load from a view", elem, ADVICE))?;
-    if space.checker.is_some() {
+    if space.is_observed() {
         let told = touch(space, view, &boxes, size, Access::READ);
         told.map_err(|d: Denied| d.fault("a load from a view", elem, ADVICE))?;
     }
@@ -196,7 +196,7 @@ fn load_box(view: &View, at: &[i64], other: Option<Value>, ty: &Type, space: &Sp
     Ok(loading.done(space))
 }
 
-/// Tells checked mode of every element of a box that was located.
+/// Tells observers of every element of a box that was located.
 fn touch(space: &Space, view: &View, boxes: &Boxes, size: usize, access: Access) -> Result<(), Denied> {
     let mut told = Ok(());
     boxes.each_run(|first, count| {
@@ -227,14 +227,14 @@ fn store_box(view: &View, at: &[i64], value: Value, ty: &Type, space: &Space) ->
     let lowest = space.locate_hull(&view.base, size, lo, hi);
     let lowest = lowest.map_err(|d: Denied| d.fault("a store to a view", elem, ADVICE))?;
     let buf = stored(elem, value, clip.count(), space)?;
-    if space.checker.is_some() {
+    if space.is_observed() {
         let told = touch(space, view, &boxes, size, Access::WRITE);
         told.map_err(|d: Denied| d.fault("a store to a view", elem, ADVICE))?;
-        if boxes.may_overlap() {
-            let mut places = vec![];
-            boxes.each(|memory, lane| places.push((view.base.add(memory), lane)));
-            lanes::differ(space, size, places.into_iter(), &buf).map_err(|fault| *fault)?;
-        }
+    }
+    if space.checker.is_some() && boxes.may_overlap() {
+        let mut places = vec![];
+        boxes.each(|memory, lane| places.push((view.base.add(memory), lane)));
+        lanes::differ(space, size, places.into_iter(), &buf).map_err(|fault| *fault)?;
     }
     let tile = with_buf!(&*buf, v => v.as_ptr().cast::<u8>());
     // SAFETY: the hull was located, the buffer has an element of `size` bytes for every element of the tile, which is

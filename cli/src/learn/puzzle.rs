@@ -1,0 +1,76 @@
+//! The puzzles: `docs/learn` is part of the binary.
+
+use include_dir::{Dir, include_dir};
+
+use crate::suggest;
+
+static FILES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../docs/learn");
+
+/// A puzzle.
+#[derive(Clone, Debug)]
+pub struct Puzzle {
+    /// From 1 on.
+    pub number: usize,
+    /// The name of its folder: `03_edges`.
+    pub name: &'static str,
+    /// The title: `Edges`.
+    pub title: &'static str,
+    /// The file that the reader completes.
+    pub text: &'static str,
+    /// A complete one.
+    pub solution: &'static str,
+    /// The `test` blocks that come after the reader's own.
+    pub hidden: &'static str,
+    /// The hints, in order.
+    pub hints: Vec<&'static str>,
+}
+
+impl Puzzle {
+    /// The puzzle in a folder that is named after its number.
+    fn new(folder: &'static Dir<'static>) -> Option<Puzzle> {
+        let name = folder.path().file_name()?.to_str()?;
+        let number = name.split_once('_')?.0.parse().ok()?;
+        let file = |name: &str| FILES.get_file(folder.path().join(name))?.contents_utf8();
+        let text = file("puzzle.tk")?;
+        let title = text.lines().next()?.split_once(": ")?.1;
+        let hints = file("hints.md")?.split("\n---\n").map(str::trim).collect();
+        Some(Puzzle {
+            number,
+            name,
+            title,
+            text,
+            solution: file("solution.tk")?,
+            hidden: file("hidden.tk")?,
+            hints,
+        })
+    }
+
+    /// The task: the comment at the beginning of the file, without its first line.
+    pub fn task(&self) -> String {
+        let lines = self.text.lines().map_while(|line| line.strip_prefix("//")).skip(1);
+        lines.map(|line| format!("{}\n", line.strip_prefix(' ').unwrap_or(line))).collect()
+    }
+}
+
+/// All of them, in order.
+pub fn all() -> Vec<Puzzle> {
+    let mut all: Vec<Puzzle> = FILES.dirs().filter_map(Puzzle::new).collect();
+    all.sort_by_key(|p| p.number);
+    all
+}
+
+/// The puzzle with a number or a name: `3`, `edges`, `03_edges`, `tk-learn/03_edges.tk`. The error is one sentence.
+pub fn find<'p>(puzzles: &'p [Puzzle], text: &str) -> Result<&'p Puzzle, String> {
+    let stem = text.rsplit('/').next().unwrap_or(text);
+    let stem = stem.strip_suffix(".tk").unwrap_or(stem).to_lowercase();
+    let number = stem.parse::<usize>().ok();
+    let short = |p: &Puzzle| p.name.split_once('_').map_or(p.name, |(_, short)| short);
+    let found = puzzles.iter().find(|p| Some(p.number) == number || p.name == stem || short(p) == stem);
+    found.ok_or_else(|| {
+        let last = puzzles.last().map_or(0, |p| p.number);
+        let names: Vec<&str> = puzzles.iter().map(short).chain(super::ACTIONS).collect();
+        let hint = if number.is_some() { String::new() } else { suggest::hint(&stem, &names) };
+        let advice = if hint.is_empty() { "; `tk learn` lists them" } else { &hint };
+        format!("there is no puzzle `{text}`, they are 1 to {last}{advice}")
+    })
+}
