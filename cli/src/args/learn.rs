@@ -7,8 +7,8 @@ use clap::{Args, Subcommand};
 use super::seconds;
 
 const LEARN_HELP: &str = "\
-Without arguments, the command lists the puzzles and shows how far you are. A puzzle is a number or a
-name: 3, edges. Files are in the folder tk-learn of the current folder.";
+Without arguments, the command lists the puzzles and shows how far you are. A puzzle is a number
+or a name: 3, edges. Files are in the folder tk-learn of the current folder.";
 
 /// `tk learn`
 #[derive(Debug, Args)]
@@ -17,6 +17,9 @@ pub struct LearnArgs {
     /// The puzzle to begin: its file is copied to tk-learn unless it is there, and its task is shown
     #[arg(value_name = "PUZZLE")]
     pub puzzle: Option<String>,
+    /// Taken for a better message: without it, a misspelled subcommand before a number is one about the number.
+    #[arg(hide = true)]
+    pub extra: Vec<String>,
     /// What else to do.
     #[command(subcommand)]
     pub action: Option<LearnAction>,

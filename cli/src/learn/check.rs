@@ -17,7 +17,7 @@ use super::puzzle::Puzzle;
 use super::{Course, everything_done, picture};
 use crate::front;
 use crate::input::Inputs;
-use crate::report::{self, Ended, Line, main_file};
+use crate::report::{self, Ended, Line};
 use crate::terminal::{Failure, Outcome, Terminal};
 use crate::test::attempt;
 
@@ -49,13 +49,13 @@ pub fn run(
     if let Some(failure) = tests.misfit(terminal, &path)? {
         return Err(failure);
     }
-    let (passed, launch) = tests.run(terminal, puzzle)?;
-    if let Some(launch) = &launch {
-        let text = picture::draw(launch, terminal);
+    let (passed, shown) = tests.run(terminal, puzzle)?;
+    if let Some((which, launch)) = &shown {
+        let text = picture::draw(which, launch, terminal);
         super::text(terminal, "picture", &text)?;
     }
     if passed {
-        course.progress.done(puzzle);
+        course.progress.done(puzzle, &course.puzzles);
         course.save(terminal)?;
     }
     if terminal.is_json() {
@@ -73,7 +73,7 @@ fn end(terminal: &Terminal, course: &Course, puzzle: &Puzzle, passed: bool) -> S
         return format!("Puzzle {n} is not solved yet. `tk learn hint {n}` shows a hint.\n");
     }
     let done = terminal.painted("32", &format!("Puzzle {n} is done."));
-    match course.progress.current(&course.puzzles) {
+    match course.progress.next(&course.puzzles) {
         Some(next) => format!("{done} Next: `tk learn {}` ({})\n", next.number, next.title),
         None => format!("{done} {}", everything_done()),
     }
@@ -166,6 +166,9 @@ impl Loader for Appended<'_> {
     }
 }
 
+/// A launch to draw, and which one it is.
+type Shown = Option<(&'static str, Launch)>;
+
 /// The tests of a puzzle, those of the reader's file first.
 struct Tests {
     session: Session,
@@ -225,9 +228,10 @@ impl Tests {
         Ok(Some(Failure::Diagnostics))
     }
 
-    /// Runs the tests until one fails. Returns whether all passed, and the first launch of the first test.
-    fn run(&self, terminal: &Terminal, puzzle: &Puzzle) -> Result<(bool, Option<Launch>), Failure> {
-        let mut first = None;
+    /// Runs the tests until one fails. Returns whether all passed, and the launch to draw: the first one of the first
+    /// test, or the last one of a hidden test that failed.
+    fn run(&self, terminal: &Terminal, puzzle: &Puzzle) -> Result<(bool, Shown), Failure> {
+        let mut shown = None;
         let (mut passed, mut failed) = (0, 0);
         let tests: Vec<(FnId, &str)> = self.session.tests().collect();
         for (i, (test, name)) in tests.iter().enumerate() {
@@ -236,10 +240,13 @@ impl Tests {
             if let Some(failure) = internal {
                 return Err(failure);
             }
-            if i == 0 {
-                first = self.trace.launches().into_iter().next();
-            }
             let is_wrong = outcome.diagnostics.iter().any(Diagnostic::is_error);
+            if i == 0 {
+                shown =
+                    self.trace.launches().into_iter().next().map(|l| ("The first launch of your test", l));
+            } else if is_wrong && self.is_hidden(self.session.checked().hir.func(*test).span) {
+                shown = self.trace.last().map(|l| ("The last launch before the failure", l));
+            }
             self.show(terminal, puzzle, (*test, name), is_wrong, outcome)?;
             if is_wrong {
                 failed = 1;
@@ -254,7 +261,7 @@ impl Tests {
             let (are, tests) = if left_out == 1 { ("is", "test") } else { ("are", "tests") };
             terminal.data(&format!("      {left_out} more {tests} {are} run once this one passes\n"))?;
         }
-        Ok((failed == 0, first))
+        Ok((failed == 0, shown))
     }
 
     /// Prints the result of a test.
@@ -274,7 +281,7 @@ impl Tests {
             let place = self.moved(Diagnostic::error(codes::INTERNAL, span, "", "")).primary.span;
             let all = diagnostics.iter();
             return terminal.object(&Line::Test(report::Test {
-                file: if is_hidden { "" } else { main_file(&self.sources) },
+                file: self.sources.position(place).0,
                 name: Some(name),
                 outcome: if is_wrong { Ended::Failed } else { Ended::Passed },
                 place: Some(report::Range::new(&self.sources, place)),
@@ -297,16 +304,13 @@ impl Tests {
         Ok(())
     }
 
-    /// Prints a hidden test that failed, and the launch before the failure.
+    /// Prints a hidden test that failed.
     fn reveal(&self, terminal: &Terminal, puzzle: &Puzzle, span: Span) -> Outcome {
-        if let Some(launch) = self.trace.last() {
-            terminal.data(&format!("The last launch: {}\n\n", picture::launch(&launch)))?;
-        }
         let at = (span.start.saturating_sub(self.own)) as usize;
         let (file, _) = tk_syntax::parse(FileId(0), puzzle.hidden);
         let item = file.items.iter().find(|i| (i.span.start as usize..i.span.end as usize).contains(&at));
         let text = item.and_then(|i| puzzle.hidden.get(i.span.start as usize..i.span.end as usize));
         let Some(text) = text else { return Ok(()) };
-        terminal.data(&format!("The test, which you can copy to your file:\n\n{text}\n\n"))
+        terminal.data(&format!("The test:\n\n{text}\n\n"))
     }
 }

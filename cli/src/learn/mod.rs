@@ -99,7 +99,11 @@ pub fn run(terminal: &Terminal, args: &LearnArgs) -> Outcome {
     match &args.action {
         None => match &args.puzzle {
             None => list(terminal, &course),
-            Some(text) => begin(terminal, &mut course, text),
+            Some(text) if args.extra.is_empty() => begin(terminal, &mut course, text),
+            Some(text) => {
+                puzzle::find(&course.puzzles, text)?;
+                Err(Failure::Sentence(format!("`tk learn {text}` takes nothing after it")))
+            }
         },
         Some(LearnAction::Check(args)) => {
             let puzzle = course.choose(args.which.puzzle.as_deref())?;
@@ -138,7 +142,7 @@ fn text(terminal: &Terminal, what: &'static str, text: &str) -> Outcome {
 }
 
 fn list(terminal: &Terminal, course: &Course) -> Outcome {
-    let next = course.progress.current(&course.puzzles);
+    let next = course.progress.next(&course.puzzles);
     if terminal.is_json() {
         return course.puzzles.iter().try_for_each(|p| terminal.object(&course.line(p, &course.path(p))));
     }

@@ -17,12 +17,12 @@ const LINES: usize = 24;
 const COLORS: [&str; 6] = ["36", "33", "35", "32", "34", "31"];
 
 /// A launch and its arguments: `add[BLOCK=4](x: f32[10], n = 10) on a grid of 3 programs`.
-pub fn launch(launch: &Launch) -> String {
+fn launch(launch: &Launch) -> String {
     let one = |p: &Param| match &p.arg {
         Arg::Scalar(s) => format!("{} = {s}", p.name),
         Arg::Null => format!("{} = null", p.name),
         Arg::View { shape, .. } => format!("{}: {}{shape:?}", p.name, p.elem),
-        Arg::Ptr { .. } => format!("{}: *{}", p.name, p.elem),
+        Arg::Ptr { .. } => format!("{}: {}[{}]", p.name, p.elem, p.elements()),
     };
     let args: Vec<String> = launch.params.iter().map(one).collect();
     let rank = rank(launch.grid);
@@ -41,10 +41,10 @@ fn rank(grid: [u32; 3]) -> usize {
     grid.iter().rposition(|d| *d > 1).map_or(1, |last| last + 1)
 }
 
-/// Draws a launch.
-pub fn draw(launch: &Launch, terminal: &Terminal) -> String {
+/// Draws a launch; `which` says which one it is.
+pub fn draw(which: &str, launch: &Launch, terminal: &Terminal) -> String {
     let labels = Labels::new(launch.grid);
-    let mut out = format!("\n{}\n\n", terminal.painted("1", &self::launch(launch)));
+    let mut out = format!("\n{which}: {}\n\n", terminal.painted("1", &self::launch(launch)));
     let mut is_touched = false;
     for (i, param) in launch.params.iter().enumerate() {
         for (kind, word) in [
@@ -63,6 +63,10 @@ pub fn draw(launch: &Launch, terminal: &Terminal) -> String {
         true => labels.legend(),
         false => "No program reads or writes an element.\n".to_string(),
     };
+    if let Some(program) = launch.fault {
+        let program = labels.of(&Programs(program.map(Some)));
+        out += &format!("A fault in program {program} ended the launch: programs after it did not run.\n");
+    }
     if launch.is_cut {
         out += "The launch touches more elements than the picture holds; the later ones are left out.\n";
     }
@@ -110,17 +114,15 @@ impl Labels {
     }
 
     fn legend(&self) -> String {
-        let none = "`·` is touched by none";
+        let none = "`·`: none";
         if self.rank == 1 {
-            return format!(
-                "A number is the `program_id(0)` of the program; `*` is touched by several, {none}.\n"
-            );
+            return format!("Each element shows the `program_id(0)` of its program; `*`: several, {none}.\n");
         }
         let ids: Vec<String> = (0..self.rank).map(|axis| format!("`program_id({axis})`")).collect();
         let between = if self.is_short { "" } else { ", separated by points" };
         format!(
-            "Each element shows the ids of its program: {}{between}; `*` is any of several, {none}.\n",
-            ids.join(", ")
+            "Each element shows the ids of its program, {}{between}; `*`: several, {none}.\n",
+            ids.join(" and ")
         )
     }
 }
@@ -145,7 +147,7 @@ impl Drawing<'_> {
 
     /// Cells that fit beside line numbers of that width.
     fn fitting(&self, margin: usize) -> usize {
-        (WIDTH.saturating_sub(margin + 3) / (self.labels.width + 1)).max(1)
+        (WIDTH.saturating_sub(margin + 4) / (self.labels.width + 1)).max(1)
     }
 
     /// An array of rank 1: a row, wrapped.
@@ -155,10 +157,12 @@ impl Drawing<'_> {
         let fitting = self.fitting(margin);
         // Blocks are powers of two, so that a line begins with one.
         let step = [64, 32, 16, 8, 4].into_iter().find(|n| *n <= fitting).unwrap_or(fitting);
-        let step = if count <= fitting { count.max(1) } else { step };
+        if count <= fitting {
+            return self.line(None, &self.touched.elements, false);
+        }
         let mut out = String::new();
         for (i, line) in self.touched.elements.chunks(step).take(LINES).enumerate() {
-            out += &self.line(i * step, margin, line, false);
+            out += &self.line(Some((i * step, margin)), line, false);
         }
         if count > step * LINES {
             out += &format!("  only the first {} of {count} elements are shown\n", step * LINES);
@@ -184,7 +188,7 @@ impl Drawing<'_> {
             let left = LINES - lines;
             for (row, line) in slice.chunks(columns.max(1)).take(left).enumerate() {
                 let shown = line.get(..fitting).unwrap_or(line);
-                out += &self.line(row, margin, shown, shown.len() < columns);
+                out += &self.line(Some((row, margin)), shown, shown.len() < columns);
             }
             lines += rows;
             if rows > left {
@@ -197,15 +201,17 @@ impl Drawing<'_> {
         out
     }
 
-    /// A line of cells, with the number of its first element or of its row.
-    fn line(&self, number: usize, margin: usize, cells: &[Option<Programs>], is_cut: bool) -> String {
+    /// A line of cells. Where there are several, it begins with the number of its first element or of its row, which has
+    /// that many digits at most.
+    fn line(&self, number: Option<(usize, usize)>, cells: &[Option<Programs>], is_cut: bool) -> String {
         let width = self.labels.width;
         let cell = |programs: &Option<Programs>| match programs {
             None => format!("{:>width$}", "·"),
             Some(p) => self.terminal.painted(self.labels.color(p), &format!("{:>width$}", self.labels.of(p))),
         };
         let cells: Vec<String> = cells.iter().map(cell).collect();
-        format!("  {number:>margin$}  {}{}\n", cells.join(" "), if is_cut { " …" } else { "" })
+        let start = number.map(|(number, margin)| format!("{number:>margin$} │ ")).unwrap_or_default();
+        format!("  {start}{}{}\n", cells.join(" "), if is_cut { " …" } else { "" })
     }
 
     /// A line for each run of elements outside of the array.

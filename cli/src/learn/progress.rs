@@ -22,7 +22,7 @@ const HEAD: &str = "# Written by `tk learn`: the current puzzle, and for each on
 pub struct Progress {
     /// The folder of the file.
     folder: PathBuf,
-    /// The puzzle that was checked or begun last.
+    /// The puzzle that was checked or begun last, or the one after it.
     current: Option<String>,
     puzzles: BTreeMap<String, Entry>,
 }
@@ -75,9 +75,12 @@ impl Progress {
         self.puzzles.get(puzzle.name).is_some_and(|e| e.is_done)
     }
 
-    /// The puzzle is solved.
-    pub fn done(&mut self, puzzle: &Puzzle) {
+    /// The puzzle is solved, and the next one is the current one.
+    pub fn done(&mut self, puzzle: &Puzzle, puzzles: &[Puzzle]) {
         self.puzzles.entry(puzzle.name.to_string()).or_default().is_done = true;
+        if let Some(next) = self.next(puzzles) {
+            self.begin(next);
+        }
     }
 
     /// The puzzle is the current one.
@@ -92,8 +95,14 @@ impl Progress {
         entry.hints
     }
 
-    /// The puzzle to work on: the current one, or the first after it that is not done; `None` if all are done.
+    /// The puzzle that is meant where none is named: the current one, even if it is done.
     pub fn current<'p>(&self, puzzles: &'p [Puzzle]) -> Option<&'p Puzzle> {
+        let current = puzzles.iter().find(|p| Some(p.name) == self.current.as_deref());
+        current.or_else(|| self.next(puzzles))
+    }
+
+    /// The puzzle to do next: the current one, or the first after it that is not done; `None` if all are done.
+    pub fn next<'p>(&self, puzzles: &'p [Puzzle]) -> Option<&'p Puzzle> {
         let at = puzzles.iter().position(|p| Some(p.name) == self.current.as_deref()).unwrap_or(0);
         let (before, after) = puzzles.split_at(at.min(puzzles.len()));
         after.iter().chain(before).find(|p| !self.is_done(p))

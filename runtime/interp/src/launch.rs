@@ -114,6 +114,9 @@ fn run_grid(
     let context = Context { program: [0; 3], grid, space: Arc::new(space), printed: printed.clone() };
     let done = schedule::run(code, kernel, &values, &context, total, options);
     printed.end_launch();
+    if let (Some(trace), Err(fault)) = (&options.trace, &done) {
+        trace.end(fault.program);
+    }
     done
 }
 
@@ -205,7 +208,7 @@ fn traced(module: &TileModule, func: &Func, args: &[Arg], grid: [u32; 3], memory
         trace::Param { name, elem: elem.clone(), arg: arg.clone(), bytes }
     };
     let params = params(func).iter().zip(args).enumerate().map(param).collect();
-    trace::Launch { kernel: func.name.clone(), grid, params, accesses: vec![], is_cut: false }
+    trace::Launch { kernel: func.name.clone(), grid, params, accesses: vec![], fault: None, is_cut: false }
 }
 
 /// The value of one parameter; `start` gives the pointer to the first byte of a buffer.

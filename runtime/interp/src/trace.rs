@@ -65,6 +65,13 @@ pub struct Param {
     pub bytes: usize,
 }
 
+impl Param {
+    /// Elements of its buffer.
+    pub fn elements(&self) -> i64 {
+        i64::try_from(self.bytes / elem_size(&self.elem).max(1)).unwrap_or(i64::MAX)
+    }
+}
+
 /// A launch, and what its programs did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
@@ -76,6 +83,8 @@ pub struct Launch {
     pub params: Vec<Param>,
     /// The accesses, in the order in which they happened.
     pub accesses: Vec<Access>,
+    /// The program whose fault ended the launch.
+    pub fault: Option<[u32; 3]>,
     /// Whether there were more.
     pub is_cut: bool,
 }
@@ -86,10 +95,10 @@ pub struct Trace(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
-    /// Launches whose accesses are wanted.
+    /// Launches that are kept.
     wanted: usize,
     launches: Vec<Launch>,
-    /// Elements whose accesses were kept of the launch that runs.
+    /// Elements that the launch that runs has accessed.
     elements: usize,
     /// The last launch, if it is none of those.
     last: Option<Launch>,
@@ -98,7 +107,7 @@ struct State {
 }
 
 impl Trace {
-    /// Keeps the accesses of that many launches. Of others it knows the arguments, as long as they are the last.
+    /// Keeps the first launches, as many as that, and the last one.
     pub fn new(launches: usize) -> Trace {
         let state =
             State { wanted: launches, launches: vec![], elements: 0, last: None, program: [0; 3], loc: None };
@@ -109,7 +118,7 @@ impl Trace {
         self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// The launches whose accesses were kept.
+    /// The first launches, in order.
     pub fn launches(&self) -> Vec<Launch> {
         self.state().launches.clone()
     }
@@ -137,6 +146,13 @@ impl Trace {
         }
     }
 
+    /// A fault of a program ended the launch that began last.
+    pub(crate) fn end(&self, program: Option<[u32; 3]>) {
+        let mut state = self.state();
+        let State { last, launches, .. } = &mut *state;
+        last.as_mut().or(launches.last_mut()).into_iter().for_each(|launch| launch.fault = program);
+    }
+
     /// The accesses that follow are of this program and instruction.
     pub(crate) fn at(&self, program: [u32; 3], loc: Option<Loc>) {
         let mut state = self.state();
@@ -147,7 +163,7 @@ impl Trace {
     pub(crate) fn touch(&self, entry: &Entry, start: i64, count: usize, size: usize, access: space::Access) {
         let mut state = self.state();
         let State { launches, elements, last, program, loc, .. } = &mut *state;
-        let (None, Some(launch)) = (last, launches.last_mut()) else { return };
+        let Some(launch) = last.as_mut().or(launches.last_mut()) else { return };
         *elements = elements.saturating_add(count);
         if *elements > MOST {
             launch.is_cut = true;
@@ -193,7 +209,7 @@ impl Launch {
     pub fn touched(&self, param: usize, kind: AccessKind) -> Option<Touched> {
         let p = self.params.get(param)?;
         let size = i64::try_from(elem_size(&p.elem)).ok()?.max(1);
-        let len = i64::try_from(p.bytes).ok()? / size;
+        let len = p.elements();
         let (buffer, offset, shape, strides) = match &p.arg {
             Arg::Scalar(_) | Arg::Null => return None,
             Arg::Ptr { buffer, .. } => (*buffer, 0, vec![len], vec![1]),
