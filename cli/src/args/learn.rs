@@ -12,7 +12,7 @@ or a name: 3, edges. Files are in the folder tk-learn of the current folder.";
 
 /// `tk learn`
 #[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true, after_help = LEARN_HELP)]
+#[command(subcommand_precedence_over_arg = true, after_help = LEARN_HELP)]
 pub struct LearnArgs {
     /// The puzzle to begin: its file is copied to tk-learn unless it is there, and its task is shown
     #[arg(value_name = "PUZZLE")]

@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use tk_runtime::files::reason;
 
 use crate::args::{InputArgs, LearnAction, LearnArgs};
+use crate::input::Inputs;
 use crate::report::Line;
 use crate::terminal::{Failure, Outcome, Terminal};
 use crate::watch;
@@ -48,7 +49,7 @@ impl Course {
             return puzzle::find(&self.puzzles, text).cloned();
         }
         let current = self.progress.current(&self.puzzles).cloned();
-        current.ok_or_else(|| "all puzzles are done; name one: `tk learn check 3`".to_string())
+        current.ok_or_else(|| "all puzzles are done; name one: `tk learn 3`".to_string())
     }
 
     /// The path of the reader's file.
@@ -96,35 +97,36 @@ impl Course {
 /// Runs `tk learn`.
 pub fn run(terminal: &Terminal, args: &LearnArgs) -> Outcome {
     let mut course = Course::open();
-    match &args.action {
-        None => match &args.puzzle {
-            None => list(terminal, &course),
-            Some(text) if args.extra.is_empty() => begin(terminal, &mut course, text),
-            Some(text) => {
-                puzzle::find(&course.puzzles, text)?;
-                Err(Failure::Sentence(format!("`tk learn {text}` takes nothing after it")))
-            }
-        },
-        Some(LearnAction::Check(args)) => {
-            let puzzle = course.choose(args.which.puzzle.as_deref())?;
+    // `tk learn 3 check` is as good as `tk learn check 3`.
+    let first = args.puzzle.as_deref();
+    let chosen = |course: &Course, second: &Option<String>| course.choose(second.as_deref().or(first));
+    if let (Some(text), false) = (first, args.extra.is_empty()) {
+        puzzle::find(&course.puzzles, text)?;
+        return Err(Failure::Sentence(format!("`tk learn {text}` takes nothing after it")));
+    }
+    match (&args.action, first) {
+        (None, None) => list(terminal, &course),
+        (None, Some(text)) => begin(terminal, &mut course, text),
+        (Some(LearnAction::Check(args)), _) => {
+            let puzzle = chosen(&course, &args.which.puzzle)?;
             let path = course.path(&puzzle);
             if !PathBuf::from(&path).exists() {
                 let n = puzzle.number;
                 return Err(Failure::Sentence(format!("{path} does not exist; `tk learn {n}` makes it")));
             }
-            let inputs = crate::input::Inputs::new(&InputArgs { stdin_name: None }, [path.as_str()])?;
+            let inputs = Inputs::new(&InputArgs { stdin_name: None }, [path.as_str()])?;
             check::run(terminal, &mut course, &puzzle, &inputs, args.timeout)
         }
-        Some(LearnAction::Hint(args)) => {
-            let puzzle = course.choose(args.puzzle.as_deref())?;
+        (Some(LearnAction::Hint(args)), _) => {
+            let puzzle = chosen(&course, &args.puzzle)?;
             hint(terminal, &mut course, &puzzle)
         }
-        Some(LearnAction::Solution(args)) => {
-            let puzzle = course.choose(args.puzzle.as_deref())?;
+        (Some(LearnAction::Solution(args)), _) => {
+            let puzzle = chosen(&course, &args.puzzle)?;
             text(terminal, "solution", puzzle.solution)
         }
-        Some(LearnAction::Watch(args)) => {
-            let puzzle = course.choose(args.which.puzzle.as_deref())?;
+        (Some(LearnAction::Watch(args)), _) => {
+            let puzzle = chosen(&course, &args.which.puzzle)?;
             course.copy(&puzzle)?;
             watch::rounds(terminal, &InputArgs { stdin_name: None }, &[course.path(&puzzle)], |inputs| {
                 check::run(terminal, &mut course, &puzzle, inputs, args.timeout)

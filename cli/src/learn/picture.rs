@@ -54,7 +54,7 @@ pub fn draw(which: &str, launch: &Launch, terminal: &Terminal) -> String {
         ] {
             if let Some(touched) = launch.touched(i, kind) {
                 out += &format!("{}, {word}:\n", array(param, &touched));
-                out += &Drawing { touched: &touched, labels: &labels, terminal }.text();
+                out += &Drawing::new(&touched, &labels, terminal).text();
                 is_touched = true;
             }
         }
@@ -82,23 +82,19 @@ struct Labels {
     rank: usize,
     /// Whether every id is a digit, so that two need nothing between them.
     is_short: bool,
-    width: usize,
     grid: [u32; 3],
 }
 
 impl Labels {
     fn new(grid: [u32; 3]) -> Labels {
         let rank = rank(grid);
-        let is_short = grid.iter().all(|d| *d <= 10);
-        let digits = |d: &u32| d.saturating_sub(1).to_string().len();
-        let ids: usize = grid.iter().take(rank).map(digits).sum();
-        Labels { rank, is_short, width: ids + if is_short { 0 } else { rank - 1 }, grid }
+        Labels { rank, is_short: grid.iter().all(|d| *d <= 10), grid }
     }
 
     fn of(&self, programs: &Programs) -> String {
         let id = |id: &Option<u32>| id.map_or("*".to_string(), |i| i.to_string());
         let ids: Vec<String> = programs.0.iter().take(self.rank).map(id).collect();
-        ids.join(if self.is_short { "" } else { "." })
+        ids.join(if self.is_short { "" } else { "," })
     }
 
     /// The color of programs, by the ids that they share.
@@ -119,7 +115,7 @@ impl Labels {
             return format!("Each element shows the `program_id(0)` of its program; `*`: several, {none}.\n");
         }
         let ids: Vec<String> = (0..self.rank).map(|axis| format!("`program_id({axis})`")).collect();
-        let between = if self.is_short { "" } else { ", separated by points" };
+        let between = if self.is_short { "" } else { ", separated by a comma" };
         format!(
             "Each element shows the ids of its program, {}{between}; `*`: several, {none}.\n",
             ids.join(" and ")
@@ -132,9 +128,17 @@ struct Drawing<'p> {
     touched: &'p Touched,
     labels: &'p Labels,
     terminal: &'p Terminal,
+    /// Columns of an element.
+    width: usize,
 }
 
-impl Drawing<'_> {
+impl<'p> Drawing<'p> {
+    fn new(touched: &'p Touched, labels: &'p Labels, terminal: &'p Terminal) -> Drawing<'p> {
+        let all = touched.elements.iter().flatten();
+        let width = all.map(|programs| labels.of(programs).len()).max().unwrap_or(1);
+        Drawing { touched, labels, terminal, width }
+    }
+
     fn text(&self) -> String {
         let shape: Vec<usize> = self.touched.shape.iter().map(|d| usize::try_from(*d).unwrap_or(0)).collect();
         let mut out = match shape.as_slice() {
@@ -147,7 +151,7 @@ impl Drawing<'_> {
 
     /// Cells that fit beside line numbers of that width.
     fn fitting(&self, margin: usize) -> usize {
-        (WIDTH.saturating_sub(margin + 4) / (self.labels.width + 1)).max(1)
+        (WIDTH.saturating_sub(margin + 4) / (self.width + 1)).max(1)
     }
 
     /// An array of rank 1: a row, wrapped.
@@ -204,7 +208,7 @@ impl Drawing<'_> {
     /// A line of cells. Where there are several, it begins with the number of its first element or of its row, which has
     /// that many digits at most.
     fn line(&self, number: Option<(usize, usize)>, cells: &[Option<Programs>], is_cut: bool) -> String {
-        let width = self.labels.width;
+        let width = self.width;
         let cell = |programs: &Option<Programs>| match programs {
             None => format!("{:>width$}", "·"),
             Some(p) => self.terminal.painted(self.labels.color(p), &format!("{:>width$}", self.labels.of(p))),
@@ -234,7 +238,7 @@ impl Drawing<'_> {
                 1 => format!("elements {first} and {last}"),
                 _ => format!("elements {first} to {last}"),
             };
-            let text = format!("✗ outside: {elements}, by {}", self.labels.of(programs));
+            let text = format!("✗ outside: {elements}, by program {}", self.labels.of(programs));
             out += &format!("  {}\n", self.terminal.painted("31", &text));
         }
         if runs.len() > 4 {

@@ -107,13 +107,13 @@ fn completions_and_manual_pages_are_made() {
 }
 
 /// A command that watches; it is ended with the test.
-struct Watching {
+pub struct Watching {
     child: Child,
     lines: Receiver<String>,
 }
 
 impl Watching {
-    fn start(folder: &Folder, args: &[&str]) -> Watching {
+    pub fn start(folder: &Folder, args: &[&str]) -> Watching {
         let mut child = command::command(&folder.path(""), args)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -126,7 +126,7 @@ impl Watching {
     }
 
     /// The lines of a round without its last one, which says what is watched.
-    fn round(&self) -> (Vec<String>, String) {
+    pub fn round(&self) -> (Vec<String>, String) {
         let mut lines = vec![];
         loop {
             let line = self.lines.recv_timeout(Duration::from_secs(20)).unwrap();
@@ -138,7 +138,7 @@ impl Watching {
     }
 
     /// Waits for a round whose lines are as they should be: a busy machine may show a file that is being written.
-    fn until(&self, right: impl Fn(&[String]) -> bool) {
+    pub fn until(&self, right: impl Fn(&[String]) -> bool) {
         while !right(&self.round().0) {}
     }
 

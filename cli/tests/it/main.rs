@@ -12,6 +12,7 @@ mod devices;
 mod fmt;
 mod format;
 mod input;
+mod learn;
 #[cfg(all(unix, feature = "llvm"))]
 mod loops;
 mod lsp;
@@ -34,7 +35,9 @@ mod run;
 mod setup;
 #[cfg(all(unix, feature = "llvm"))]
 mod ship;
+#[cfg(all(unix, feature = "llvm"))]
 mod ship_choose;
+#[cfg(all(unix, feature = "llvm"))]
 mod ship_targets;
 #[cfg(feature = "llvm")]
 mod simulated;

@@ -4,7 +4,9 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+#[cfg(feature = "llvm")]
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, SystemTime};
 

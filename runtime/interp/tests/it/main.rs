@@ -10,4 +10,5 @@ mod host;
 mod launch;
 mod memory;
 mod order;
+mod trace;
 mod views;
