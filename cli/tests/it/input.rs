@@ -90,6 +90,7 @@ fn completions_and_manual_pages_are_made() {
             "tk-fmt.1",
             "tk-inspect.1",
             "tk-layout.1",
+            "tk-learn.1",
             "tk-lsp.1",
             "tk-man.1",
             "tk-profile.1",

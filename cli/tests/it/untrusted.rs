@@ -62,6 +62,7 @@ fn programs_beside_the_source_or_above_it_are_not_executed() {
     ran.err_has(&format!("TK_VENV={outer} allows it"));
 }
 
+#[cfg(feature = "llvm")]
 fn mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
