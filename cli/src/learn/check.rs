@@ -241,11 +241,11 @@ impl Tests {
                 return Err(failure);
             }
             let is_wrong = outcome.diagnostics.iter().any(Diagnostic::is_error);
-            if i == 0 {
-                shown =
-                    self.trace.launches().into_iter().next().map(|l| ("The first launch of your test", l));
-            } else if is_wrong && self.is_hidden(self.session.checked().hir.func(*test).span) {
+            let is_hidden = self.is_hidden(self.session.checked().hir.func(*test).span);
+            if is_wrong && is_hidden {
                 shown = self.trace.last().map(|l| ("The last launch before the failure", l));
+            } else if i == 0 {
+                shown = self.trace.launches().into_iter().next().map(|l| ("The first launch", l));
             }
             self.show(terminal, puzzle, (*test, name), is_wrong, outcome)?;
             if is_wrong {

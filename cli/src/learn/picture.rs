@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tk_interp::Arg;
-use tk_interp::trace::{AccessKind, Launch, Param, Programs, Touched};
+use tk_interp::trace::{AccessKind, ELEMENTS, Launch, Param, Programs, Touched};
 
 use crate::terminal::Terminal;
 
@@ -21,8 +21,7 @@ fn launch(launch: &Launch) -> String {
     let one = |p: &Param| match &p.arg {
         Arg::Scalar(s) => format!("{} = {s}", p.name),
         Arg::Null => format!("{} = null", p.name),
-        Arg::View { shape, .. } => format!("{}: {}{shape:?}", p.name, p.elem),
-        Arg::Ptr { .. } => format!("{}: {}[{}]", p.name, p.elem, p.elements()),
+        Arg::View { .. } | Arg::Ptr { .. } => array(p),
     };
     let args: Vec<String> = launch.params.iter().map(one).collect();
     let rank = rank(launch.grid);
@@ -47,13 +46,18 @@ pub fn draw(which: &str, launch: &Launch, terminal: &Terminal) -> String {
     let mut out = format!("\n{which}: {}\n\n", terminal.painted("1", &self::launch(launch)));
     let mut is_touched = false;
     for (i, param) in launch.params.iter().enumerate() {
+        let shape = param.shape().unwrap_or_default();
+        if shape.iter().try_fold(1i64, |n, d| n.checked_mul(*d)).is_none_or(|n| n > ELEMENTS) {
+            out += &format!("{} is too large to draw.\n\n", array(param));
+            is_touched = true;
+        }
         for (kind, word) in [
             (AccessKind::Read, "read"),
             (AccessKind::Write, "written"),
             (AccessKind::Atomic, "changed atomically"),
         ] {
             if let Some(touched) = launch.touched(i, kind) {
-                out += &format!("{}, {word}:\n", array(param, &touched));
+                out += &format!("{}, {word}:\n", array(param));
                 out += &Drawing::new(&touched, &labels, terminal).text();
                 is_touched = true;
             }
@@ -73,8 +77,9 @@ pub fn draw(which: &str, launch: &Launch, terminal: &Terminal) -> String {
     out + "\n"
 }
 
-fn array(param: &Param, touched: &Touched) -> String {
-    format!("{}: {}{:?}", param.name, param.elem, touched.shape)
+/// `x: f32[10]`
+fn array(param: &Param) -> String {
+    format!("{}: {}{:?}", param.name, param.elem, param.shape().unwrap_or_default())
 }
 
 /// The texts that stand for programs.

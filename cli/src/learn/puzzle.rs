@@ -61,7 +61,7 @@ pub fn all() -> Vec<Puzzle> {
 
 /// The puzzle with a number or a name: `3`, `edges`, `03_edges`, `tk-learn/03_edges.tk`. The error is one sentence.
 pub fn find<'p>(puzzles: &'p [Puzzle], text: &str) -> Result<&'p Puzzle, String> {
-    let stem = text.rsplit('/').next().unwrap_or(text);
+    let stem = text.rsplit(['/', '\\']).next().unwrap_or(text);
     let stem = stem.strip_suffix(".tk").unwrap_or(stem).to_lowercase();
     let number = stem.parse::<usize>().ok();
     let short = |p: &Puzzle| p.name.split_once('_').map_or(p.name, |(_, short)| short);

@@ -3,10 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 #[cfg(feature = "llvm")]
-use std::path::PathBuf;
+use std::os::unix::fs::PermissionsExt;
+#[cfg(feature = "llvm")]
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, SystemTime};
 

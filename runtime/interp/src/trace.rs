@@ -18,7 +18,7 @@ use crate::space::{self, Entry};
 const MOST: usize = 1 << 20;
 
 /// Elements of an array whose programs are told one by one; more are in no picture.
-const ELEMENTS: i64 = 1 << 20;
+pub const ELEMENTS: i64 = 1 << 20;
 
 /// What an access does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -66,6 +66,15 @@ pub struct Param {
 }
 
 impl Param {
+    /// The extents of an array; those of a pointer are all elements of its buffer. `None` for a number.
+    pub fn shape(&self) -> Option<Vec<i64>> {
+        match &self.arg {
+            Arg::Scalar(_) | Arg::Null => None,
+            Arg::Ptr { .. } => Some(vec![self.elements()]),
+            Arg::View { shape, .. } => Some(shape.clone()),
+        }
+    }
+
     /// Elements of its buffer.
     pub fn elements(&self) -> i64 {
         i64::try_from(self.bytes / elem_size(&self.elem).max(1)).unwrap_or(i64::MAX)
@@ -205,18 +214,17 @@ pub struct Touched {
 
 impl Launch {
     /// How programs touch the elements of an argument in one way; `None` for a number, for an array that is touched
-    /// in other ways alone, and for one that is too large.
+    /// in other ways alone, and for one of more than [`ELEMENTS`].
     pub fn touched(&self, param: usize, kind: AccessKind) -> Option<Touched> {
         let p = self.params.get(param)?;
         let size = i64::try_from(elem_size(&p.elem)).ok()?.max(1);
         let len = p.elements();
-        let (buffer, offset, shape, strides) = match &p.arg {
+        let (buffer, offset, strides) = match &p.arg {
             Arg::Scalar(_) | Arg::Null => return None,
-            Arg::Ptr { buffer, .. } => (*buffer, 0, vec![len], vec![1]),
-            Arg::View { buffer, offset, shape, strides } => {
-                (*buffer, *offset, shape.clone(), strides.clone())
-            }
+            Arg::Ptr { buffer, .. } => (*buffer, 0, vec![1]),
+            Arg::View { buffer, offset, strides, .. } => (*buffer, *offset, strides.clone()),
         };
+        let shape = p.shape()?;
         let count = shape.iter().try_fold(1i64, |n, d| n.checked_mul(*d)).filter(|n| *n <= ELEMENTS)?;
         let mut all: BTreeMap<i64, Programs> = BTreeMap::new();
         let through = |a: &&Access| a.param.map_or(a.buffer == buffer, |i| i as usize == param);
