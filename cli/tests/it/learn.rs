@@ -138,6 +138,8 @@ fn hints_come_one_by_one() {
     let ran = folder.tk(&["learn", "hint", "3"]);
     ran.code(0).out_has(hints.last().unwrap()).out_has("`tk learn solution 3`");
     folder.tk(&["learn", "hint"]).code(0).out_has("Puzzle 1, hint 1");
+    folder.tk(&["learn", "4", "hint"]).code(0).out_has("Puzzle 4, hint 1");
+    folder.tk(&["learn", "--color", "never", "hint", "5"]).code(0).out_has("Puzzle 5, hint 1");
 }
 
 #[test]

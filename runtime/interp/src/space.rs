@@ -210,11 +210,8 @@ impl Space {
         let last = first.saturating_add_unsigned(count as u64 - 1);
         match self.locate(p, size, first, last) {
             Some((memory, start)) => {
-                if self.is_observed
-                    && let Some(entry) = self.entry(p)
-                {
-                    self.trace.iter().for_each(|t| t.touch(entry, start as i64, count, size, access));
-                    self.checker.iter().try_for_each(|c| c.touch(entry, start, count, size, access))?;
+                if self.is_observed {
+                    self.tell(p, start, count, size, access)?;
                 }
                 Ok(memory)
             }
@@ -227,6 +224,22 @@ impl Space {
                 Err(Denied::Outside(self.outside(p, size, first, last, true)))
             }
         }
+    }
+
+    /// Tells observers of an access. It is no part of [`Space::locate_run`], so that this stays short for all others.
+    #[inline(never)]
+    fn tell(
+        &self,
+        p: &Pointer,
+        start: usize,
+        count: usize,
+        size: usize,
+        access: Access,
+    ) -> Result<(), Denied> {
+        let Some(entry) = self.entry(p) else { return Ok(()) };
+        self.trace.iter().for_each(|t| t.touch(entry, start as i64, count, size, access));
+        self.checker.iter().try_for_each(|c| c.touch(entry, start, count, size, access))?;
+        Ok(())
     }
 
     /// The same for elements that are spread over `first..=last`; both of these are among them. Of what is touched between
