@@ -9,6 +9,7 @@ use tk_syntax::{Diagnostic, Span, codes};
 
 use super::complete::{add_use, importable};
 use super::diagnostics::diagnostics;
+use super::extract::extract;
 use super::inline_let::inline_let;
 use super::scope::scope;
 use super::walk::{Node, around, declaration};
@@ -23,6 +24,8 @@ pub enum ActionKind {
     Refactor,
     /// It puts a value where a name was.
     Inline,
+    /// It makes a function of a part.
+    Extract,
     /// It mends everything in the file that has one safe fix.
     FixAll,
     /// It puts imports in order.
@@ -42,8 +45,9 @@ pub struct Action {
     pub diagnostic: Option<usize>,
 }
 
-/// The actions for a range.
-pub fn actions(ws: &mut Workspace, path: &str, range: Range<usize>) -> Vec<Action> {
+/// The actions for a range. Changes of the form, each of which checks the file again, only where somebody has `asked` for
+/// the list: an editor also asks at every place of the cursor.
+pub fn actions(ws: &mut Workspace, path: &str, range: Range<usize>, asked: bool) -> Vec<Action> {
     let a = ws.analysis(path);
     let mut out = vec![];
     for (i, d) in diagnostics(ws, path).iter().enumerate() {
@@ -63,7 +67,11 @@ pub fn actions(ws: &mut Workspace, path: &str, range: Range<usize>) -> Vec<Actio
         imports(ws, &a, path, (i, d), &mut out);
     }
     let Some(at) = a.offset(range.start) else { return out };
+    if !asked {
+        return out;
+    }
     out.extend(inline_let(&a, at).filter(|x| checks(ws, &a, path, x)));
+    out.extend(extract(&a, &range).filter(|x| checks(ws, &a, path, x)));
     if let Some(call) = memory_call(&a, at) {
         masks(&a, &call, &mut out);
         out.extend(to_view(&a, &call).filter(|x| checks(ws, &a, path, x)));

@@ -13,6 +13,7 @@ mod context;
 pub mod costs;
 mod describe;
 pub mod diagnostics;
+mod extract;
 pub mod folding;
 pub mod hints;
 pub mod hover;

@@ -250,7 +250,8 @@ impl Server {
     /// `textDocument/codeAction`
     pub fn actions(&mut self, p: lsp::CodeActionParams) -> Answer<Option<Vec<lsp::CodeActionResponse>>> {
         let Some((path, lines)) = self.document(&p.text_document) else { return Ok(None) };
-        let mut found = actions::actions(&mut self.ws, &path, lines.bytes(p.range));
+        let asked = p.context.trigger_kind != Some(lsp::CodeActionTriggerKind::Automatic);
+        let mut found = actions::actions(&mut self.ws, &path, lines.bytes(p.range), asked);
         // Of the whole file, so only for who asks: on save, or in the menu of source actions.
         if let Some(only) = &p.context.only
             && only.iter().any(|o| covers(o, ActionKind::FixAll) || covers(o, ActionKind::OrganizeImports))
@@ -336,6 +337,7 @@ fn action_kind(kind: ActionKind) -> lsp::CodeActionKind {
         ActionKind::QuickFix => lsp::CodeActionKind::QuickFix,
         ActionKind::Refactor => lsp::CodeActionKind::Refactor,
         ActionKind::Inline => lsp::CodeActionKind::RefactorInline,
+        ActionKind::Extract => lsp::CodeActionKind::RefactorExtract,
         ActionKind::FixAll => lsp::CodeActionKind::SourceFixAll,
         ActionKind::OrganizeImports => lsp::CodeActionKind::SourceOrganizeImports,
     }

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 use std::fmt::Write;
+use std::ops::Range;
 
 use crate::support::{draw, folder, root, workspace};
 use tk_lsp::ide::{
@@ -50,6 +51,9 @@ fn run(name: &str, text: &str) -> String {
         return whole(&mut ws, &path, feature);
     }
     let mut out = String::new();
+    if feature == "extract" {
+        return places.chunks(2).map(|pair| extracted(&mut ws, &path, pair[0]..pair[1])).collect();
+    }
     for at in places {
         if out.is_empty() {
             out += &asked(&ws, &path, at);
@@ -112,7 +116,7 @@ fn one(ws: &mut Workspace, path: &str, at: usize, feature: &str) -> String {
         "calls" => call_hierarchy(ws, path, at),
         "actions" => {
             let mut out = String::new();
-            for a in actions::actions(ws, path, at..at) {
+            for a in actions::actions(ws, path, at..at, true) {
                 let mends = a.diagnostic.map(|_| " (mends a diagnostic)").unwrap_or_default();
                 let _ = write!(out, "{:?}: {}{mends}\n{}", a.kind, a.title, indent(&edited(ws, &a.edits)));
             }
@@ -120,6 +124,22 @@ fn one(ws: &mut Workspace, path: &str, at: usize, feature: &str) -> String {
         }
         other => panic!("no feature is called {other}"),
     }
+}
+
+/// What a selection becomes as a function, or that none is offered.
+fn extracted(ws: &mut Workspace, path: &str, selection: Range<usize>) -> String {
+    let text = ws.text(path).unwrap();
+    let mut out = format!("--- {}\n", text[selection.clone()].replace('\n', "\n    "));
+    let offered = actions::actions(ws, path, selection, true);
+    match offered.iter().find(|a| a.kind == actions::ActionKind::Extract) {
+        Some(action) => {
+            for edit in &action.edits {
+                let _ = writeln!(out, "{}", edit.text.trim_start());
+            }
+        }
+        None => out += "not offered\n",
+    }
+    out
 }
 
 fn whole(ws: &mut Workspace, path: &str, feature: &str) -> String {

@@ -31,7 +31,8 @@ fn ask_more(ws: &mut Workspace, path: &str, at: usize) {
     navigate::references(ws, path, at, true);
     calls::incoming(ws, path, at);
     calls::outgoing(ws, path, at);
-    actions::actions(ws, path, at..at);
+    actions::actions(ws, path, at..at, true);
+    actions::actions(ws, path, at / 2..at, true);
 }
 
 /// What is asked of a file.

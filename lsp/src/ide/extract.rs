@@ -1,0 +1,286 @@
+//! The action that makes a function of a selected expression, or of selected statements.
+//!
+//! What the selection reads becomes parameters, what it declares or assigns and what is read behind it becomes the
+//! result. It is not offered where control leaves the selection (`return`, `break`, `continue`), and the caller checks that the
+//! program has no more errors than before.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::ops::Range;
+
+use tk_sema::index::{SymbolId, SymbolKind};
+use tk_syntax::ast::{Block, Expr, ExprKind, Fn, Item, ItemKind, Stmt, StmtKind};
+use tk_syntax::token::{Tok, lex};
+use tk_syntax::{FileId, Span};
+
+use super::actions::{Action, ActionKind};
+use super::walk::Node;
+use super::{Analysis, Place, TextEdit};
+
+/// The name of the new function, with a number where there is one already.
+const NAME: &str = "extracted";
+
+/// What is selected.
+enum Selected<'a> {
+    Expr(&'a Expr),
+    /// Statements of a block, and what follows them in it.
+    Stmts(&'a [Stmt]),
+}
+
+/// A variable that goes in or out.
+struct Variable {
+    name: String,
+    ty: String,
+    /// Whether the selection assigns it.
+    assigned: bool,
+    /// Whether it is declared before the selection.
+    outer: bool,
+}
+
+/// The action for a selection.
+pub fn extract(a: &Analysis, range: &Range<usize>) -> Option<Action> {
+    let text = a.root_text().get(range.clone())?;
+    let start = range.start + (text.len() - text.trim_start().len());
+    let end = range.start + text.trim_end().len();
+    let (start, end) = (u32::try_from(start).ok()?, u32::try_from(end).ok()?);
+    let item = a.root()?.items.iter().find(|i| i.span.start <= start && end <= i.span.end)?;
+    let owner = function(item, start, end)?;
+    let selected = selected(&owner.body, start, end)?;
+    if start >= end || leaves(&selected) {
+        return None;
+    }
+    let variables = variables(a, owner, start, end)?;
+    let (inputs, outputs): (Vec<&Variable>, Vec<&Variable>) = match selected {
+        Selected::Expr(_) if variables.iter().any(|v| v.assigned) => return None,
+        Selected::Expr(_) => (variables.iter().collect(), vec![]),
+        Selected::Stmts(_) => {
+            let out = variables.iter().filter(|v| v.assigned || !v.outer).collect();
+            (variables.iter().filter(|v| v.outer).collect(), out)
+        }
+    };
+    let result = match selected {
+        Selected::Expr(e) => vec![a.show(a.index.type_of(e.span)?)],
+        Selected::Stmts(_) => outputs.iter().map(|v| v.ty.clone()).collect(),
+    };
+    let types = inputs.iter().map(|v| v.ty.as_str()).chain(result.iter().map(String::as_str));
+    let constants = constants(a, owner, start, end, types)?;
+    let name = free_name(a);
+    // Arguments determine the parameters that their types name.
+    let found: Vec<String> = inputs.iter().flat_map(|v| names_in(&v.ty)).collect();
+    let given: Vec<String> =
+        constants.iter().filter(|c| !found.contains(&c.0)).map(|c| format!("{0} = {0}", c.0)).collect();
+    let given = if given.is_empty() { String::new() } else { format!("[{}]", given.join(", ")) };
+    let call = format!("{name}{given}({})", names(&inputs));
+    let call = match &selected {
+        Selected::Expr(_) => call,
+        Selected::Stmts(_) => assigned(&outputs, &call)?,
+    };
+    let function = written(a, item, &name, &constants, &inputs, &outputs, &result, &selected, (start, end));
+    let at = |start: u32, end: u32| a.place(Span { file: Analysis::ROOT, start, end });
+    let behind: Place = at(item.span.end, item.span.end);
+    let edits = vec![
+        TextEdit { place: at(start, end), text: call },
+        TextEdit { place: behind, text: format!("\n\n{function}") },
+    ];
+    let title = "extract a function".to_string();
+    Some(Action { title, kind: ActionKind::Extract, edits, diagnostic: None })
+}
+
+/// The function whose body contains the selection.
+fn function(item: &Item, start: u32, end: u32) -> Option<&Fn> {
+    match &item.kind {
+        ItemKind::Fn(f) if f.body.span.start < start && end < f.body.span.end => Some(f),
+        // A method would lose what its struct gives it; a test has no parameters to go by.
+        _other => None,
+    }
+}
+
+/// The expression or statements with just this extent.
+fn selected(body: &Block, start: u32, end: u32) -> Option<Selected<'_>> {
+    let mut found = None;
+    Node::Block(body).each(&mut |n| match n {
+        // A conditional is both.
+        Node::Expr(e) if (e.span.start, e.span.end) == (start, end) && found.is_none() => {
+            found = Some(Selected::Expr(e));
+        }
+        Node::Block(b) => {
+            let first = b.stmts.iter().position(|s| s.span.start == start);
+            let last = b.stmts.iter().position(|s| s.span.end == end);
+            if let (Some(first), Some(last)) = (first, last)
+                && let Some(stmts) = b.stmts.get(first..=last)
+            {
+                found = Some(Selected::Stmts(stmts));
+            }
+        }
+        _other => {}
+    });
+    found
+}
+
+/// Returns true if control leaves the selection other than at its end.
+fn leaves(selected: &Selected<'_>) -> bool {
+    let mut found = false;
+    let mut look = |n: Node<'_>| match n {
+        Node::Stmt(s) => {
+            found |= matches!(
+                s.kind,
+                StmtKind::Return(_) | StmtKind::Break | StmtKind::Continue | StmtKind::Const(_)
+            );
+        }
+        Node::Expr(e) => found |= matches!(e.kind, ExprKind::Return(_) | ExprKind::Err),
+        _other => {}
+    };
+    match selected {
+        Selected::Expr(e) => Node::Expr(e).each(&mut look),
+        Selected::Stmts(stmts) => stmts.iter().for_each(|s| Node::Stmt(s).each(&mut look)),
+    }
+    found
+}
+
+/// The variables that go in, and those that are declared in the selection and read behind it, in order of their first
+/// use. `None` where one has a type that cannot be written.
+fn variables(a: &Analysis, owner: &Fn, start: u32, end: u32) -> Option<Vec<Variable>> {
+    let inside = |s: Span| start <= s.start && s.end <= end;
+    let own = a.index.references_in(Analysis::ROOT);
+    let in_body =
+        own.iter().filter(|r| owner.body.span.start <= r.span.start && r.span.end <= owner.body.span.end);
+    let later: BTreeSet<SymbolId> =
+        in_body.clone().filter(|r| r.span.start >= end).map(|r| r.symbol).collect();
+    let mut seen = BTreeSet::new();
+    let mut out = vec![];
+    for r in in_body.filter(|r| inside(r.span)) {
+        let symbol = a.index.symbol(r.symbol)?;
+        let (SymbolKind::Local(ty) | SymbolKind::Param(ty)) = &symbol.kind else { continue };
+        let declared = symbol.span?;
+        let outer = !inside(declared);
+        if !seen.insert(r.symbol) || !outer && !later.contains(&r.symbol) {
+            continue;
+        }
+        let assigned =
+            own.iter().any(|x| x.symbol == r.symbol && x.write && inside(x.span) && x.span != declared);
+        out.push(Variable { name: symbol.name.clone(), ty: a.show(ty), assigned: assigned && outer, outer });
+    }
+    Some(out)
+}
+
+/// The names in a type.
+fn names_in(ty: &str) -> Vec<String> {
+    let name = |tok| if let Tok::Id(name) = tok { Some(name.to_string()) } else { None };
+    lex(FileId(0), ty).tokens.iter().filter_map(|t| name(t.tok)).collect()
+}
+
+/// The compile-time parameters that the selection and the types need, as they are declared. `None` where it uses a
+/// compile-time variable of a loop. Names and bounds.
+fn constants<'t>(
+    a: &Analysis,
+    owner: &Fn,
+    start: u32,
+    end: u32,
+    types: impl Iterator<Item = &'t str>,
+) -> Option<Vec<(String, String)>> {
+    let mut wanted: BTreeSet<String> = BTreeSet::new();
+    for r in a.index.references_in(Analysis::ROOT) {
+        if start <= r.span.start
+            && r.span.end <= end
+            && let Some(s) = a.index.symbol(r.symbol)
+            && matches!(s.kind, SymbolKind::CVar(_))
+            && !s.span.is_some_and(|d| start <= d.start && d.end <= end)
+        {
+            wanted.insert(s.name.clone());
+        }
+    }
+    for ty in types {
+        let own = |n: &String| owner.cparams.iter().any(|c| c.name.text == *n);
+        wanted.extend(names_in(ty).into_iter().filter(own));
+    }
+    let mut out = vec![];
+    for c in &owner.cparams {
+        if wanted.remove(&c.name.text) {
+            let bound: Vec<&str> = c.bound.iter().map(|b| a.text(b.span)).collect();
+            out.push((c.name.text.clone(), bound.join(" | ")));
+        }
+    }
+    wanted.is_empty().then_some(out)
+}
+
+fn names(variables: &[&Variable]) -> String {
+    variables.iter().map(|v| v.name.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// The statement in place of the selection. `None` where some results are new variables and some are not.
+fn assigned(outputs: &[&Variable], call: &str) -> Option<String> {
+    let outer = outputs.iter().filter(|v| v.outer).count();
+    let left = match outputs {
+        [] => return Some(format!("{call};")),
+        [one] => one.name.clone(),
+        several => format!("({})", names(several)),
+    };
+    match outer {
+        0 => Some(format!("let {left} = {call};")),
+        n if n == outputs.len() => Some(format!("{left} = {call};")),
+        _mixed => None,
+    }
+}
+
+/// A name that nothing in the file has.
+fn free_name(a: &Analysis) -> String {
+    let own = a.index.references_in(Analysis::ROOT).iter();
+    let taken: BTreeSet<&str> = own.map(|r| a.text(r.span)).collect();
+    let numbered = (2..).map(|n| format!("{NAME}_{n}"));
+    std::iter::once(NAME.to_string())
+        .chain(numbered)
+        .find(|n| !taken.contains(n.as_str()))
+        .unwrap_or_default()
+}
+
+/// The new function.
+#[allow(clippy::too_many_arguments, reason = "the parts of a function")]
+fn written(
+    a: &Analysis,
+    item: &Item,
+    name: &str,
+    constants: &[(String, String)],
+    inputs: &[&Variable],
+    outputs: &[&Variable],
+    result: &[String],
+    selected: &Selected<'_>,
+    (start, end): (u32, u32),
+) -> String {
+    let mut out = String::new();
+    // Its arithmetic means the same there.
+    if item.attrs.iter().any(|x| x.name.text == "fast") {
+        out += "@fast\n";
+    }
+    out += &format!("fn {name}");
+    if !constants.is_empty() {
+        let constants: Vec<String> =
+            constants.iter().map(|(name, bound)| format!("{name}: {bound}")).collect();
+        let _ = write!(out, "[{}]", constants.join(", "));
+    }
+    let params: Vec<String> = inputs.iter().map(|v| format!("{}: {}", v.name, v.ty)).collect();
+    let _ = write!(out, "({})", params.join(", "));
+    match result {
+        [] => {}
+        [one] => out += &format!(" -> {one}"),
+        several => out += &format!(" -> ({})", several.join(", ")),
+    }
+    out += " {\n";
+    for v in inputs.iter().filter(|v| v.assigned) {
+        let _ = writeln!(out, "    let mut {0} = {0};", v.name);
+    }
+    let body = a.root_text().get(start as usize..end as usize).unwrap_or("");
+    let line = a.root_text().get(..start as usize).unwrap_or("").rsplit('\n').next().unwrap_or("");
+    let indent: String = line.chars().take_while(|c| c.is_whitespace()).collect();
+    for (i, line) in body.lines().enumerate() {
+        let line = if i == 0 { line } else { line.strip_prefix(&indent).unwrap_or(line) };
+        let _ = writeln!(out, "{}{line}", if line.is_empty() { "" } else { "    " });
+    }
+    if let Selected::Stmts(_) = selected {
+        match outputs {
+            [] => {}
+            [one] => out += &format!("    {}\n", one.name),
+            several => out += &format!("    ({})\n", names(several)),
+        }
+    }
+    out + "}"
+}
