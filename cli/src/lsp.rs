@@ -44,6 +44,8 @@ mod costs {
 
     /// The target that is asked about, unless the client names another one.
     const TARGET: &str = "sm_90a";
+    /// Bytes of a lane at once from which on an access is wide enough to be no news: a warp moves a line with them.
+    const NARROW: u32 = 2;
     /// The least share of the time of a line that is shown.
     const LEAST: f64 = 0.005;
 
@@ -93,6 +95,7 @@ mod costs {
     }
 
     fn of_line(unit: &str, cost: &LineCost) -> costs::LineCost {
+        let access = access(cost);
         let mut tooltip = format!(
             "{:.3e} instructions of warps, {:.2} MB, {} registers live",
             cost.instructions,
@@ -102,6 +105,26 @@ mod costs {
         if cost.conflicts > 0.0 {
             tooltip.push_str(&format!(", {:.3e} cycles of bank conflicts", cost.conflicts));
         }
-        costs::LineCost { line: cost.line, label: format!("{:.0} % of {unit}", 100.0 * cost.share), tooltip }
+        if let Some(access) = &access {
+            tooltip.push_str(&format!("; {}", access.0));
+        }
+        let mut label = format!("{:.0} % of {unit}", 100.0 * cost.share);
+        if let Some((text, true)) = access {
+            label.push_str(&format!(" · {text}"));
+        }
+        costs::LineCost { line: cost.line, label, tooltip }
+    }
+
+    /// How a line accesses device memory, and whether another way would be better.
+    fn access(cost: &LineCost) -> Option<(String, bool)> {
+        // Of a sector, less than a half: the rest is moved for nothing.
+        let used = if cost.needed > 0.0 { cost.needed / cost.bytes.max(cost.needed) } else { 1.0 };
+        let wasted =
+            if used < 0.5 { format!(", {:.0} % of what is moved", 100.0 * used) } else { String::new() };
+        match (cost.lane_bytes, cost.tensor_copies) {
+            (0, true) => Some((format!("tensor copies{wasted}"), used < 0.5)),
+            (0, false) => None,
+            (n, _) => Some((format!("{n} bytes a lane{wasted}"), n <= NARROW || used < 0.5)),
+        }
     }
 }

@@ -181,6 +181,12 @@ pub struct ProfiledLine<'a> {
     pub parts: std::collections::BTreeMap<&'static str, f64>,
     pub instructions: f64,
     pub bytes: f64,
+    /// Those of them that the program asked for: the rest is of sectors and lines that are read for a part.
+    pub needed: f64,
+    /// Bytes that the narrowest access of a lane to device memory moves; 0 without one.
+    pub lane_bytes: u32,
+    /// Whether TMA moves some of the bytes.
+    pub tensor_copies: bool,
     /// Cycles of shared memory that bank conflicts add.
     pub conflicts: f64,
     pub registers: u32,

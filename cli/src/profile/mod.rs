@@ -108,6 +108,9 @@ fn show(
                 parts: cost.parts.clone(),
                 instructions: cost.instructions,
                 bytes: cost.bytes,
+                needed: cost.needed,
+                lane_bytes: cost.lane_bytes,
+                tensor_copies: cost.tensor_copies,
                 conflicts: cost.conflicts,
                 registers: cost.registers,
             }))?;

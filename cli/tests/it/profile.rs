@@ -166,3 +166,40 @@ fn loops_are_timed_without_a_profiler() {
         assert!(ran.code(code).err.contains(says), "{y}: {}", ran.err);
     }
 }
+
+#[test]
+fn lines_say_how_memory_is_accessed() {
+    let folder = Folder::new("profile-access");
+    let text =
+        "kernel gathered(x: *f16, index: *i32, y: *mut f16, n: i32) grid(cdiv(n, 256)) require(n >= 0) {
+    let at = program_id(0) * 256 + arange(0, 256);
+    let from = load(index + at, at < n);
+    store(y + at, load(x + from, at < n), at < n);
+}
+kernel copied(x: view[f16, 2], y: mut view[f16, 2]) grid(cdiv(x.shape[0], 64)) launch(warps = 4) {
+    let mut acc = zeros([64, 64], f32);
+    for k in range(0, x.shape[1], 64) {
+        acc = dot(x.load([program_id(0) * 64, k], [64, 64]), x.load([0, k], [64, 64]).T, acc);
+    }
+    y.store([program_id(0) * 64, 0], acc as f16);
+}
+";
+    folder.write("a.tk", text);
+    let lines = |kernel: &str, args: &[&str]| {
+        let file = format!("{}::{kernel}", folder.path("a.tk").display());
+        let mut all = vec!["profile", &file, "--message-format", "json"];
+        all.extend(args);
+        let ran = Ran::new(command::command(&folder.path(""), &all).output().unwrap());
+        let rows: Vec<Value> = ran.code(0).out.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+        rows.into_iter().filter(|r| r["kind"] == "profiled_line").collect::<Vec<_>>()
+    };
+    let of = |rows: &[Value], line: u64| rows.iter().find(|r| r["line"] == line).unwrap().clone();
+    let rows =
+        lines("gathered", &["x=empty:f16[4096]", "index=empty:i32[4096]", "y=empty:f16[4096]", "n=4096"]);
+    // 256 positions on 128 lanes: two of four bytes each; halves that are somewhere one by one.
+    assert_eq!((&of(&rows, 3)["lane_bytes"], &of(&rows, 4)["lane_bytes"]), (&8.into(), &2.into()));
+    let rows = lines("copied", &["x=empty:f16[4096,4096]", "y=empty:f16[4096,64]"]);
+    let product = of(&rows, 9);
+    assert_eq!((&product["tensor_copies"], &product["lane_bytes"]), (&true.into(), &0.into()), "{product}");
+    assert!(product["needed"].as_f64() <= product["bytes"].as_f64());
+}

@@ -65,6 +65,12 @@ pub struct PlaceCost {
     pub instructions: f64,
     /// Bytes from and to the shared cache, of all programs.
     pub bytes: f64,
+    /// Those of them that the program asked for: the rest is of sectors and lines that are read for a part.
+    pub needed: f64,
+    /// Bytes that the narrowest access of a lane to device memory moves; 0 without one.
+    pub lane_bytes: u32,
+    /// Whether TMA moves some of the bytes.
+    pub tensor_copies: bool,
     /// Cycles of shared memory that bank conflicts add, of all programs.
     pub conflicts: f64,
     /// The most registers of a lane for tiles that are live at once.

@@ -102,7 +102,15 @@ fn as_estimate(found: cost::Estimate, places: Vec<cost::PlaceCost>) -> Estimate 
 }
 
 fn place_cost(cost: cost::PlaceCost) -> PlaceCost {
-    let cost::PlaceCost { loc, parts, instructions, bytes, conflicts, registers } = cost;
-    let parts = parts.into_iter().map(|(bound, us)| (bound.name(), us)).collect();
-    PlaceCost { loc, parts, instructions, bytes, conflicts, registers }
+    PlaceCost {
+        loc: cost.loc,
+        parts: cost.parts.into_iter().map(|(bound, us)| (bound.name(), us)).collect(),
+        instructions: cost.instructions,
+        bytes: cost.bytes,
+        needed: cost.needed,
+        lane_bytes: cost.lane_bytes,
+        tensor_copies: cost.tensor_copies,
+        conflicts: cost.conflicts,
+        registers: cost.registers,
+    }
 }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use tk_gpu::ArgFacts;
 use tk_gpu::target::chip;
 use tk_runtime::Session;
-use tk_runtime::compile::{Estimate, Launch, PlaceCost};
+use tk_runtime::compile::{Estimate, Launch};
 use tk_runtime::gpu::launch_args;
 use tk_sema::contract::{self, ClosedContract, Decided, HostArg, Plan};
 use tk_sema::eval::Bindings;
@@ -49,6 +49,12 @@ pub struct LineCost {
     pub instructions: f64,
     /// Bytes from and to the shared cache, of all programs.
     pub bytes: f64,
+    /// Those of them that the program asked for: the rest is of sectors and lines that are read for a part.
+    pub needed: f64,
+    /// Bytes that the narrowest access of a lane to device memory moves; 0 without one.
+    pub lane_bytes: u32,
+    /// Whether TMA moves some of the bytes.
+    pub tensor_copies: bool,
     /// Cycles of shared memory that bank conflicts add, of all programs.
     pub conflicts: f64,
     /// The most registers of a lane for tiles that are live at once.
@@ -122,7 +128,7 @@ fn in_order(args: &mut [HostArg], facts: &[ArgFacts]) {
 pub fn lines(sources: &SourceMap, found: &Estimate) -> (&'static str, Vec<LineCost>) {
     let mut lines: BTreeMap<(u32, usize), LineCost> = BTreeMap::new();
     for p in &found.places {
-        let PlaceCost { loc, parts, instructions, bytes, conflicts, registers } = p;
+        let loc = p.loc;
         let file = FileId(loc.file);
         let (_, line, _) = sources.position(Span::new(file, loc.start as usize, loc.end as usize));
         let none = || LineCost {
@@ -132,17 +138,25 @@ pub fn lines(sources: &SourceMap, found: &Estimate) -> (&'static str, Vec<LineCo
             parts: BTreeMap::new(),
             instructions: 0.0,
             bytes: 0.0,
+            needed: 0.0,
+            lane_bytes: 0,
+            tensor_copies: false,
             conflicts: 0.0,
             registers: 0,
         };
         let cost = lines.entry((loc.file, line)).or_insert_with(none);
-        for (part, us) in parts {
+        for (part, us) in &p.parts {
             *cost.parts.entry(part).or_default() += us;
         }
-        cost.instructions += instructions;
-        cost.bytes += bytes;
-        cost.conflicts += conflicts;
-        cost.registers = cost.registers.max(*registers);
+        cost.instructions += p.instructions;
+        cost.bytes += p.bytes;
+        cost.needed += p.needed;
+        cost.tensor_copies |= p.tensor_copies;
+        if p.lane_bytes > 0 && (cost.lane_bytes == 0 || p.lane_bytes < cost.lane_bytes) {
+            cost.lane_bytes = p.lane_bytes;
+        }
+        cost.conflicts += p.conflicts;
+        cost.registers = cost.registers.max(p.registers);
     }
     let mut lines: Vec<LineCost> = lines.into_values().collect();
     let unit = unit(found, &lines);

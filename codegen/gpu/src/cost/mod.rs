@@ -121,6 +121,12 @@ pub struct PlaceCost {
     pub instructions: f64,
     /// Bytes from and to the shared cache, of all programs.
     pub bytes: f64,
+    /// Those of them that the program asked for: the rest is of sectors and lines that are read for a part.
+    pub needed: f64,
+    /// Bytes that the narrowest access of a lane to device memory moves; 0 without one.
+    pub lane_bytes: u32,
+    /// Whether TMA moves some of the bytes.
+    pub tensor_copies: bool,
     /// Cycles of shared memory that bank conflicts add, of all programs.
     pub conflicts: f64,
     /// The most registers of a lane for tiles that are live at once.
@@ -282,6 +288,9 @@ pub fn by_place(of: &Analysed, launch: &Launched<'_>, chip: &Chip) -> Vec<PlaceC
             parts,
             instructions: total.issue * run.programs,
             bytes: total.bytes * run.programs,
+            needed: total.needed * run.programs,
+            lane_bytes: total.lane_bytes,
+            tensor_copies: total.tensor_copies,
             conflicts: total.conflicts * run.programs,
             registers,
         }

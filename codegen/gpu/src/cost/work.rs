@@ -52,6 +52,12 @@ pub(crate) struct Work {
     pub matrix: f64,
     /// Bytes from and to the shared cache, those of lines that are read for a part of them included.
     pub bytes: f64,
+    /// Those of them that the program asked for.
+    pub needed: f64,
+    /// Bytes that the narrowest access of a lane to device memory moves; 0 without one.
+    pub lane_bytes: u32,
+    /// Whether TMA moves some of the bytes.
+    pub tensor_copies: bool,
     /// Bytes that memory could move while it changes pages for the rows of a tile.
     pub scattered: f64,
     /// Cycles from the last of its instructions to its result.
@@ -69,6 +75,11 @@ impl Work {
         self.matrix += more.matrix * times;
         self.bytes += more.bytes * times;
         self.scattered += more.scattered * times;
+        self.needed += more.needed * times;
+        self.tensor_copies |= more.tensor_copies;
+        if more.lane_bytes > 0 && (self.lane_bytes == 0 || more.lane_bytes < self.lane_bytes) {
+            self.lane_bytes = more.lane_bytes;
+        }
     }
 }
 
@@ -235,6 +246,8 @@ impl Costs<'_> {
             issue: 2.5 * instructions,
             accesses: lines * instructions,
             bytes: moved * self.split(from, row),
+            needed: whole,
+            lane_bytes: (bytes * f64::from(vector.max(1))) as u32,
             scattered: whole * PAGE / self.contiguous(from, ty, row),
             // Programs that follow one another share a line, which one of them brings, and what many programs read is there after the first of them.
             latency: if whole < LINE || self.is_shared(from, whole) {
@@ -511,13 +524,17 @@ impl Costs<'_> {
                 let bytes = load.copied.shape.iter().map(|d| f64::from(*d)).product::<f64>() * elem;
                 let blocks = load.multicast.map_or(1.0, |m| f64::from(m.blocks));
                 let split = self.split(first, f64::from(load.copied.span));
-                Work { issue: 8.0, shared: bytes / SHARED, bytes: bytes * split / blocks, ..Work::default() }
+                let (needed, tensor_copies) = (bytes / blocks, true);
+                let bytes_moved = bytes * split / blocks;
+                let shared = bytes / SHARED;
+                Work { issue: 8.0, shared, bytes: bytes_moved, needed, tensor_copies, ..Work::default() }
             }
             GpuOp::TmaStore(store) => {
                 let elem = first.map_or(2.0, |v| self.bytes(v));
                 let bytes = store.copied.shape.iter().map(|d| f64::from(*d)).product::<f64>() * elem;
                 let split = self.split(first, f64::from(store.copied.span));
-                Work { issue: 8.0, shared: bytes / SHARED, bytes: bytes * split, ..Work::default() }
+                let (needed, tensor_copies, shared) = (bytes, true, bytes / SHARED);
+                Work { issue: 8.0, shared, bytes: bytes * split, needed, tensor_copies, ..Work::default() }
             }
             GpuOp::Barrier(_) => Work { issue: self.warps, latency: latency::BARRIER, ..Work::default() },
             GpuOp::ClusterArrive(_) | GpuOp::ClusterWait(_) | GpuOp::ClusterSync(_) => {
