@@ -1,10 +1,11 @@
-//! Index expressions: tile indexing, sub-views, slices of buffers, elements of tuples.
+//! Index expressions: tile indexing, elements of tuples, lists and shapes.
 
-use tk_syntax::ast::{self, ExprKind, Subscript};
+use tk_syntax::ast::{self, Subscript};
 use tk_syntax::{Diagnostic, Span, codes};
 
 use super::cx::{Cx, Sym};
-use crate::hir::{HBlock, HExpr, HIndex, HKind, HSlice};
+use super::slices::is_none;
+use crate::hir::{HBlock, HExpr, HIndex, HKind};
 use crate::poly::{Atom, Poly};
 use crate::types::{DTerm, Elem, Shape, Ty};
 
@@ -284,85 +285,6 @@ impl Cx<'_> {
         self.fail(d.note("`None` adds a dimension, `:` keeps one"))
     }
 
-    fn tile_position(&mut self, e: &ast::Expr) -> Option<HExpr> {
-        let h = self.value(e);
-        if h.ty.is_err() {
-            return None;
-        }
-        if !self.need_int(&h) {
-            return None;
-        }
-        if !h.konst {
-            let d = Diagnostic::error(codes::NOT_CONST, h.span, "a tile can only be indexed by compile-time values", "only known at run time")
-                .note("a tile lives in registers; use `gather(x, index)` for run-time positions, or load from memory");
-            self.report(d);
-            return None;
-        }
-        Some(h)
-    }
-
-    fn static_slice(
-        &mut self,
-        a: Option<&ast::Expr>,
-        z: Option<&ast::Expr>,
-        dim: &Poly,
-        span: Span,
-    ) -> Option<(HExpr, HExpr, Poly)> {
-        let (lo, hi, len) = self.slice_ends(a, z, dim, span)?;
-        if len.as_int().is_some_and(|n| n < 1) {
-            self.error(codes::INDEX, span, "the slice is empty", "");
-            return None;
-        }
-        Some((lo, hi, len))
-    }
-
-    /// The ends of a compile-time slice and its length.
-    fn slice_ends(
-        &mut self,
-        a: Option<&ast::Expr>,
-        z: Option<&ast::Expr>,
-        dim: &Poly,
-        span: Span,
-    ) -> Option<(HExpr, HExpr, Poly)> {
-        let lo = match a {
-            Some(e) => self.tile_position(e)?,
-            None => self.lit(HKind::Int(0), super::cx::Lit::Int, span),
-        };
-        let (hi, hi_poly) = match z {
-            Some(e) => {
-                let h = self.tile_position(e)?;
-                let p = self.poly(&h)?;
-                (h, p)
-            }
-            None => (self.poly_expr(dim, span), dim.clone()),
-        };
-        let lo_poly = self.poly(&lo)?;
-        if let Some(n) = lo_poly.as_int().filter(|n| *n < 0) {
-            let d = Diagnostic::error(
-                codes::INDEX,
-                span,
-                format!("the slice begins at {n}, but positions count from 0"),
-                "",
-            );
-            let size = crate::show::poly(self.hir(), dim);
-            self.report(d.note(format!("counted from the end it is `{size} - {}`", n.unsigned_abs())));
-            return None;
-        }
-        let len = hi_poly.sub(&lo_poly)?;
-        if let (Some(h), Some(d)) = (hi_poly.as_int(), dim.as_int())
-            && h > d
-        {
-            self.error(
-                codes::INDEX,
-                span,
-                format!("the slice ends at {h}, but the dimension has {d} elements"),
-                "",
-            );
-            return None;
-        }
-        Some((lo, hi, len))
-    }
-
     /// An expression with the value of a polynomial, for extents that are not written in the source.
     pub fn poly_expr(&mut self, p: &Poly, span: Span) -> HExpr {
         if let Some(n) = p.as_int() {
@@ -432,149 +354,6 @@ impl Cx<'_> {
         self.mk(HKind::If { cond, then: arm(yes), els: Some(arm(no)) }, Ty::i32(), span, true)
     }
 
-    /// A part of a test's buffer: `b[1:3, :]` with compile-time ends, which may be empty.
-    fn buffer_slice(
-        &mut self,
-        b: HExpr,
-        elem: Elem,
-        dims: &[Poly],
-        items: &[Subscript],
-        span: Span,
-    ) -> HExpr {
-        if items.len() > dims.len() {
-            let (r, n) = (dims.len(), items.len());
-            return self.error(
-                codes::RANK_MISMATCH,
-                span,
-                format!("a buffer of rank {r} takes at most {r} indices, not {n}"),
-                format!("{n} indices"),
-            );
-        }
-        let (mut out, mut shape) = (vec![], vec![]);
-        for (item, dim) in items.iter().zip(dims) {
-            match item {
-                Subscript::Slice(None, None, _) => {
-                    out.push(HSlice::Whole);
-                    shape.push(dim.clone());
-                }
-                Subscript::Slice(a, z, s) => {
-                    let Some((lo, hi, len)) = self.slice_ends(a.as_ref(), z.as_ref(), dim, *s) else {
-                        return HExpr::err(span);
-                    };
-                    if len.as_int().is_some_and(|n| n < 0) {
-                        return self.error(codes::INDEX, *s, "the slice ends before it starts", "");
-                    }
-                    out.push(HSlice::Range(Some(Box::new(lo)), Some(Box::new(hi))));
-                    shape.push(len);
-                }
-                Subscript::Expr(e) => match self.tile_position(e) {
-                    Some(i) => out.push(HSlice::At(Box::new(i))),
-                    None => return HExpr::err(span),
-                },
-                Subscript::Named(n, _) => {
-                    return self.error(
-                        codes::ARGUMENT_NAME,
-                        n.span,
-                        "an index cannot have a name",
-                        "named index",
-                    );
-                }
-            }
-        }
-        for dim in dims.iter().skip(items.len()) {
-            out.push(HSlice::Whole);
-            shape.push(dim.clone());
-        }
-        if shape.is_empty() {
-            return self.error(
-                codes::VIEW_INDEX,
-                span,
-                "an integer for every axis leaves no buffer",
-                "read the elements with `.tile()`",
-            );
-        }
-        self.mk(HKind::SubView(Box::new(b), out), Ty::Buffer { elem, shape }, span, false)
-    }
-
-    fn sub_view(&mut self, b: HExpr, v: (Elem, Poly, bool, bool), items: &[Subscript], span: Span) -> HExpr {
-        let (elem, rank, mutable, wide) = v;
-        let known = self.known_rank(&rank);
-        if let Some(rank) = known.filter(|rank| items.len() > *rank as usize) {
-            let n = items.len();
-            let message = format!("a view of rank {rank} takes at most {rank} indices, not {n}");
-            let mut d = Diagnostic::error(codes::RANK_MISMATCH, span, message, format!("{n} indices"));
-            if items.iter().any(is_none) {
-                d = d.note(
-                    "`None` adds a dimension to a tile: load it first, `v.load([0], [BLOCK])[None, :]`",
-                );
-            }
-            return self.fail(d);
-        }
-        let mut out = vec![];
-        let mut removed = 0;
-        for item in items {
-            match item {
-                Subscript::Slice(None, None, _) => out.push(HSlice::Whole),
-                Subscript::Slice(a, z, _) => {
-                    let end = |cx: &mut Self, e: Option<&ast::Expr>| match e {
-                        None => Ok(None),
-                        Some(e) => cx.position(e, wide).map(|h| Some(Box::new(h))).ok_or(()),
-                    };
-                    let (Ok(a), Ok(z)) = (end(self, a.as_ref()), end(self, z.as_ref())) else {
-                        return HExpr::err(span);
-                    };
-                    out.push(HSlice::Range(a, z));
-                }
-                Subscript::Expr(e) if matches!(e.kind, ExprKind::None) => {
-                    let d = Diagnostic::error(
-                        codes::VIEW_INDEX,
-                        e.span,
-                        "`None` adds a dimension to tiles, not to views",
-                        "used on a view",
-                    )
-                    .note("load first, then index the tile");
-                    return self.fail(d);
-                }
-                Subscript::Expr(e) => {
-                    let Some(h) = self.position(e, wide) else { return HExpr::err(span) };
-                    out.push(HSlice::At(Box::new(h)));
-                    removed += 1;
-                }
-                Subscript::Named(n, _) => {
-                    return self.error(
-                        codes::ARGUMENT_NAME,
-                        n.span,
-                        "an index cannot have a name",
-                        "named index",
-                    );
-                }
-            }
-        }
-        if known == Some(removed) {
-            let base = self.text(b.span);
-            let inner: Vec<String> = items
-                .iter()
-                .filter_map(|i| match i {
-                    Subscript::Expr(e) => Some(self.text(e.span)),
-                    Subscript::Slice(..) | Subscript::Named(..) => None,
-                })
-                .collect();
-            let d = Diagnostic::error(
-                codes::VIEW_INDEX,
-                span,
-                "a view cannot be read by indexing",
-                "an integer for every axis leaves no view",
-            )
-            .fix("load the element", span, format!("{base}.load([{}])", inner.join(", ")));
-            return self.fail(d);
-        }
-        // Further dimensions stay whole.
-        let rank = known.map_or(rank, |n| Poly::int(n.into()));
-        let Some(rank) = rank.sub(&Poly::int(removed.into())) else { return HExpr::err(span) };
-        let ty = Ty::View { elem, rank, mutable, wide };
-        self.mk(HKind::SubView(Box::new(b), out), ty, span, false)
-    }
-
     /// A compile-time variable by name, for clauses.
     pub fn cvar_named(&self, name: &str) -> Option<crate::hir::CVarId> {
         match self.meaning(name) {
@@ -582,9 +361,4 @@ impl Cx<'_> {
             _ => None,
         }
     }
-}
-
-/// `None`, which adds a dimension.
-fn is_none(item: &Subscript) -> bool {
-    matches!(item, Subscript::Expr(e) if matches!(e.kind, ExprKind::None))
 }

@@ -38,6 +38,7 @@ mod recheck;
 mod record;
 mod recursion;
 mod shapes;
+mod slices;
 mod split;
 mod structs;
 mod subst;
