@@ -62,16 +62,21 @@ impl Cx<'_> {
             None => (self.poly_expr(dim, span), dim.clone()),
         };
         let lo_poly = self.poly(&lo)?;
-        if let Some(n) = lo_poly.as_int().filter(|n| *n < 0) {
-            let d = Diagnostic::error(
-                codes::INDEX,
-                span,
-                format!("the slice begins at {n}, but positions count from 0"),
-                "",
-            );
-            let size = crate::show::poly(self.hir(), dim);
-            self.report(d.note(format!("counted from the end it is `{size} - {}`", n.unsigned_abs())));
-            return None;
+        for (e, p, word) in [(a, &lo_poly, "begins"), (z, &hi_poly, "ends")] {
+            if let (Some(e), Some(n)) = (e, p.as_int().filter(|n| *n < 0)) {
+                let message = format!("the slice {word} at {n}, but positions count from 0");
+                let d = Diagnostic::error(codes::INDEX, span, message, "");
+                let d = match dim.as_int() {
+                    Some(size) => self.from_end(d, e.span, size + n, &(size + n).to_string()),
+                    None if !dim.opaque().is_empty() => d,
+                    None => {
+                        let size = crate::show::poly(self.hir(), dim);
+                        self.from_end(d, e.span, 0, &format!("{size} - {}", n.unsigned_abs()))
+                    }
+                };
+                self.report(d);
+                return None;
+            }
         }
         let len = hi_poly.sub(&lo_poly)?;
         if let (Some(h), Some(d)) = (hi_poly.as_int(), dim.as_int())
@@ -86,6 +91,26 @@ impl Cx<'_> {
             return None;
         }
         Some((lo, hi, len))
+    }
+
+    /// The position that a negative one would be if it were counted from the end, where there is one.
+    fn from_end(&self, d: Diagnostic, at: Span, position: i128, text: &str) -> Diagnostic {
+        if position < 0 { d } else { d.fix(format!("counted from the end it is `{text}`"), at, text) }
+    }
+
+    /// A position in a view that is negative wherever the view ends: the text of the position that was meant.
+    fn meant_from_end(&self, h: &HExpr, base: Span, axis: usize) -> Option<String> {
+        let HKind::Int(n @ ..0) = h.kind else { return None };
+        let text = self.text(base);
+        let text = if self.is_postfix(&text) { text } else { format!("({text})") };
+        Some(format!("{text}.shape[{axis}] - {}", n.unsigned_abs()))
+    }
+
+    /// Reports a part of a view that is counted from the end.
+    fn not_from_end(&mut self, at: Span, meant: &str) -> HExpr {
+        let message = "positions in a view count from 0, not from the end";
+        let d = Diagnostic::error(codes::INDEX, at, message, "a negative position");
+        self.fail(d.fix(format!("write `{meant}`"), at, meant))
     }
 
     /// A part of a test's buffer: `b[1:3, :]` with compile-time ends, which may be empty.
@@ -173,14 +198,19 @@ impl Cx<'_> {
             return self.fail(d);
         }
         let mut out = vec![];
-        let mut removed = 0;
-        for item in items {
+        // The positions that remove an axis, as they should be written.
+        let mut removed: Vec<String> = vec![];
+        let mut negative = None;
+        for (axis, item) in items.iter().enumerate() {
             match item {
                 Subscript::Slice(None, None, _) => out.push(HSlice::Whole),
                 Subscript::Slice(a, z, _) => {
-                    let end = |cx: &mut Self, e: Option<&ast::Expr>| match e {
-                        None => Ok(None),
-                        Some(e) => cx.position(e, wide).map(|h| Some(Box::new(h))).ok_or(()),
+                    let mut end = |cx: &mut Self, e: Option<&ast::Expr>| {
+                        let Some(e) = e else { return Ok(None) };
+                        let h = cx.position(e, wide).ok_or(())?;
+                        let meant = cx.meant_from_end(&h, b.span, axis);
+                        negative = negative.take().or(meant.map(|m| (e.span, m)));
+                        Ok::<_, ()>(Some(Box::new(h)))
                     };
                     let (Ok(a), Ok(z)) = (end(self, a.as_ref()), end(self, z.as_ref())) else {
                         return HExpr::err(span);
@@ -199,8 +229,10 @@ impl Cx<'_> {
                 }
                 Subscript::Expr(e) => {
                     let Some(h) = self.position(e, wide) else { return HExpr::err(span) };
+                    let meant = self.meant_from_end(&h, b.span, axis);
+                    removed.push(meant.clone().unwrap_or_else(|| self.text(e.span)));
+                    negative = negative.or(meant.map(|m| (e.span, m)));
                     out.push(HSlice::At(Box::new(h)));
-                    removed += 1;
                 }
                 Subscript::Named(n, _) => {
                     return self.error(
@@ -212,27 +244,24 @@ impl Cx<'_> {
                 }
             }
         }
-        if known == Some(removed) {
+        let count = removed.len() as u32;
+        if known == Some(count) {
             let base = self.text(b.span);
-            let inner: Vec<String> = items
-                .iter()
-                .filter_map(|i| match i {
-                    Subscript::Expr(e) => Some(self.text(e.span)),
-                    Subscript::Slice(..) | Subscript::Named(..) => None,
-                })
-                .collect();
             let d = Diagnostic::error(
                 codes::VIEW_INDEX,
                 span,
                 "a view cannot be read by indexing",
                 "an integer for every axis leaves no view",
             )
-            .fix("load the element", span, format!("{base}.load([{}])", inner.join(", ")));
+            .fix("load the element", span, format!("{base}.load([{}])", removed.join(", ")));
             return self.fail(d);
+        }
+        if let Some((at, meant)) = negative {
+            return self.not_from_end(at, &meant);
         }
         // Further dimensions stay whole.
         let rank = known.map_or(rank, |n| Poly::int(n.into()));
-        let Some(rank) = rank.sub(&Poly::int(removed.into())) else { return HExpr::err(span) };
+        let Some(rank) = rank.sub(&Poly::int(count.into())) else { return HExpr::err(span) };
         let ty = Ty::View { elem, rank, mutable, wide };
         self.mk(HKind::SubView(Box::new(b), out), ty, span, false)
     }
