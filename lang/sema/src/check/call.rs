@@ -161,7 +161,7 @@ impl Cx<'_> {
             return h;
         }
         let b = self.value(base);
-        if let Some(h) = self.foreign_cast(&b, name, args, span) {
+        if let Some(h) = self.foreign_method(&b, name, args, span) {
             return h;
         }
         let receiver = match &b.ty {

@@ -1,11 +1,14 @@
 //! Names of Triton and Python: the counterpart of each here, and the messages about them.
 
+use tk_ops::Op;
+use tk_ops::table::{ParamKind, Receiver};
 use tk_syntax::ast::{self, ExprKind};
 use tk_syntax::{Diagnostic, Span, codes};
 
-use super::cx::Cx;
-use crate::hir::HExpr;
-use crate::types::Ty;
+use super::Def;
+use super::cx::{Cx, Sym};
+use crate::hir::{CKind, HExpr};
+use crate::types::{Elem, Ty};
 
 /// The counterpart of a name of another language.
 #[derive(Clone, Copy)]
@@ -28,6 +31,12 @@ const PARAMETERS: &[(&str, &str)] = &[
     ("eviction_policy", "evict"),
     ("cache_modifier", "cache"),
     ("sem", "order"),
+    ("num_warps", "warps"),
+    ("num_stages", "stages"),
+    ("num_ctas", "ctas"),
+    ("maxnreg", "max_regs"),
+    ("loop_unroll_factor", "unroll"),
+    ("warp_specialize", "specialize"),
 ];
 
 /// Names of Triton's language after `tl.`, and of Python. A name that is the same here is not in it.
@@ -79,16 +88,107 @@ const NAMES: &[(&str, Here)] = &[
         Form("a tile is written `tile[f32, BM, BN]`, and memory is a `view[f32, 2]` or a pointer `*f32`"),
     ),
     ("len", Form("extents are `x.shape[0]`")),
+    ("not", Name("!")),
+    ("absolute", Name("abs")),
+    ("fabs", Name("abs")),
+    ("power", Name("pow")),
+    ("clip", Name("clamp")),
+    ("matmul", Name("dot")),
+    ("amax", Name("max")),
+    ("amin", Name("min")),
+    ("flatten", Name("ravel")),
+    ("empty_like", Name("zeros_like")),
+    ("transpose", Form("`x.T` transposes a matrix, and `permute(x, [..])` reorders dimensions")),
+    ("swapaxes", Form("`permute(x, [..])` reorders dimensions")),
+    ("moveaxis", Form("`permute(x, [..])` reorders dimensions")),
+    ("concatenate", Form("`cat(a, b, axis = 0)` joins two tiles")),
+    ("stack", Form("`join(a, b)` puts two tiles side by side in a new last dimension")),
+    ("mean", Form("a mean is a sum by the number of elements, `sum(x) / (N as f32)`")),
+    ("average", Form("a mean is a sum by the number of elements, `sum(x) / (N as f32)`")),
+    ("var", Form("with the mean `m`, the variance is `sum((x - m) * (x - m)) / (N as f32)`")),
+    ("std", Form("with the mean `m`, the deviation is `sqrt(sum((x - m) * (x - m)) / (N as f32))`")),
+    ("norm", Form("a norm is `sqrt(sum(x * x))`")),
+    ("ones", Form("`full([N], 1.0, f32)` makes a tile of ones")),
+    ("ones_like", Form("`full(x.shape, 1.0, f32)` makes a tile of ones")),
+    ("full_like", Form("`full(x.shape, value, f32)` makes a tile of the shape of `x`")),
+    ("allclose", Form("`assert_close(a, b)` compares in tests, and `all(a == b)` compares exactly")),
+    ("isclose", Form("`assert_close(a, b)` compares in tests; elsewhere compare `abs(a - b)`")),
+    ("array_equal", Form("`all(a == b)` compares all elements")),
+    ("linspace", Form("`(arange(0, N) as f32) * step` makes steps")),
+    ("argsort", Form("`sort(x, values = arange(0, N))` gives the positions too")),
+    ("tan", Form("a tangent is `sin(x) / cos(x)`")),
+    ("sinh", Form("it is `(exp(x) - exp(-x)) / 2.0`")),
+    ("log1p", Form("it is `log(1.0 + x)`")),
+    ("expm1", Form("it is `exp(x) - 1.0`")),
+    ("arctan", Form("there are no inverse trigonometric functions")),
+    ("arcsin", Form("there are no inverse trigonometric functions")),
+    ("arccos", Form("there are no inverse trigonometric functions")),
+    ("arctan2", Form("there are no inverse trigonometric functions")),
+    ("pass", Form("an empty block is `{ }`")),
+    ("array", Form(TABLE)),
+    ("asarray", Form(TABLE)),
     ("float", Form("a cast is written `x as f32`; infinity is `inf`")),
     ("int", Form("a cast is written `x as i32`")),
     ("lambda", Form("a lambda is written `|a, b| a + b`")),
 ];
 
+/// Names that mean something else where a type is wanted.
+const TYPES: &[(&str, Here)] = &[
+    ("int", Name("i32")),
+    ("long", Name("i64")),
+    ("uint", Name("u32")),
+    ("float", Name("f32")),
+    ("double", Name("f64")),
+    ("half", Name("f16")),
+    ("array", Form(ARRAY)),
+    ("ndarray", Form(ARRAY)),
+    ("Tensor", Form(ARRAY)),
+    ("list", Form(ARRAY)),
+];
+
+/// Members and methods of arrays, where the function of that name is no answer.
+const MEMBERS: &[(&str, Here)] = &[
+    ("transpose", Form("`x.T` transposes a matrix, and `x.permute([..])` reorders dimensions")),
+    ("t", Form("`x.T` transposes a matrix")),
+    ("mT", Form("`x.permute([..])` reorders dimensions")),
+    ("size", Form("the extents are `x.shape[0]` and so on; the number of elements is their product")),
+    ("numel", Form("the extents are `x.shape[0]` and so on; the number of elements is their product")),
+    ("ndim", Form("the rank is part of the type, as in `x: tile[f32, M, N]` and `x: view[f32, 2]`")),
+    (
+        "dtype",
+        Form("the element type is part of the type; a parameter names it, `fn f[T: float](x: tile[T, N])`"),
+    ),
+    (
+        "element_ty",
+        Form("the element type is part of the type; a parameter names it, `kernel k[T: float](x: *T)`"),
+    ),
+    ("item", Form("`x[0]` is an element of a tile, and `sum(x)` of a tile of one element its value")),
+    ("astype", Form("a cast is written `x as f32`")),
+    ("to", Form("a cast is written `x as f32`")),
+    ("copy", Form("values do not change, so nothing needs a copy")),
+    ("clone", Form("values do not change, so nothing needs a copy")),
+    ("contiguous", Form("values do not change, so nothing needs a copy")),
+    ("numpy", Form("kernels work on the memory of the device itself")),
+    ("cpu", Form("kernels work on the memory of the device itself")),
+    ("cuda", Form("kernels work on the memory of the device itself")),
+    ("data_ptr", Form("a view has its pointer in `x.ptr`")),
+    ("stride", Form("a view has `x.strides[0]` and so on")),
+];
+
+const TABLE: &str =
+    "a list is a constant, `const TABLE = [1.0, 2.0];`, and `gather(TABLE, arange(0, N))` makes a tile of it";
+const ARRAY: &str =
+    "an array in memory is a `view[f32, 1]` (1 is its rank), or a `mut view[f32, 1]` if it is written";
+
 /// Names under which Triton's modules are imported.
 const MODULES: [&str; 6] = ["tl", "triton", "language", "libdevice", "np", "torch"];
 
+fn find(table: &[(&str, Here)], name: &str) -> Option<Here> {
+    table.iter().find(|(n, _)| *n == name).map(|(_, h)| *h)
+}
+
 fn here(name: &str) -> Option<Here> {
-    NAMES.iter().find(|(n, _)| *n == name).map(|(_, h)| *h)
+    find(NAMES, name)
 }
 
 impl Cx<'_> {
@@ -97,16 +197,39 @@ impl Cx<'_> {
         if MODULES.contains(&name) {
             return Some(d.note("there are no Python modules; builtins are called by name"));
         }
-        Some(match here(name)? {
-            Name(ours) => d.fix(format!("use `{ours}`"), span, ours),
+        Some(self.instead(d, here(name)?, span))
+    }
+
+    /// The same for a name where a type is wanted.
+    pub fn foreign_type_hint(&self, d: Diagnostic, name: &str, span: Span) -> Option<Diagnostic> {
+        match find(TYPES, name) {
+            Some(ours) => Some(self.instead(d, ours, span)),
+            None => self.foreign_hint(d, name, span),
+        }
+    }
+
+    /// The same for a member of a value.
+    pub fn foreign_member_hint(&self, d: Diagnostic, name: &str, span: Span) -> Option<Diagnostic> {
+        Some(self.instead(d, find(MEMBERS, name)?, span))
+    }
+
+    fn instead(&self, d: Diagnostic, ours: Here, span: Span) -> Diagnostic {
+        match ours {
+            Name(ours) => {
+                // An operator is written without a space behind it.
+                let text = self.p.sources.get(span.file).map_or("", |s| &s.text);
+                let rest = text.get(span.end as usize..).unwrap_or("");
+                let space = if ours == "!" { rest.len() - rest.trim_start().len() } else { 0 };
+                d.fix(format!("use `{ours}`"), Span { end: span.end + space as u32, ..span }, ours)
+            }
             Form(sentence) => d.note(sentence),
-        })
+        }
     }
 
     /// `tl.load` and the like: reports it, and what is written instead.
     pub fn foreign_member(&mut self, base: &ast::Expr, name: &ast::Name) -> Option<HExpr> {
         let root = self.module(base)?.text.clone();
-        let d = self.foreign(&root, base.span, name);
+        let d = self.foreign(&root, base.span, name, here(&name.text));
         Some(self.fail(d))
     }
 
@@ -120,22 +243,24 @@ impl Cx<'_> {
     pub fn foreign_type(&mut self, root: &ast::Name, name: &ast::Name) -> bool {
         let found = self.is_module(root);
         if found {
-            let d = self.foreign(&root.text, root.span, name);
+            let ours = find(TYPES, &name.text).or(here(&name.text));
+            let d = self.foreign(&root.text, root.span, name, ours);
             self.report(d);
         }
         found
     }
 
-    fn foreign(&self, root: &str, module: Span, name: &ast::Name) -> Diagnostic {
+    fn foreign(&self, root: &str, module: Span, name: &ast::Name, ours: Option<Here>) -> Diagnostic {
         let whole = module.to(name.span);
         let word = name.text.as_str();
-        let known = self.find_row(word).is_some() || tk_ops::DType::parse(word).is_some();
+        let known = self.find_row(word).is_some()
+            || tk_ops::DType::parse(word).is_some()
+            || matches!(self.lookup_item(name), Some(Def::Fn(_)));
         let library = ["gelu", "silu", "relu", "sigmoid"].contains(&word);
         let d =
             Diagnostic::error(codes::UNKNOWN_NAME, module, format!("cannot find `{root}`"), "unknown name");
-        match here(word) {
-            Some(Name(ours)) => d.fix(format!("use `{ours}`"), whole, ours),
-            Some(Form(sentence)) => d.note(sentence),
+        match ours {
+            Some(ours) => self.instead(d, ours, whole),
             None if known => {
                 let title = format!("remove `{}.`", self.text(module));
                 d.note(format!("builtins are not in a module: `{word}` is one")).fix(title, whole, word)
@@ -171,31 +296,155 @@ impl Cx<'_> {
             && !self.is_missing(&n.text)
     }
 
-    /// `x.to(f32)` is a cast.
-    pub fn foreign_cast(
+    /// `x.to(f32)`, `x.sum()`: a cast or a function, which is no method here.
+    pub fn foreign_method(
         &mut self,
         base: &HExpr,
         name: &ast::Name,
         args: &[ast::Arg],
         span: Span,
     ) -> Option<HExpr> {
-        let [arg] = args else { return None };
-        if name.text != "to" || !matches!(base.ty, Ty::Tile { .. }) {
+        let receiver = match base.ty {
+            Ty::Tile { .. } => Receiver::Tile,
+            Ty::View { .. } => Receiver::View,
+            Ty::Buffer { .. } => Receiver::Buffer,
+            _ => return None,
+        };
+        if tk_ops::rows::find(&name.text, receiver).is_some() {
             return None;
         }
-        let to = self.text(arg.value.span);
-        let word = to.rsplit('.').next().unwrap_or("");
-        let to = match here(word) {
+        if matches!(name.text.as_str(), "to" | "astype") {
+            let d = self.cast_instead(base, name, args, span)?;
+            return Some(self.fail(d));
+        }
+        let d = self.function_instead(base, name, args, span)?;
+        self.check_rest(args);
+        Some(self.fail(d))
+    }
+
+    /// The cast that is meant by `x.to(f32)`, or the change of type alone that is meant with `bitcast = True`.
+    fn cast_instead(
+        &self,
+        base: &HExpr,
+        name: &ast::Name,
+        args: &[ast::Arg],
+        span: Span,
+    ) -> Option<Diagnostic> {
+        let is_bitcast = |a: &ast::Arg| a.name.as_ref().is_some_and(|n| n.text == "bitcast");
+        let (to, bits) = match args {
+            [to] => (to, false),
+            [to, other] => (to, is_bitcast(other) && self.text(other.value.span).to_lowercase() == "true"),
+            _ => return None,
+        };
+        let text = self.text(base.span);
+        let to = self.dtype_text(&to.value, &base.ty);
+        let written = match (&to, bits) {
+            (Some(to), true) => format!("bitcast({}, {to})", unwrapped(&text)),
+            (None, true) => "bitcast(x, f16)".to_string(),
+            (Some(to), false) => format!("as {to}"),
+            (None, false) => "x as f32".to_string(),
+        };
+        let what = if bits { "the same bits as another type are" } else { "a cast is written" };
+        let message = format!("there is no `{}`; {what} `{written}`", name.text);
+        let d = Diagnostic::error(codes::UNKNOWN_MEMBER, name.span, message, "unknown method");
+        let Some(to) = to.filter(|_| matches!(base.ty, Ty::Tile { .. })) else {
+            return Some(self.read_first(d, base));
+        };
+        let text = if self.is_postfix(&text) { text } else { format!("({text})") };
+        let fixed = if bits { written } else { format!("({text} as {to})") };
+        let title = if bits { "use `bitcast`".to_string() } else { format!("cast to `{to}`") };
+        Some(d.fix(title, span, fixed))
+    }
+
+    /// The element type that an argument names: `tl.float32`, `"float32"`, `tl.pointer_type(tl.float32)`.
+    fn dtype_text(&self, e: &ast::Expr, of: &Ty) -> Option<String> {
+        let word = match &e.kind {
+            ExprKind::Path(p) => p.segments.last()?.text.as_str(),
+            ExprKind::Member(_, name) => name.text.as_str(),
+            ExprKind::Str(s) => s,
+            ExprKind::Call(f, args) => match (&f.kind, args.as_slice()) {
+                (ExprKind::Member(_, name), [inner]) if name.text == "pointer_type" => {
+                    let Ty::Tile { elem: Elem::Ptr { mutable, .. }, .. } = of else { return None };
+                    let inner = self.dtype_text(&inner.value, of)?;
+                    return Some(format!("*{}{inner}", if *mutable { "mut " } else { "" }));
+                }
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let word = match here(word) {
             Some(Name(ours)) => ours,
             Some(Form(_)) | None => word,
         };
-        let message = format!("there is no `to`; a cast is written `as {to}`");
-        let mut d = Diagnostic::error(codes::UNKNOWN_MEMBER, name.span, message, "unknown method");
-        if tk_ops::DType::parse(to).is_some() {
-            let text = self.text(base.span);
-            let text = if self.is_postfix(&text) { text } else { format!("({text})") };
-            d = d.fix(format!("cast to `{to}`"), span, format!("({text} as {to})"));
-        }
-        Some(self.fail(d))
+        let param = |id| matches!(self.hir().cvar(id).kind, CKind::DType(_));
+        let known = tk_ops::DType::parse(word).is_some()
+            || matches!(self.meaning(word), Some(Sym::CVar(id)) if param(id));
+        known.then(|| word.to_string())
     }
+
+    /// The element type that a text names, for `dtype = "float32"`.
+    pub fn foreign_dtype(&self, d: Diagnostic, e: &ast::Expr) -> Diagnostic {
+        match self.dtype_text(e, &Ty::Err) {
+            Some(to) if matches!(e.kind, ExprKind::Str(_)) => d.fix(format!("use `{to}`"), e.span, to),
+            _ => d,
+        }
+    }
+
+    /// The function that is meant by `x.sum(0)`, with its arguments as they are written here.
+    fn function_instead(
+        &self,
+        base: &HExpr,
+        name: &ast::Name,
+        args: &[ast::Arg],
+        span: Span,
+    ) -> Option<Diagnostic> {
+        if find(MEMBERS, &name.text).is_some() {
+            return None;
+        }
+        let ours = match here(&name.text) {
+            Some(Name(ours)) => ours,
+            Some(Form(_)) | None => &name.text,
+        };
+        let first = |p: &ParamKind| matches!(p, ParamKind::Value | ParamKind::Int | ParamKind::Pointer);
+        let row = self.find_row(ours).filter(|r| r.params.first().is_some_and(|p| first(&p.kind)));
+        let own = matches!(self.lookup_item(name), Some(Def::Fn(_)));
+        if row.is_none() && !own {
+            return None;
+        }
+        let names: Vec<&str> = row.iter().flat_map(|r| r.params.iter().map(|p| p.name)).collect();
+        let by_name = row.filter(|r| matches!(r.op, Op::Reduce(_))).and(names.get(1));
+        let mut texts = vec![];
+        for (i, a) in args.iter().enumerate() {
+            let value = self.text(a.value.span);
+            texts.push(match (&a.name, by_name) {
+                (Some(n), _) => {
+                    let word = Self::foreign_parameter(&n.text, &names).unwrap_or(&n.text);
+                    format!(", {word} = {value}")
+                }
+                (None, Some(word)) if i == 0 => format!(", {word} = {value}"),
+                (None, _) => format!(", {value}"),
+            });
+        }
+        let text = self.text(base.span);
+        let read = if matches!(base.ty, Ty::Buffer { .. }) { ".tile()" } else { "" };
+        let written = format!("{ours}({}{read}{})", unwrapped(&text), texts.concat());
+        let message = format!("`{}` is a function, not a method", name.text);
+        let d = Diagnostic::error(codes::UNKNOWN_MEMBER, name.span, message, "unknown method");
+        if matches!(base.ty, Ty::View { .. }) {
+            return Some(self.read_first(d.note(format!("it is called as `{ours}(x)`, with a tile")), base));
+        }
+        let short = if written.contains('\n') { format!("{ours}(..)") } else { written.clone() };
+        Some(d.fix(format!("call `{short}`"), span, written))
+    }
+}
+
+/// A text without the parentheses around all of it.
+fn unwrapped(text: &str) -> &str {
+    let Some(inner) = text.strip_prefix('(').and_then(|t| t.strip_suffix(')')) else { return text };
+    let mut depth = 0i32;
+    let balanced = inner.chars().all(|c| {
+        depth += i32::from(c == '(') - i32::from(c == ')');
+        depth >= 0
+    });
+    if balanced && !inner.contains('"') { inner } else { text }
 }

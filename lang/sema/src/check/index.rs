@@ -183,7 +183,7 @@ impl Cx<'_> {
         };
         if let HKind::Shape(dims) = &b.kind {
             return match usize::try_from(n).ok().and_then(|n| dims.get(n)) {
-                Some(d) => d.clone(),
+                Some(d) => HExpr { span, ..d.clone() },
                 None => {
                     let len = dims.len();
                     self.error(

@@ -123,7 +123,9 @@ impl Cx<'_> {
             format!("`{shown}` has no `{}`", name.text),
             "unknown member",
         );
-        if let Some(s) = closest(&name.text, names.iter().copied()) {
+        if let Some(hint) = self.foreign_member_hint(d.clone(), &name.text, name.span) {
+            d = hint;
+        } else if let Some(s) = closest(&name.text, names.iter().copied()) {
             d = d.fix(format!("use `{s}`"), name.span, s);
         } else if matches!(ty, Ty::Option(_)) {
             let text = self.text(base.span);

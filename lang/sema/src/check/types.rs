@@ -206,7 +206,7 @@ impl Cx<'_> {
             format!("unknown type `{}`", name.text),
             "unknown type",
         );
-        if let Some(hint) = self.foreign_hint(d.clone(), &name.text, name.span) {
+        if let Some(hint) = self.foreign_type_hint(d.clone(), &name.text, name.span) {
             d = hint;
         } else if let Some(s) = near {
             d = d.fix(format!("use `{s}`"), name.span, s);
@@ -368,19 +368,19 @@ impl Cx<'_> {
             );
             return Ty::Err;
         };
-        let wide = match args.get(2).and_then(index_expr).and_then(expr_as_type) {
-            None => false,
-            Some(t) if self.elem_type(&t) == Elem::D(DTerm::Known(DType::I64)) => true,
-            Some(t) => {
-                self.error(
-                    codes::TYPE_MISMATCH,
-                    t.span,
-                    "the third argument of `view` can only be `i64`",
-                    "not `i64`",
-                );
-                false
-            }
-        };
+        let mut wide = args.len() > 2;
+        let index = args.get(2).and_then(index_expr).and_then(expr_as_type).map(|t| self.elem_type(&t));
+        if wide && (args.len() > 3 || index != Some(Elem::D(DTerm::Known(DType::I64)))) {
+            let at = args.get(2).and_then(index_expr).map_or(span, |e| e.span);
+            let d = Diagnostic::error(
+                codes::TYPE_MISMATCH,
+                at,
+                "the third argument of `view` can only be `i64`, the type of its extents",
+                "not `i64`",
+            );
+            self.report(d.note("extents are not part of the type of a view; `v.shape` has them"));
+            wide = false;
+        }
         let Some(p) = self.extent(rank) else { return Ty::Err };
         match p.as_int() {
             Some(1..=5) => Ty::View { elem, rank: p, mutable: false, wide },
