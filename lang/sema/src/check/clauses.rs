@@ -136,6 +136,13 @@ impl Cx<'_> {
             );
             return;
         }
+        if let [one] = c.args.as_slice()
+            && matches!(one.value.kind, ExprKind::Tuple(_) | ExprKind::Array(_))
+        {
+            let d = Diagnostic::error(codes::GRID, one.value.span, "a grid takes its extents one by one", "");
+            self.report(self.relisted(d, &one.value, false));
+            return;
+        }
         let list: Vec<Option<HExpr>> = c.args.iter().map(|a| self.clause_int(&a.value)).collect();
         if let Some(list) = list.into_iter().collect::<Option<Vec<_>>>() {
             self.p.func_mut(id).contract.grid = list;
@@ -195,7 +202,9 @@ impl Cx<'_> {
             format!("unknown launch option `{}`", n.text),
             "unknown option",
         );
-        if let Some(s) = closest(&n.text, LAUNCH.iter().map(|l| l.0)) {
+        let names: Vec<&str> = LAUNCH.iter().map(|l| l.0).collect();
+        let ours = Self::foreign_parameter(&n.text, &names);
+        if let Some(s) = ours.or_else(|| closest(&n.text, names.iter().copied())) {
             d = d.fix(format!("use `{s}`"), n.span, s);
         } else {
             let list: Vec<String> = LAUNCH.iter().map(|l| format!("`{}`", l.0)).collect();
@@ -440,7 +449,9 @@ impl Cx<'_> {
             format!("`{}` is neither a compile-time parameter nor a launch option", n.text),
             "unknown name",
         );
-        if let Some(s) = closest(&n.text, names.iter().map(String::as_str)) {
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let ours = Self::foreign_parameter(&n.text, &names);
+        if let Some(s) = ours.or_else(|| closest(&n.text, names.iter().copied())) {
             d = d.fix(format!("use `{s}`"), n.span, s);
         }
         self.report(d);

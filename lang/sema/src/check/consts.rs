@@ -413,6 +413,7 @@ impl Cx<'_> {
                 let text = self.text(e.span);
                 d = d.fix("write it as a list", e.span, format!("[{text}]"));
             }
+            d = self.relisted(d, e, true);
             self.report(d);
             return None;
         }

@@ -261,7 +261,7 @@ impl Cx<'_> {
                 b.1,
                 cast,
             );
-        } else if wider(b.0, a.0) {
+        } else if self.wider(b.0, a.0) {
             let cast = self.cast_text(a.1, &tb);
             d = d.fix(format!("cast to `{tb}`"), a.1, cast);
         } else if self.castable(a.0) {
@@ -269,6 +269,21 @@ impl Cx<'_> {
             d = d.fix(format!("cast to `{ta}`"), b.1, cast);
         }
         self.report(d);
+    }
+
+    /// Returns true for a float beside an integer, for the wider of two integers, and for a float beside a parameter that
+    /// may be a narrower one: a cast in the other direction would lose the fraction or bits. Of two known floats, one is
+    /// often a scale of the other, whose type is that of the result.
+    fn wider(&self, a: DTerm, b: DTerm) -> bool {
+        let DTerm::Known(a) = a else { return false };
+        match b {
+            DTerm::Known(b) if a.is_float() => b.is_int(),
+            DTerm::Known(b) => a.is_int() && b.is_int() && a.bits() > b.bits(),
+            DTerm::Param(id) => {
+                a.is_float() && self.members(id).iter().all(|b| b.is_float() && b.bits() <= a.bits())
+            }
+            DTerm::Acc(_) | DTerm::Infer(_) => false,
+        }
     }
 
     /// Returns true if `as` goes to a term.
@@ -410,16 +425,4 @@ pub(crate) fn widen_to(h: &mut HExpr, to: DTerm) {
     let ty = Ty::Tile { elem: Elem::D(to), shape: shape.clone() };
     let inner = std::mem::replace(h, HExpr::err(h.span));
     *h = HExpr { span: inner.span, konst: inner.konst, ty, kind: HKind::Cast(Box::new(inner)) };
-}
-
-/// Returns true for a float beside an integer, and for the wider of two integers: a cast in the other direction would lose the
-/// fraction or the upper bits. Of two floats, one is often a scale of the other, whose type is that of the result.
-fn wider(a: DTerm, b: DTerm) -> bool {
-    let (DTerm::Known(a), DTerm::Known(b)) = (a, b) else { return false };
-    match (a.is_float(), b.is_float()) {
-        (true, false) => b.is_int(),
-        (false, true) => false,
-        (true, true) => false,
-        (false, false) => a.is_int() && b.is_int() && a.bits() > b.bits(),
-    }
 }

@@ -131,8 +131,9 @@ impl Cx<'_> {
                         format!("a range has no parameter `{other}`"),
                         "unknown parameter",
                     );
-                    let all = ["start", "end", "step"].iter().chain(options).copied();
-                    if let Some(s) = super::names::closest(other, all) {
+                    let all: Vec<&str> = ["start", "end", "step"].iter().chain(options).copied().collect();
+                    let ours = Self::foreign_parameter(other, &all);
+                    if let Some(s) = ours.or_else(|| super::names::closest(other, all.iter().copied())) {
                         d = d.fix(format!("use `{s}`"), n.span, s);
                     }
                     self.report(d);

@@ -5,6 +5,7 @@
 //! a [`Cx`] of its own; last, recursion is detected. A hole has type `Err`, which is silent everywhere, so a mistake
 //! is reported once.
 
+mod advice;
 mod args;
 mod assign;
 mod axes;

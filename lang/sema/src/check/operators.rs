@@ -98,12 +98,13 @@ impl Cx<'_> {
             (a, _) => {
                 let bad = if matches!(a, Ty::Tile { .. }) { &r } else { &l };
                 let (bad_ty, at) = (self.show(&bad.ty), bad.span);
-                return self.error(
+                let d = Diagnostic::error(
                     codes::TYPE_MISMATCH,
                     at,
                     format!("{what} works on tiles and scalars, not on `{bad_ty}`"),
                     format!("this is `{bad_ty}`"),
                 );
+                return self.fail(self.read_first(d, bad));
             }
         }
         let scalars = is_scalar(&l.ty) && is_scalar(&r.ty);

@@ -151,13 +151,24 @@ impl Cx<'_> {
             let Ty::Tile { shape, .. } = &h.ty else { continue };
             acc = Some(match acc {
                 None => (shape.clone(), h.span),
-                Some((s, at)) => (self.broadcast_two(what, (&s, at), (shape, h.span))?, at.to(h.span)),
+                Some((s, at)) => (self.joined_shapes(what, (&s, at), (shape, h.span), true)?, at.to(h.span)),
             });
         }
         acc.map(|a| a.0)
     }
 
     pub fn broadcast_two(&mut self, what: &str, a: (&Shape, Span), b: (&Shape, Span)) -> Option<Shape> {
+        self.joined_shapes(what, a, b, false)
+    }
+
+    /// The common shape of two; `pairs` offers one of more dimensions, where the result may have it.
+    fn joined_shapes(
+        &mut self,
+        what: &str,
+        a: (&Shape, Span),
+        b: (&Shape, Span),
+        pairs: bool,
+    ) -> Option<Shape> {
         if a.0.is_scalar() || self.shapes_equal(a.0, b.0) {
             return Some(b.0.clone());
         }
@@ -165,7 +176,7 @@ impl Cx<'_> {
             return Some(a.0.clone());
         }
         let (Shape::Dims(x), Shape::Dims(y)) = (a.0, b.0) else {
-            self.shape_mismatch(what, a, b, None);
+            self.shape_mismatch(what, a, b, None, false);
             return None;
         };
         if x.len() != y.len() {
@@ -177,7 +188,7 @@ impl Cx<'_> {
             match self.joined(p, q, MAX_CASES) {
                 Some(d) => dims.push(d),
                 None => {
-                    self.shape_mismatch(what, a, b, Some((i, p.clone(), q.clone())));
+                    self.shape_mismatch(what, a, b, Some((i, p.clone(), q.clone())), pairs);
                     return None;
                 }
             }
@@ -191,6 +202,7 @@ impl Cx<'_> {
         a: (&Shape, Span),
         b: (&Shape, Span),
         dim: Option<(usize, Poly, Poly)>,
+        pairs: bool,
     ) {
         let (sa, sb) = (self.show_shape(a.0), self.show_shape(b.0));
         let mut d = Diagnostic::error(
@@ -203,7 +215,7 @@ impl Cx<'_> {
         if let Some((_, p, q)) = dim {
             d = self.equality_hint(d, &p, &q);
         }
-        self.report(d);
+        self.report(if pairs { self.all_pairs(d, a, b) } else { d });
     }
 
     /// Says which `require` would make two extents equal, where one would that [`Cx::learn`] can use.

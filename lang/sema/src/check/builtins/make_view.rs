@@ -125,7 +125,7 @@ impl Cx<'_> {
     }
 
     /// The entries of a tuple, or of a list whose length is known here.
-    fn ints_of(&mut self, h: HExpr, what: &str) -> Option<Vec<HExpr>> {
+    pub(super) fn ints_of(&mut self, h: HExpr, what: &str) -> Option<Vec<HExpr>> {
         match h.ty.clone() {
             Ty::Tuple(ts) => Some((0..ts.len() as u32).map(|i| self.field(&h, i)).collect()),
             Ty::List(t, n) => {

@@ -186,12 +186,13 @@ impl Cx<'_> {
         }
         let Ty::Tile { shape, .. } = h.ty.clone() else {
             let shown = self.show(&h.ty);
-            self.error(
+            let d = Diagnostic::error(
                 codes::TYPE_MISMATCH,
                 h.span,
                 format!("`{name}` is a tile or scalar, not `{shown}`"),
                 format!("this is `{shown}`"),
             );
+            self.report(self.read_first(d, &h));
             return None;
         };
         let want = Ty::Tile { elem: elem.clone(), shape };
@@ -283,7 +284,12 @@ impl Cx<'_> {
         let list: Vec<HExpr> = if let ExprKind::Array(items) = &e.kind {
             items.iter().map(|i| self.position(i, v.3)).collect::<Option<Vec<_>>>()?
         } else {
-            let list = self.int_list(e, "a position")?;
+            let h = self.value(e);
+            if let Some(d) = self.unlisted(s, &h, v.1) {
+                self.report(d);
+                return None;
+            }
+            let list = self.ints_of(h, "a position")?;
             list.into_iter().map(|h| self.fit_position(h, v.3)).collect::<Option<Vec<_>>>()?
         };
         self.at_count(list.len(), v.1, e.span, s)?;
@@ -430,12 +436,13 @@ impl Cx<'_> {
         }
         let e = s.get("at")?;
         let ExprKind::Array(items) = &e.kind else {
-            self.error(
-                codes::POSITION,
-                e.span,
-                "positions are a list with an entry for each axis",
-                "not a list",
-            );
+            let h = self.value(e);
+            let message = "positions are a list with an entry for each axis";
+            let d = Diagnostic::error(codes::POSITION, e.span, message, "not a list");
+            let d = self.unlisted(s, &h, vt.1).unwrap_or(d);
+            if !h.ty.is_err() {
+                self.report(d);
+            }
             return None;
         };
         let mut at = vec![];

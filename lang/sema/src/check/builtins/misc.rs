@@ -100,12 +100,13 @@ impl Cx<'_> {
             Ty::Tile { elem, shape } => Some((h, elem, shape)),
             other => {
                 let shown = self.show(&other);
-                self.error(
+                let d = Diagnostic::error(
                     codes::TYPE_MISMATCH,
                     h.span,
                     format!("`{}` works on tiles, not on `{shown}`", s.row.name),
                     format!("this is `{shown}`"),
                 );
+                self.report(self.read_first(d, &h));
                 None
             }
         }
@@ -183,12 +184,13 @@ impl Cx<'_> {
                 for h in [&a, &b] {
                     if self.dterm_of(&h.ty).is_none() {
                         let shown = self.show(&h.ty);
-                        self.error(
+                        let d = Diagnostic::error(
                             codes::TYPE_MISMATCH,
                             h.span,
                             format!("`where` works on tiles and scalars, not on `{shown}`"),
                             format!("this is `{shown}`"),
                         );
+                        self.report(self.read_first(d, h));
                         return None;
                     }
                 }
@@ -318,13 +320,15 @@ impl Cx<'_> {
             return Some(Shape::Dims(first.into_iter().chain([m.clone(), n.clone()]).collect()));
         }
         let mut d = differ(self, "inner", k, l);
-        // `[BM, BK] x [BN, BK]` is the product with the second operand transposed.
-        if self.dims_equal(n, k) {
-            let text = self.text(b.span);
+        // `[BM, BK] x [BN, BK]` is the product with the second operand transposed, `[BK, BM] x [BK, BN]` with the first.
+        let turned = [(b, self.dims_equal(n, k), "second"), (a, self.dims_equal(m, l), "first")];
+        for (h, _, which) in turned.iter().filter(|t| t.1) {
+            let text = self.text(h.span);
             let text = if self.is_postfix(&text) { text } else { format!("({text})") };
             let turned = if batch.is_some() { ".permute([0, 2, 1])" } else { ".T" };
-            d = d.fix("transpose the second operand", b.span, format!("{text}{turned}"));
-        } else {
+            d = d.fix(format!("transpose the {which} operand"), h.span, format!("{text}{turned}"));
+        }
+        if d.fixes.is_empty() {
             d = self.equality_hint(d, k, l);
         }
         self.report(d);
@@ -561,13 +565,7 @@ impl Cx<'_> {
                             format!("`assert_close` compares tiles, not `{shown}`"),
                             format!("this is `{shown}`"),
                         );
-                        let d = if matches!(h.ty, Ty::Buffer { .. }) {
-                            let text = self.text(h.span);
-                            d.fix("read the buffer", h.span, format!("{text}.tile()"))
-                        } else {
-                            d
-                        };
-                        self.report(d);
+                        self.report(self.read_first(d, h));
                         return None;
                     }
                 }

@@ -67,6 +67,9 @@ impl Cx<'_> {
                 "used as a value",
             );
         }
+        if self.unlisted_shape(row, args) {
+            return HExpr::err(span);
+        }
         self.saw_row_args(row, args);
         let skip = usize::from(this.is_some());
         let params: Vec<&BuiltinParam> = row.params.iter().skip(skip).collect();
@@ -153,6 +156,13 @@ impl Cx<'_> {
             }
             ParamKind::ConstFloat => Some(Ty::scalar(DType::F64)),
             ParamKind::Str => Some(Ty::Str),
+            ParamKind::DType if h.ty == Ty::Str => {
+                let shown = self.text(h.span);
+                let message = format!("`{}` is an element type, not a text", p.name);
+                let d =
+                    Diagnostic::error(codes::TYPE_MISMATCH, h.span, message, format!("this is `{shown}`"));
+                return self.fail(self.foreign_dtype(d, e));
+            }
             ParamKind::DType => Some(Ty::DType),
             _ => None,
         };
@@ -165,16 +175,13 @@ impl Cx<'_> {
                 Ty::Tile { .. } => h,
                 other => {
                     let shown = self.show(other);
-                    let mut d = Diagnostic::error(
+                    let d = Diagnostic::error(
                         codes::TYPE_MISMATCH,
                         h.span,
                         format!("`{}` is a tile or scalar, not `{shown}`", p.name),
                         format!("this is `{shown}`"),
                     );
-                    if matches!(other, Ty::View { .. }) {
-                        d = d.note("a view is read with `load(at, shape)`");
-                    }
-                    self.fail(d)
+                    self.fail(self.read_first(d, &h))
                 }
             },
         }
@@ -207,7 +214,7 @@ impl Cx<'_> {
                         format!("{what} works on scalars and tiles of scalars, not on `{shown}`"),
                         format!("this is `{shown}`"),
                     );
-                    return self.fail(d);
+                    return self.fail(self.read_first(d, &h));
                 }
             }
         }
@@ -250,12 +257,13 @@ impl Cx<'_> {
         let Some(x) = self.value_slot(&s, "x") else { return HExpr::err(s.span) };
         let Some(d) = self.dterm_of(&x.ty) else {
             let shown = self.show(&x.ty);
-            return self.error(
+            let d = Diagnostic::error(
                 codes::TYPE_MISMATCH,
                 x.span,
                 format!("{what} works on tiles of scalars, not on `{shown}`"),
                 format!("this is `{shown}`"),
             );
+            return self.fail(self.read_first(d, &x));
         };
         if !self.need_class(&what, d, set, x.span) {
             return HExpr::err(s.span);
@@ -334,6 +342,11 @@ impl Cx<'_> {
             );
             return None;
         };
+        if matches!(e.kind, ExprKind::None | ExprKind::Tuple(_) | ExprKind::Array(_)) {
+            let d = Diagnostic::error(codes::AXIS, e.span, "an axis is one number", "not a number");
+            self.report(d.note("leave `axis` out for all axes, or reduce along one after the other"));
+            return None;
+        }
         let (axis, arg) = self.axis(e, dims.len())?;
         let dims = self.dims_along(&axis, dims.len(), |n| {
             let mut out = dims.clone();

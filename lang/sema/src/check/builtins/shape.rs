@@ -34,7 +34,13 @@ impl Cx<'_> {
                 one(vec![n], elem)
             }
             (ShapeOp::Reshape, _) => {
-                let to = self.shape_arg(s.get("shape")?)?;
+                let written = s.get("shape")?;
+                if let Some(count) = self.count(&shape)
+                    && self.inferred_extent(written, &count)
+                {
+                    return None;
+                }
+                let to = self.shape_arg(written)?;
                 self.same_count(s, &shape, &to, &x)?;
                 args.push(HArg::Shape(to.clone()));
                 Ty::Tile { elem, shape: to }

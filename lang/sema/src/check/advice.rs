@@ -1,0 +1,180 @@
+//! Advice for values that are in memory where a tile is wanted, and for positions.
+
+use tk_ops::table::ParamKind;
+use tk_ops::{DTypeSet, Op};
+use tk_syntax::{Diagnostic, Span, ast, codes};
+
+use super::builtins::Slots;
+use super::cx::{Cx, Lit};
+use crate::hir::HExpr;
+use crate::poly::Poly;
+use crate::types::{Elem, Shape, Ty};
+
+/// An expression in a note: a name or two. A longer one is in the line that is shown.
+const SHOWN: usize = 24;
+
+impl Cx<'_> {
+    /// Says how a value in memory is read, where a tile is wanted.
+    pub fn read_first(&self, d: Diagnostic, h: &HExpr) -> Diagnostic {
+        let text = self.text(h.span);
+        let text = if self.is_postfix(&text) { text } else { format!("({text})") };
+        let short = if text.len() > SHOWN || text.contains('\n') { ".." } else { &text };
+        match &h.ty {
+            Ty::View { rank, .. } => {
+                let at = match self.known_rank(rank) {
+                    Some(1) => "[start], [BLOCK]",
+                    Some(2) => "[row, column], [BM, BN]",
+                    Some(_) | None => "at, shape",
+                };
+                d.note(format!("a view is memory; load it first: `{short}.load({at})`"))
+            }
+            Ty::Buffer { .. } => d.fix("read the buffer with `.tile()`", h.span, format!("{text}.tile()")),
+            _ => d,
+        }
+    }
+
+    /// Reports a position that is not written as a list: `y.store(i, j, v)`.
+    pub(super) fn unlisted(&self, s: &Slots, h: &HExpr, rank: u32) -> Option<Diagnostic> {
+        let Ty::Tile { elem: Elem::D(d), shape } = &h.ty else { return None };
+        let is_int = match self.set_of(*d) {
+            Some(set) => set.within(DTypeSet::INT),
+            None => matches!(self.literal(*d), Some(Lit::Int | Lit::Whole)),
+        };
+        let takes_tiles = s.row.params.iter().any(|p| p.kind == ParamKind::Positions);
+        if !is_int {
+            return None;
+        }
+        let shown = self.show(&h.ty);
+        let message = format!("a position is a list with an entry for each axis, not `{shown}`");
+        let d = Diagnostic::error(codes::POSITION, h.span, message, format!("this is `{shown}`"));
+        if !shape.is_scalar() && !takes_tiles {
+            return Some(d.note(
+                "`load` and `store` take the corner of a box; `gather` and `scatter` take tiles of positions",
+            ));
+        }
+        // The first arguments, where nothing but a comma is between them, so that none has a name.
+        let given: Vec<&ast::Expr> = s.exprs.iter().skip(1).map_while(|e| *e).collect();
+        let entries = given.get(..rank as usize).unwrap_or(&[]);
+        let plain = |w: &[&ast::Expr]| match w {
+            [a, b] => self.text(Span { start: a.span.end, end: b.span.start, ..a.span }).trim() == ",",
+            _ => false,
+        };
+        Some(match entries {
+            [first, .., last] if entries.windows(2).all(plain) => self.listed(d, first.span.to(last.span)),
+            [one] => self.listed(d, one.span),
+            _ => d.note(format!("a position in a view of rank {rank} has {rank} entries")),
+        })
+    }
+
+    fn listed(&self, d: Diagnostic, at: Span) -> Diagnostic {
+        let text = self.text(at);
+        d.fix("write it as a list", at, format!("[{text}]"))
+    }
+
+    /// Offers the contents of parentheses or brackets as `list`, or without any.
+    pub fn relisted(&self, d: Diagnostic, e: &ast::Expr, list: bool) -> Diagnostic {
+        let (ast::ExprKind::Tuple(items) | ast::ExprKind::Array(items)) = &e.kind else { return d };
+        let items: Vec<String> = items.iter().map(|i| self.text(i.span)).collect();
+        let (text, title) = match list {
+            true => (format!("[{}]", items.join(", ")), "write it as a list"),
+            false => (items.join(", "), "write the extents without brackets"),
+        };
+        d.fix(title, e.span, text)
+    }
+
+    /// Two rows of elements that differ in length, where all pairs may be meant: `a[:, None] * b[None, :]`.
+    pub(super) fn all_pairs(&self, d: Diagnostic, a: (&Shape, Span), b: (&Shape, Span)) -> Diagnostic {
+        let rank = |s: &Shape| s.dims().map(<[Poly]>::len);
+        if (rank(a.0), rank(b.0)) != (Some(1), Some(1)) || a.1.end > b.1.start {
+            return d;
+        }
+        let part = |span: Span| {
+            let text = self.text(span);
+            if self.is_postfix(&text) { text } else { format!("({text})") }
+        };
+        let (x, y) = (part(a.1), part(b.1));
+        let short = x.len() + y.len() <= 2 * SHOWN && !x.contains('\n') && !y.contains('\n');
+        let (x, y) = if short { (x.as_str(), y.as_str()) } else { ("a", "b") };
+        d.note(format!("all pairs of their elements are `{x}[:, None]` with `{y}[None, :]`"))
+    }
+
+    /// Reports an extent of -1 in `reshape`, with the extent that keeps the number of elements.
+    pub(super) fn inferred_extent(&mut self, e: &ast::Expr, count: &Poly) -> bool {
+        let ast::ExprKind::Array(items) = &e.kind else { return false };
+        let is_inferred = |e: &ast::Expr| match &e.kind {
+            ast::ExprKind::Unary(ast::UnOp::Neg, x) => matches!(x.kind, ast::ExprKind::Int(Some(1))),
+            _ => false,
+        };
+        let Some(at) = items.iter().position(is_inferred) else { return false };
+        let (mut rest, mut span) = (Some(count.clone()), e.span);
+        for (i, item) in items.iter().enumerate() {
+            if i == at {
+                span = item.span;
+                continue;
+            }
+            let Some(extent) = self.extent(item) else { return true };
+            rest = rest.and_then(|r| self.quotient(&r, &extent));
+        }
+        let message = "an extent is not inferred, it is written";
+        let d = Diagnostic::error(codes::EXTENT, span, message, "not an extent");
+        let d = match rest.filter(|r| r.opaque().is_empty()) {
+            Some(r) => {
+                let text = crate::show::poly(self.hir(), &r);
+                d.fix(format!("write `{text}`"), span, text)
+            }
+            None => d,
+        };
+        self.report(d);
+        true
+    }
+
+    /// The quotient of a number of elements and an extent that divides it for all values of its parameters.
+    fn quotient(&self, count: &Poly, by: &Poly) -> Option<Poly> {
+        let (count, by) = (self.with_facts(count), self.with_facts(by));
+        let mut terms = by.terms();
+        let (Some((mono, factor)), None) = (terms.next(), terms.next()) else { return None };
+        let mut out = Poly::default();
+        for (m, c) in count.terms() {
+            let mut left = m.to_vec();
+            for atom in mono {
+                let found = left.iter().position(|a| a == atom)?;
+                left.remove(found);
+            }
+            let exact = c.checked_rem(factor)? == 0;
+            let term = left.into_iter().try_fold(Poly::int(c / factor), |t, a| t.mul(&Poly::atom(a)));
+            out = out.add(&term.filter(|_| exact)?)?;
+        }
+        Some(out)
+    }
+
+    /// Reports `randn(3000)` in a test: the shape of the tensor is a list.
+    pub(super) fn unlisted_shape(&mut self, s: &'static tk_ops::table::Row, args: &[ast::Arg]) -> bool {
+        let host = tk_ops::rows::find(s.name, tk_ops::table::Receiver::Test);
+        let (Some(host), [one], true) = (host, args, self.in_test && matches!(s.op, Op::Random(_))) else {
+            return false;
+        };
+        if one.name.is_some() {
+            return false;
+        }
+        let h = self.value(&one.value);
+        if h.ty.is_err() {
+            return true;
+        }
+        let message = format!("`{}` of a test takes a shape, an element type and a seed", s.name);
+        let shown = self.show(&h.ty);
+        let mut d = Diagnostic::error(codes::ARGUMENT_COUNT, h.span, message, format!("this is `{shown}`"));
+        if host.param("seed").is_some() {
+            let text = self.text(h.span);
+            let fixed = match &one.value.kind {
+                ast::ExprKind::Tuple(items) => {
+                    let items: Vec<String> = items.iter().map(|i| self.text(i.span)).collect();
+                    format!("[{}], f32, seed = 1", items.join(", "))
+                }
+                _ => format!("[{text}], f32, seed = 1"),
+            };
+            d = d.fix(format!("write `{}({fixed})`", s.name), h.span, fixed);
+        }
+        self.report(d);
+        true
+    }
+}
