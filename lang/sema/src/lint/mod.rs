@@ -5,6 +5,7 @@
 //! linted, since the others cannot be fixed from there, and a lint that cannot decide is silent.
 
 mod dropped;
+mod grid;
 mod mask;
 mod names;
 mod padding;
@@ -77,6 +78,7 @@ impl<'a> Cx<'a> {
         if !f.broken {
             dropped::function(self, f);
             if f.kind != FnKind::Test {
+                grid::function(self, f);
                 stride::function(self, f);
                 mask::function(self, f);
                 padding::function(self, f);
