@@ -8,7 +8,7 @@
 //! - W0501: an open dimension that the mask does not compare while it compares another one, or no mask at all.
 //! - W0502: lanes that are compared by `<=` with the parameter that `cdiv` rounds up.
 //!
-//! What runs only under a condition that is decided at run time is left alone, because the condition may say that the
+//! What runs only under a condition that is decided at run time or by the launch is left alone, because the condition may say that the
 //! block is a full one; so are workspaces, whose size the kernel chooses. Lanes that are wrapped or limited (`%`, `minimum`, `clamp`, `where`) are not open, and a kernel that promises how
 //! sizes divide (`%` or `==` in a `require`, `assume`, `multiple_of`) is left alone.
 
@@ -18,7 +18,7 @@ use tk_ops::{ControlOp, CreateOp, ElementwiseOp, MemoryOp, Op};
 use tk_syntax::{Span, codes};
 
 use super::{Cx, Values, each, each_in, warning};
-use crate::hir::{FnKind, HArg, HExpr, HFn, HIndex, HKind, HPat, HStmt, HStmtKind, LocalId};
+use crate::hir::{CKind, FnKind, HArg, HExpr, HFn, HIndex, HKind, HPat, HStmt, HStmtKind, Hir, LocalId};
 use crate::types::{Elem, Shape, Ty};
 
 pub(super) fn function<'a>(cx: &mut Cx<'a>, f: &'a HFn) {
@@ -31,7 +31,7 @@ pub(super) fn function<'a>(cx: &mut Cx<'a>, f: &'a HFn) {
         return;
     }
     let facts = Facts::of(f);
-    let guards = guards(f);
+    let guards = guards(cx.hir, f);
     let mut seen = BTreeSet::new();
     for (name, ptr, mask) in accesses {
         let guarded = guards.iter().any(|g| g.start <= ptr.span.start && ptr.span.end <= g.end);
@@ -61,13 +61,26 @@ fn promises(f: &HFn) -> bool {
     found
 }
 
-/// Where the program runs only under a condition that is decided when it runs, such as that its block is a full one: the
-/// arms of an `if`, and what follows one that may leave.
-fn guards(f: &HFn) -> Vec<Span> {
+/// Returns true if a compile-time condition depends on a bool that a launch decides, as `EVEN: bool = n % BK == 0` is.
+fn is_of_launch(hir: &Hir, cond: &HExpr) -> bool {
+    let literal = |d: &HExpr| matches!(d.kind, HKind::Bool(_));
+    let mut found = false;
+    each_in(cond, &mut |_| {}, &mut |e| {
+        if let HKind::CVar(id) = e.kind {
+            let var = hir.cvar(id);
+            found |= var.kind == CKind::Bool && !var.default.as_ref().is_some_and(literal);
+        }
+    });
+    found
+}
+
+/// Where the program runs only under a condition that is decided when it runs or is launched, such as that its block is
+/// a full one: the arms of an `if`, and what follows one that may leave.
+fn guards(hir: &Hir, f: &HFn) -> Vec<Span> {
     let mut guards = vec![];
     each(&f.body, &mut |_| {}, &mut |e| {
         if let HKind::If { cond, then, els } = &e.kind
-            && !cond.konst
+            && (!cond.konst || is_of_launch(hir, cond))
         {
             guards.push(Span { start: cond.span.end, ..e.span });
             let (mut by_stmt, mut by_expr) = (false, false);

@@ -29,6 +29,8 @@ pub(super) struct Eval<'a> {
     /// In how many places that say nothing: called functions, and iterations of loops that are not the last.
     quiet: usize,
     calls: usize,
+    /// Whether anything was loaded: without a load there is no padding.
+    pub loads: bool,
     found: Vec<Found<'a>>,
 }
 
@@ -36,7 +38,7 @@ impl<'a> Eval<'a> {
     pub fn new(hir: &'a Hir, f: &'a HFn, fuel: usize) -> Self {
         let vars = Vars::new(f.locals.len());
         let exact = exact(hir, f);
-        Eval { hir, f, exact, vars, returned: None, fuel, quiet: 0, calls: 0, found: vec![] }
+        Eval { hir, f, exact, vars, returned: None, fuel, quiet: 0, calls: 0, loads: false, found: vec![] }
     }
 
     /// Walks over the function with parameters of which nothing is known.
@@ -47,9 +49,9 @@ impl<'a> Eval<'a> {
         self.block(&self.f.body);
     }
 
-    /// The findings, unless the function was too large.
+    /// The findings, unless the function was too large or loads nothing.
     pub fn finish(self) -> Option<Vec<Found<'a>>> {
-        (self.fuel > 0).then_some(self.found)
+        (self.fuel > 0 && self.loads).then_some(self.found)
     }
 
     pub fn report(&mut self, found: Found<'a>) {

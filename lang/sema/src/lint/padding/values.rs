@@ -70,6 +70,7 @@ impl<'a> Eval<'a> {
 
     fn builtin(&mut self, e: &'a HExpr, op: Op, args: &'a [HArg]) -> Value<'a> {
         let values: Vec<Value<'a>> = args.iter().map(|a| self.arg(a)).collect();
+        self.loads |= matches!(op, Op::Memory(_));
         let tile = |i: usize| match values.get(i) {
             Some(Value::Tile(t)) => Some(t.clone()),
             Some(Value::Parts(_) | Value::Opaque) | None => None,
