@@ -147,6 +147,25 @@ impl<'s> StopPoint<'_, 's> {
         self.open.last().and_then(|&i| self.tokens.get(i)).map(|t| t.tok)
     }
 
+    /// What the innermost open bracket follows.
+    pub fn callee(&self) -> Option<Tok<'s>> {
+        let before = self.open.last()?.checked_sub(1)?;
+        self.tokens.get(before).map(|t| t.tok)
+    }
+
+    /// Returns true if the unit is a row of `tune`.
+    pub fn is_row(&self) -> bool {
+        self.start == Tok::StartRow
+    }
+
+    /// The token `offset` places from here and those after it, to the end of their line.
+    pub fn line_from(&self, offset: isize) -> &[Token<'s>] {
+        let begin = self.fail.at.checked_add_signed(offset).unwrap_or(usize::MAX);
+        let rest = self.tokens.get(begin..).unwrap_or(&[]);
+        let end = rest.iter().skip(1).position(|t| t.first).map_or(rest.len(), |i| i + 1);
+        rest.get(..end).unwrap_or(rest)
+    }
+
     /// Returns true if an operand is missing.
     pub fn wants_operand(&self) -> bool {
         self.wants("int")

@@ -24,6 +24,7 @@ fn python(s: &StopPoint<'_, '_>) -> Option<Diagnostic> {
         (Some(_), Some(Tok::If)) if s.after_operand() && s.is_statement() && s.has_else() => {
             Some(s.error("the condition comes first, `if c { a } else { b }`"))
         }
+        (Some(Tok::Id("f" | "F")), Some(Tok::Str(text))) if joined(s) => Some(formatted(s, text)),
         (Some(_), Some(Tok::Id("is"))) if s.after_operand() => {
             Some(s.error("there is no `is`; test an optional view with `if let v = x { .. }`"))
         }
@@ -34,8 +35,52 @@ fn python(s: &StopPoint<'_, '_>) -> Option<Diagnostic> {
     }
 }
 
+/// Returns true if nothing is between the token and the one before.
+fn joined(s: &StopPoint<'_, '_>) -> bool {
+    matches!((s.token(-1), s.token(0)), (Some(a), Some(b)) if a.end == b.start)
+}
+
+/// `print(f"start = {start}")`, where the parser stopped after the letter.
+fn formatted(s: &StopPoint<'_, '_>, text: &str) -> Diagnostic {
+    let d = s.error("there are no texts with values in them; `print(\"i =\", i)` takes texts and values");
+    let printed = s.callee() == Some(Tok::Id("print"));
+    match (s.token(-1), parts(text.trim_matches('"')).filter(|_| printed)) {
+        (Some(letter), Some(parts)) => {
+            d.fix("separate texts and values", s.place(letter).to(s.span()), parts.join(", "))
+        }
+        (_, _) => d,
+    }
+}
+
+/// The texts and values of a formatted text, if the values are names and simple expressions without a format.
+fn parts(text: &str) -> Option<Vec<String>> {
+    let mut parts = vec![];
+    let mut rest = text;
+    while let Some((before, inside)) = rest.split_once('{') {
+        let (value, after) = inside.split_once('}')?;
+        let simple =
+            |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '[' | ']' | ' ' | '+' | '*' | '-');
+        if value.trim().is_empty() || !value.chars().all(simple) {
+            return None;
+        }
+        if !before.trim().is_empty() {
+            parts.push(format!("\"{}\"", before.trim()));
+        }
+        parts.push(value.trim().to_string());
+        rest = after;
+    }
+    if !rest.trim().is_empty() || parts.is_empty() {
+        parts.push(format!("\"{}\"", rest.trim()));
+    }
+    Some(parts)
+}
+
 /// `lambda a, b: a + b`, where the parser stopped after the word.
 fn lambda(s: &StopPoint<'_, '_>) -> Diagnostic {
+    if let Some(Tok::Clause(word)) = s.callee() {
+        let d = s.error(format!("`{word}` takes values, which may use the parameters, and no function"));
+        return if word == "grid" { d.note("the extents themselves: `grid(cdiv(n, BLOCK))`") } else { d };
+    }
     let d = s.error("a lambda is written `|a, b| a + b`");
     let parameters = (0..).take_while(|&i| matches!(s.peek(i), Some(Tok::Id(_) | Tok::Comma))).count();
     match (s.token(-1), s.token(parameters as isize)) {
@@ -60,9 +105,7 @@ fn python_items(s: &StopPoint<'_, '_>) -> Option<Diagnostic> {
         (None, None, Tok::Id("def" | "func" | "function" | "void" | "__global__" | "__device__")) => {
             Some(s.error("a function is written `fn f(x: f32) -> f32 { .. }`, and a kernel `kernel k(..) grid(..) { .. }`"))
         }
-        (None, None, Tok::Id(word @ ("import" | "from"))) => {
-            Some(s.error(format!("`{word}` is written `use`, as in `use std::math;`; builtins need no import")))
-        }
+        (None, None, Tok::Id(word @ ("import" | "from"))) => Some(import(s, word, 0)),
         (None, None, Tok::Id("class")) => Some(s.error("`class` is written `struct`, as in `struct S { a: f32 }`")),
         (Some(Tok::At), Some(Tok::Id(_)), Tok::Dot) => {
             let whole = s.place(s.token(-2)?).to(s.place(s.token(1)?));
@@ -75,8 +118,37 @@ fn python_items(s: &StopPoint<'_, '_>) -> Option<Diagnostic> {
     }
 }
 
-/// `=` where a comparison or a name is wanted.
+/// Modules of Python whose operations are builtins here.
+const MODULES: [&str; 9] = ["numpy", "np", "triton", "torch", "jax", "cupy", "math", "typing", "__future__"];
+
+/// `import` or `from`, `offset` places from here.
+fn import(s: &StopPoint<'_, '_>, word: &str, offset: isize) -> Diagnostic {
+    if !matches!(s.peek(offset + 1), Some(Tok::Id(module)) if MODULES.contains(&module)) {
+        return s
+            .error(format!("`{word}` is written `use`, as in `use std::math;`; builtins need no import"));
+    }
+    let d = s.error(format!("there is no `{word}` of Python modules; operations need no import"));
+    let mut end = offset;
+    // Imports on the next lines go with it.
+    while matches!(s.peek(end), Some(Tok::Id("import" | "from"))) {
+        end += s.line_from(end).len() as isize;
+    }
+    match (s.token(offset), s.token(end - 1)) {
+        (Some(first), Some(last)) => d.fix("remove it", s.place(first).to(s.place(last)), ""),
+        (_, _) => d,
+    }
+}
+
+/// `=` where a comparison or a name is wanted, and `:` where `=` is.
 fn assignment(s: &StopPoint<'_, '_>) -> Option<Diagnostic> {
+    if s.peek(0) == Some(Tok::Colon) && s.is_row() && matches!(s.peek(-1), Some(Tok::Id(_))) {
+        let values = (0..).take_while(|&i| s.peek(i).is_some());
+        let named =
+            values.filter(|&i| s.peek(i) == Some(Tok::Colon) && matches!(s.peek(i - 1), Some(Tok::Id(_))));
+        let edit = |i| Some(Replacement { span: s.place(s.token(i)?), text: " =".to_string() });
+        let d = s.error("an entry of a row is written `NAME = value`");
+        return Some(d.fix_all("write `=`", named.filter_map(edit).collect()));
+    }
     if s.peek(0) != Some(Tok::Assign) || !s.after_operand() {
         return None;
     }
@@ -128,6 +200,9 @@ fn operators(s: &StopPoint<'_, '_>) -> Option<Diagnostic> {
         }
         Tok::Plus if s.wants_operand() => {
             Some(s.error("there is no prefix `+`").fix("remove the `+`", s.span(), ""))
+        }
+        Tok::Question if s.after_operand() && s.is_statement() => {
+            Some(s.error("there is no `?`; a choice is written `if c { a } else { b }`"))
         }
         Tok::Question if s.after_operand() => Some(s.error("`?` can only follow a parameter type")),
         _other => None,
@@ -197,6 +272,9 @@ fn word_before(s: &StopPoint<'_, '_>, before: &str) -> Option<Diagnostic> {
         "def" | "func" | "function" | "proc" => instead("fn"),
         "var" | "auto" => instead("let mut"),
         "val" => instead("let"),
+        "import" | "from" if matches!(s.peek(0)?, Tok::Id(module) if MODULES.contains(&module)) => {
+            Some(import(s, before, -1))
+        }
         "import" | "from" => instead("use"),
         "loop" => instead("while true"),
         "match" | "switch" => Some(s.error(format!("there is no `{before}`; use `if` and `else if`"))),
@@ -274,7 +352,8 @@ fn shapes(s: &StopPoint<'_, '_>) -> Option<Diagnostic> {
             Some(s.error("attributes must precede a loop or an item"))
         }
         Tok::Colon if s.wants("block") && s.after_operand() && s.is_statement() => {
-            Some(s.error("expected `{` after the condition; a body needs braces"))
+            let what = if s.head() == Some(Tok::For) { "the loop header" } else { "the condition" };
+            Some(s.error(format!("expected `{{` after {what}; a body needs braces")))
         }
         Tok::Colon if s.is_statement() && s.peek(-2).is_none() && matches!(s.peek(-1), Some(Tok::Id(_))) => {
             let place = s.place(s.token(-1)?).before();

@@ -263,7 +263,9 @@ impl Cx<'_> {
             return self.expr_at(ExprKind::Err, 0, span);
         }
         let ordered = |op| matches!(op, BinOp::Lt | BinOp::Le | BinOp::Gt | BinOp::Ge);
-        if span.end == third.node.span.end && !shared.is_empty() && ordered(op) && ordered(next) {
+        let equal = op == BinOp::Eq && next == BinOp::Eq;
+        let twice = equal || ordered(op) && ordered(next);
+        if span.end == third.node.span.end && !shared.is_empty() && twice {
             d = d.fix("compare twice", middle.after(), format!(" && {shared}"));
         }
         self.diags.push(d);

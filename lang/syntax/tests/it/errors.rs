@@ -142,10 +142,7 @@ fn items() {
             "def f(x): y",
             "a function is written `fn f(x: f32) -> f32 { .. }`, and a kernel `kernel k(..) grid(..) { .. }`",
         ),
-        (
-            "import triton.language as tl",
-            "`import` is written `use`, as in `use std::math;`; builtins need no import",
-        ),
+        ("import triton.language as tl", "there is no `import` of Python modules; operations need no import"),
         (
             "@triton.autotune(configs = [])\n@triton.jit\ndef f(x):\n    y = 1",
             "there are no decorators; a kernel is written `kernel k(..) grid(..) { .. }`",
