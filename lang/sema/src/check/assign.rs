@@ -5,7 +5,7 @@ use tk_syntax::{Diagnostic, Span, codes};
 
 use super::cx::Cx;
 use crate::hir::{HBlock, HExpr, HKind, HPat, HStmt, HStmtKind, LocalId};
-use crate::types::Ty;
+use crate::types::{Elem, Shape, Ty};
 
 /// A variable, the way to a part of it, and the type of that part.
 type Place = (LocalId, Vec<u32>, Ty);
@@ -85,7 +85,7 @@ impl Cx<'_> {
                     Some(_) => self.no_place(e),
                     None if self.lookup_item(n).is_some() => self.no_place(e),
                     None => {
-                        self.unknown_name(n);
+                        self.unknown_name(n, false);
                         None
                     }
                 }
@@ -131,6 +131,15 @@ impl Cx<'_> {
         value: &ast::Expr,
         span: Span,
     ) -> HStmtKind {
+        if let Some(h) = self.assigned_element(place, op, value) {
+            self.fail(h);
+            return HStmtKind::Err;
+        }
+        if op.is_none()
+            && let Some(name) = self.undeclared(place)
+        {
+            return self.declaration_instead(name, value);
+        }
         let Some(target) = self.place(place) else {
             self.expr(value, None);
             return HStmtKind::Err;
@@ -145,6 +154,59 @@ impl Cx<'_> {
             h = self.binary_op(op, current, h, span);
         }
         self.assign_value(place, target, h)
+    }
+
+    /// How a variable was declared; where it was a scalar and becomes a tile, how it would be one.
+    fn declared_as(&self, h: &HExpr, ty: &Ty, shown: &str) -> String {
+        let scalar = matches!(ty, Ty::Tile { elem: Elem::D(_), shape } if shape.is_scalar());
+        match &h.ty {
+            Ty::Tile { elem: elem @ Elem::D(_), shape: shape @ Shape::Dims(_) }
+                if scalar && !shape.is_scalar() =>
+            {
+                let (shape, elem) = (self.show_shape(shape), self.show_elem(elem));
+                format!("declared here as `{shown}`; `zeros({shape}, {elem})` is a tile")
+            }
+            _ => format!("declared here as `{shown}`"),
+        }
+    }
+
+    /// How memory is written, for a view or pointer whose memory may change although it cannot itself.
+    fn written(&self, name: &str, ty: &Ty) -> Option<String> {
+        match ty {
+            Ty::View { mutable: true, .. } => {
+                Some(format!("`{name}.store(at, value)` writes to a `mut view`"))
+            }
+            Ty::Tile { elem: Elem::Ptr { mutable: true, .. }, .. } => Some(format!(
+                "`store({name} + i, value)` writes to it, and `let {name} = {name} + ..;` declares a pointer to another place"
+            )),
+            _ => None,
+        }
+    }
+
+    /// The name that an assignment takes for a variable, but that nothing has.
+    fn undeclared<'e>(&self, place: &'e ast::Expr) -> Option<&'e ast::Name> {
+        let ExprKind::Path(p) = &place.kind else { return None };
+        let [name] = p.segments.as_slice() else { return None };
+        let known = self.lookup(name).is_some() || self.lookup_item(name).is_some();
+        let silent = self.holes || self.is_missing(&name.text) || self.unknown.contains(&name.text);
+        (!known && !silent && !name.text.is_empty() && !is_underscore(place)).then_some(name)
+    }
+
+    /// Reports an assignment that was meant as a declaration, and declares the variable.
+    fn declaration_instead(&mut self, name: &ast::Name, value: &ast::Expr) -> HStmtKind {
+        let near = self.nearest(&name.text, &[], &[]);
+        self.unknown.insert(name.text.clone());
+        let message = format!("cannot find `{}`", name.text);
+        let mut d = Diagnostic::error(codes::UNKNOWN_NAME, name.span, message, "not declared");
+        if let Some(near) = near {
+            d = d.fix(format!("use `{near}`"), name.span, near);
+        }
+        d = d.fix("declare it with `let`", name.span.before(), "let ");
+        self.report(d);
+        let h = self.value(value);
+        let ty = self.let_type(&h);
+        let local = self.new_local(name, ty, true);
+        HStmtKind::Let(HPat::Local(local), Some(h))
     }
 
     /// The type that a place has already.
@@ -168,7 +230,13 @@ impl Cx<'_> {
                 "assigned here",
             )
             .label(at, "declared here");
-            if (id.0 as usize) < params {
+            let is_param = (id.0 as usize) < params;
+            if let Some(written) = self.written(&name, &ty) {
+                d.message = format!("cannot assign to `{name}`: only its memory can change");
+                // What was meant for its memory has another type.
+                self.report(d.note(written));
+                return HStmtKind::Err;
+            } else if is_param {
                 d = d.note(format!(
                     "a parameter cannot change; `let mut {name} = {name};` declares a variable"
                 ));
@@ -189,7 +257,8 @@ impl Cx<'_> {
             let text = self.text(place.span);
             let what =
                 if carried { format!("`{text}` keeps its type in a loop: it") } else { format!("`{text}`") };
-            h = self.coerce_as(h, &ty, &what, code, Some((at, format!("declared here as `{shown}`"))));
+            let declared = self.declared_as(&h, &ty, &shown);
+            h = self.coerce_as(h, &ty, &what, code, Some((at, declared)));
         }
         if path.is_empty() {
             self.unassigned.remove(&id);

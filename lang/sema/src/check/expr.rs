@@ -80,6 +80,9 @@ impl Cx<'_> {
     }
 
     fn type_value(&mut self, t: &ast::TypeExpr, span: Span) -> HExpr {
+        if let Some(h) = self.pointed_value(t) {
+            return h;
+        }
         if !self.ty(t).is_err() {
             self.error(
                 codes::NOT_A_VALUE,
@@ -194,7 +197,7 @@ impl Cx<'_> {
         if self.find_row(&n.text).is_some() {
             return self.builtin_value(n, want, span);
         }
-        self.unknown_name(n)
+        self.unknown_name(n, false)
     }
 
     /// Returns true if this is the name of an import that was not found, which has been reported.
@@ -202,8 +205,8 @@ impl Cx<'_> {
         self.p.files.get(self.file).is_some_and(|f| f.missing.contains(name))
     }
 
-    /// Reports an unknown name with the nearest known one.
-    pub fn unknown_name(&mut self, n: &ast::Name) -> HExpr {
+    /// Reports an unknown name with the nearest known one; of a name that is `called`, the nearest that can be.
+    pub fn unknown_name(&mut self, n: &ast::Name, called: bool) -> HExpr {
         if self.holes || self.is_missing(&n.text) || !self.unknown.insert(n.text.clone()) {
             if let Some(f) = self.func {
                 self.p.func_mut(f).broken = true;
@@ -211,7 +214,7 @@ impl Cx<'_> {
             return HExpr::err(n.span);
         }
         let builtins = tk_ops::rows::functions().map(|r| r.name).chain(DType::ALL.map(DType::name));
-        let near = self.nearest(&n.text, &[], &builtins.collect::<Vec<_>>());
+        let near = self.nearest_of(&n.text, &[], &builtins.collect::<Vec<_>>(), called);
         let mut d = Diagnostic::error(
             codes::UNKNOWN_NAME,
             n.span,
@@ -233,19 +236,36 @@ impl Cx<'_> {
         self.fail(d)
     }
 
+    /// Returns true unless the name is that of a number or the like.
+    fn can_be_called(&self, name: &str) -> bool {
+        let file = self.p.files.get(self.file).and_then(|f| f.names.get(name));
+        match (self.meaning(name), file) {
+            (Some(Sym::Lambda(_)), _) => true,
+            (Some(Sym::CVar(id)), _) => matches!(self.hir().cvar(id).kind, CKind::Fn(..)),
+            (Some(Sym::Local(_) | Sym::Const(_)), _) => false,
+            (None, Some(def)) => matches!(def.0, Def::Fn(_) | Def::Struct(_)),
+            (None, None) => DType::parse(name).is_none(),
+        }
+    }
+
     /// The nearest to a misspelt name among `before`, the names in the body and the file, nearest scope first, and
     /// `after`.
     pub fn nearest(&mut self, name: &str, before: &[&str], after: &[&str]) -> Option<String> {
+        self.nearest_of(name, before, after, false)
+    }
+
+    fn nearest_of(&mut self, name: &str, before: &[&str], after: &[&str], called: bool) -> Option<String> {
         let file = self.p.files.get(self.file).map(|f| &f.names);
         let count = self.scopes.iter().map(Scope::len).sum::<usize>() + file.map_or(0, |f| f.len());
         self.p.compared += count;
         if self.p.compared > MAX_COMPARED + count {
             return None;
         }
+        let file = self.p.files.get(self.file).map(|f| &f.names);
         let own = self.scopes.iter().rev().flat_map(Scope::names).map(String::as_str);
         let file = file.into_iter().flat_map(|f| f.keys().map(String::as_str));
-        closest(name, before.iter().copied().chain(own).chain(file).chain(after.iter().copied()))
-            .map(str::to_string)
+        let all = before.iter().copied().chain(own).chain(file).chain(after.iter().copied());
+        closest(name, all.filter(|s| !called || self.can_be_called(s))).map(str::to_string)
     }
 
     /// The item that a path names; reports when there is none.
@@ -254,7 +274,7 @@ impl Cx<'_> {
             [n] => {
                 let def = self.lookup_item(n);
                 if def.is_none() && !n.text.is_empty() {
-                    self.unknown_name(n);
+                    self.unknown_name(n, false);
                 }
                 def
             }

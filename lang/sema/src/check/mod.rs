@@ -18,6 +18,7 @@ mod conditional;
 mod consts;
 mod cx;
 mod dtypes;
+mod elements;
 mod exports;
 mod expr;
 pub(crate) mod files;

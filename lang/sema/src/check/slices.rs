@@ -187,15 +187,7 @@ impl Cx<'_> {
         let (elem, rank, mutable, wide) = v;
         let known = self.known_rank(&rank);
         if let Some(rank) = known.filter(|rank| items.len() > *rank as usize) {
-            let n = items.len();
-            let message = format!("a view of rank {rank} takes at most {rank} indices, not {n}");
-            let mut d = Diagnostic::error(codes::RANK_MISMATCH, span, message, format!("{n} indices"));
-            if items.iter().any(is_none) {
-                d = d.note(
-                    "`None` adds a dimension to a tile: load it first, `v.load([0], [BLOCK])[None, :]`",
-                );
-            }
-            return self.fail(d);
+            return self.too_many_of_view(rank, items, span);
         }
         let mut out = vec![];
         // The positions that remove an axis, as they should be written.
@@ -246,15 +238,7 @@ impl Cx<'_> {
         }
         let count = removed.len() as u32;
         if known == Some(count) {
-            let base = self.text(b.span);
-            let d = Diagnostic::error(
-                codes::VIEW_INDEX,
-                span,
-                "a view cannot be read by indexing",
-                "an integer for every axis leaves no view",
-            )
-            .fix("load the element", span, format!("{base}.load([{}])", removed.join(", ")));
-            return self.fail(d);
+            return self.load_instead(b.span, &removed, span);
         }
         if let Some((at, meant)) = negative {
             return self.not_from_end(at, &meant);
@@ -264,6 +248,28 @@ impl Cx<'_> {
         let Some(rank) = rank.sub(&Poly::int(count.into())) else { return HExpr::err(span) };
         let ty = Ty::View { elem, rank, mutable, wide };
         self.mk(HKind::SubView(Box::new(b), out), ty, span, false)
+    }
+
+    fn too_many_of_view(&mut self, rank: u32, items: &[Subscript], span: Span) -> HExpr {
+        let n = items.len();
+        let message = format!("a view of rank {rank} takes at most {rank} indices, not {n}");
+        let mut d = Diagnostic::error(codes::RANK_MISMATCH, span, message, format!("{n} indices"));
+        if items.iter().any(is_none) {
+            d = d.note("`None` adds a dimension to a tile: load it first, `v.load([0], [BLOCK])[None, :]`");
+        }
+        self.fail(d)
+    }
+
+    /// Reports an element of a view that is read by its index.
+    fn load_instead(&mut self, base: Span, at: &[String], span: Span) -> HExpr {
+        let base = self.text(base);
+        let d = Diagnostic::error(
+            codes::VIEW_INDEX,
+            span,
+            "a view cannot be read by indexing",
+            "an integer for every axis leaves no view",
+        );
+        self.fail(d.fix("load the element", span, format!("{base}.load([{}])", at.join(", "))))
     }
 }
 

@@ -34,14 +34,7 @@ impl Cx<'_> {
                 one(vec![n], elem)
             }
             (ShapeOp::Reshape, _) => {
-                let written = s.get("shape")?;
-                if let Some(count) = self.count(&shape)
-                    && self.inferred_extent(written, &count)
-                {
-                    return None;
-                }
-                let to = self.shape_arg(written)?;
-                self.same_count(s, &shape, &to, &x)?;
+                let to = self.reshaped(s, &x, &shape)?;
                 args.push(HArg::Shape(to.clone()));
                 Ty::Tile { elem, shape: to }
             }
@@ -96,6 +89,18 @@ impl Cx<'_> {
             (ShapeOp::Slice, _) => return None,
         };
         self.built(s, args, ty, false)
+    }
+
+    fn reshaped(&mut self, s: &Slots, x: &HExpr, from: &Shape) -> Option<Shape> {
+        let written = s.get("shape")?;
+        if let Some(count) = self.count(from)
+            && self.inferred_extent(written, &count)
+        {
+            return None;
+        }
+        let to = self.shape_arg(written)?;
+        self.same_count(s, from, &to, x)?;
+        Some(to)
     }
 
     fn pair_row(&mut self, s: &Slots, op: ShapeOp, mut x: HExpr, shape: Shape) -> Option<HExpr> {

@@ -1,0 +1,198 @@
+//! Assignments to elements of views, tiles and memory, which are written in another way: `y[i] = v`, `*p = v`.
+
+use tk_syntax::ast::{self, BinOp, ExprKind, Subscript, TypeKind};
+use tk_syntax::{Diagnostic, codes};
+
+use super::cx::{Cx, Sym};
+use crate::hir::{HExpr, HKind, LocalId};
+use crate::types::{Elem, Shape, Ty};
+
+/// What is assigned: the operator of `+=`, the text of the value and its type.
+struct Assigned {
+    op: Option<BinOp>,
+    text: String,
+    ty: Ty,
+}
+
+impl Assigned {
+    /// The new value, from what was there before.
+    fn over(&self, before: &str) -> String {
+        match self.op {
+            None => self.text.clone(),
+            Some(op) => format!("{before} {} {}", op.symbol(), self.operand()),
+        }
+    }
+
+    fn operand(&self) -> String {
+        let plain = self.text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.'));
+        if plain { self.text.clone() } else { format!("({})", self.text) }
+    }
+}
+
+impl Cx<'_> {
+    /// Reports an assignment to an element of a variable that has none to assign to, with what writes it.
+    pub(super) fn assigned_element(
+        &mut self,
+        place: &ast::Expr,
+        op: Option<BinOp>,
+        value: &ast::Expr,
+    ) -> Option<Diagnostic> {
+        let (base, items): (_, &[Subscript]) = match &place.kind {
+            ExprKind::Index(base, items) => (self.variable(base)?, items),
+            ExprKind::Type(t) => (self.pointed(t)?, &[]),
+            _ => return None,
+        };
+        let (name, ty) = (self.local(base).name.clone(), self.local(base).ty.clone());
+        if !matches!(ty, Ty::View { .. } | Ty::Tile { .. } | Ty::Buffer { .. }) {
+            return None;
+        }
+        let d = Diagnostic::error(codes::NOT_ASSIGNABLE, place.span, "cannot assign to this", "");
+        let h = self.value(value);
+        let positions: Vec<Option<HExpr>> = items
+            .iter()
+            .map(|i| match i {
+                Subscript::Expr(e) => Some(self.value(e)),
+                Subscript::Slice(..) | Subscript::Named(..) => None,
+            })
+            .collect();
+        let wrong = h.ty.is_err() || positions.iter().flatten().any(|p| p.ty.is_err());
+        let value = Assigned { op, text: self.text(value.span), ty: h.ty };
+        let (fixed, note) = match &ty {
+            Ty::View { .. } => (
+                self.view_write(&name, &ty, items, &positions, &value),
+                format!("a view is written with `{name}.store(at, value)`"),
+            ),
+            Ty::Tile { elem: Elem::Ptr { .. }, .. } => (
+                self.pointer_write(&name, items, &value),
+                "memory is written with `store(pointer, value)`".to_string(),
+            ),
+            Ty::Buffer { .. } => (None, "a buffer is written by kernels".to_string()),
+            _ => (
+                self.tile_write(&name, &ty, items, &positions, &value),
+                "a tile has no elements that change; `where(condition, a, b)` makes another tile".to_string(),
+            ),
+        };
+        Some(match fixed.filter(|_| !wrong) {
+            Some(text) => {
+                let short = if text.contains('\n') { note } else { format!("write `{text}`") };
+                d.fix(short, place.span.to(h.span), text)
+            }
+            None => d.note(note),
+        })
+    }
+
+    fn variable(&self, e: &ast::Expr) -> Option<LocalId> {
+        let ExprKind::Path(p) = &e.kind else { return None };
+        let [name] = p.segments.as_slice() else { return None };
+        match self.lookup(name) {
+            Some(Sym::Local(id)) => Some(id),
+            _ => None,
+        }
+    }
+
+    /// The variable `p` of `*p`, which reads as a type.
+    fn pointed(&self, t: &ast::TypeExpr) -> Option<LocalId> {
+        let TypeKind::Ptr { mutable: false, pointee } = &t.kind else { return None };
+        let TypeKind::Path { path, member: None, args: None } = &pointee.kind else { return None };
+        let [name] = path.segments.as_slice() else { return None };
+        match self.lookup(name) {
+            Some(Sym::Local(id)) => Some(id),
+            _ => None,
+        }
+    }
+
+    /// Reports `*p` as a value, which reads no memory.
+    pub(super) fn pointed_value(&mut self, t: &ast::TypeExpr) -> Option<HExpr> {
+        let local = self.local(self.pointed(t)?);
+        let (name, ty) = (local.name.clone(), local.ty.clone());
+        let d = Diagnostic::error(codes::NOT_A_VALUE, t.span, "there is no `*` that reads memory", "");
+        Some(match ty {
+            Ty::Tile { elem: Elem::Ptr { .. }, .. } => {
+                self.fail(d.fix(format!("write `load({name})`"), t.span, format!("load({name})")))
+            }
+            _ => self.fail(d.note("memory is read with `load(pointer)` and `view.load(at, shape)`")),
+        })
+    }
+
+    fn view_write(
+        &self,
+        name: &str,
+        ty: &Ty,
+        items: &[Subscript],
+        positions: &[Option<HExpr>],
+        value: &Assigned,
+    ) -> Option<String> {
+        let Ty::View { rank, .. } = ty else { return None };
+        let rank = self.known_rank(rank)? as usize;
+        let single = |t: &Ty| matches!(t, Ty::Tile { elem: Elem::D(_), shape } if shape.is_scalar());
+        // A position from the end, where that is known.
+        let at = |axis: usize, e: &ast::Expr| match positions.get(axis) {
+            Some(Some(HExpr { kind: HKind::Int(n @ ..0), .. })) => {
+                format!("{name}.shape[{axis}] - {}", n.unsigned_abs())
+            }
+            Some(_) | None => self.text(e.span),
+        };
+        let start = |(axis, i): (usize, &Subscript)| match i {
+            Subscript::Slice(Some(a), _, _) | Subscript::Expr(a) => at(axis, a),
+            Subscript::Slice(None, ..) | Subscript::Named(..) => "0".to_string(),
+        };
+        let at = items.iter().enumerate().map(start).collect::<Vec<_>>().join(", ");
+        let whole = items.len() == rank;
+        if whole && positions.iter().all(|p| p.as_ref().is_some_and(|p| single(&p.ty))) {
+            return Some(match value.op {
+                Some(BinOp::Add) => format!("{name}.atomic_add([{at}], {})", value.text),
+                _ => format!("{name}.store([{at}], {})", value.over(&format!("{name}.load([{at}])"))),
+            });
+        }
+        let rank_of = |t: &Ty| match t {
+            Ty::Tile { shape: Shape::Dims(d), .. } => Some(d.len()),
+            _ => None,
+        };
+        let sliced = positions.iter().all(Option::is_none) && value.op.is_none();
+        (whole && sliced && rank_of(&value.ty) == Some(rank))
+            .then(|| format!("{name}.store([{at}], {})", value.text))
+    }
+
+    fn pointer_write(&self, name: &str, items: &[Subscript], value: &Assigned) -> Option<String> {
+        let at = match items {
+            [] => name.to_string(),
+            [Subscript::Expr(i)] => {
+                let text = self.text(i.span);
+                let text = if self.is_postfix(&text) { text } else { format!("({text})") };
+                format!("{name} + {text}")
+            }
+            _ => return None,
+        };
+        Some(match value.op {
+            Some(BinOp::Add) => format!("atomic_add({at}, {})", value.text),
+            _ => format!("store({at}, {})", value.over(&format!("load({at})"))),
+        })
+    }
+
+    fn tile_write(
+        &self,
+        name: &str,
+        ty: &Ty,
+        items: &[Subscript],
+        positions: &[Option<HExpr>],
+        value: &Assigned,
+    ) -> Option<String> {
+        let (Ty::Tile { shape: Shape::Dims(dims), .. }, [Subscript::Expr(i)], [Some(at)]) =
+            (ty, items, positions)
+        else {
+            return None;
+        };
+        let text = self.text(i.span);
+        let cond = match dims.as_slice() {
+            [] => return None,
+            _ if super::operators::is_bool(self, &at.ty) => text,
+            [extent] if matches!(&at.ty, Ty::Tile { shape, .. } if shape.is_scalar()) => {
+                let extent = crate::show::poly(self.hir(), extent);
+                let text = if self.is_postfix(&text) { text } else { format!("({text})") };
+                format!("arange(0, {extent}) == {text}")
+            }
+            _ => return None,
+        };
+        Some(format!("{name} = where({cond}, {}, {name})", value.over(name)))
+    }
+}
