@@ -61,6 +61,8 @@ pub fn string(text: &str) -> (String, Vec<std::ops::Range<usize>>) {
 /// `{1F600}` at the start of `text`: the character and how many bytes it took.
 fn unicode(text: &str) -> Option<(char, usize)> {
     let (digits, _) = text.strip_prefix('{')?.split_once('}')?;
+    // A sign is no digit, though numbers are read with one.
+    digits.bytes().all(|b| b.is_ascii_hexdigit()).then_some(())?;
     let c = char::from_u32(u32::from_str_radix(digits, 16).ok()?)?;
     Some((c, digits.len() + 2))
 }

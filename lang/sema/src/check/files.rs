@@ -95,6 +95,7 @@ fn define(p: &mut Program, file: usize, name: &ast::Name, def: Def) {
 }
 
 fn collect(p: &mut Program, file: usize, id: FileId, item: &ast::Item) {
+    attributes(p, item);
     match &item.kind {
         ItemKind::Use(_) | ItemKind::Err => {}
         ItemKind::Const(c) => {
@@ -177,6 +178,31 @@ fn add_fn(
     fid
 }
 
+/// Reports attributes of items, parameters and fields that have none.
+fn attributes(p: &mut Program, item: &ast::Item) {
+    let (what, parts): (_, &[ast::Param]) = match &item.kind {
+        ItemKind::Fn(f) => (None, &f.params),
+        ItemKind::Struct(s) => (Some("a struct"), &s.fields),
+        ItemKind::Const(_) => (Some("a constant"), &[]),
+        ItemKind::Use(_) => (Some("an import"), &[]),
+        ItemKind::Export(_) => (Some("an export"), &[]),
+        ItemKind::Test(_) => (Some("a test"), &[]),
+        ItemKind::Err => (None, &[]),
+    };
+    what.into_iter().for_each(|what| no_attributes(p, &item.attrs, what));
+    let part = if what.is_some() { "a field" } else { "a parameter" };
+    parts.iter().for_each(|x| no_attributes(p, &x.attrs, part));
+}
+
+/// Reports attributes where none has a meaning.
+fn no_attributes(p: &mut Program, attrs: &[ast::AstAttr], what: &str) {
+    for a in attrs {
+        let message = format!("unknown attribute `@{}` on {what}", a.name.text);
+        let d = Diagnostic::error(codes::UNKNOWN_ATTRIBUTE, a.span, message, "unknown attribute");
+        p.report(d.note("functions and kernels take `@fast` and `@noinline`"));
+    }
+}
+
 fn empty_fn(name: String, kind: FnKind, file: FileId, span: Span, item: &ast::Item) -> HFn {
     HFn {
         name,
@@ -253,9 +279,13 @@ fn import(p: &mut Program, file: usize, name: &ast::Name, def: Option<Def>) {
 }
 
 /// Returns true if these names are a folder of the standard library, whose files are imported as items are:
-/// `std::nn`.
+/// `std` and `std::nn`.
 fn is_folder(names: &[ast::Name]) -> bool {
-    let [first, folder] = names else { return false };
+    let (first, folder) = match names {
+        [first] => return first.text == "std",
+        [first, folder] => (first, folder),
+        _ => return false,
+    };
     let inside = |name: &str| name.split_once('/').is_some_and(|(f, _)| f == folder.text);
     first.text == "std" && BUILT_IN.iter().any(|(name, _)| inside(name))
 }
