@@ -29,6 +29,9 @@ impl Cx<'_> {
                 d.note(format!("a view is memory; load it first: `{short}.load({at})`"))
             }
             Ty::Buffer { .. } => d.fix("read the buffer with `.tile()`", h.span, format!("{text}.tile()")),
+            Ty::Tuple(ts) if ts.len() > 1 && ts.iter().all(|t| self.dterm_of(t).is_some()) => {
+                d.note(super::foreign::TABLE)
+            }
             _ => d,
         }
     }

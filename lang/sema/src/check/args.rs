@@ -124,7 +124,12 @@ impl Cx<'_> {
             );
             let names: Vec<&str> = ps.names.iter().map(AsRef::as_ref).collect();
             let close = || closest(&n.text, ps.names.iter().copied());
-            if let Some(s) = Cx::foreign_parameter(&n.text, &names).or_else(close) {
+            let option = if ps.launch { Cx::launch_option(&n.text) } else { None };
+            if let Some(sentence) = Cx::parameter_elsewhere(&ps.what, &n.text) {
+                d = d.note(sentence);
+            } else if let Some(sentence) = option {
+                d = d.note(sentence);
+            } else if let Some(s) = Cx::foreign_parameter(&n.text, &names).or_else(close) {
                 d = d.fix(format!("use `{s}`"), n.span, s);
             } else if !ps.names.is_empty() {
                 d = d.note(format!("its parameters are {}", list(&ps.names)));

@@ -127,7 +127,7 @@ impl Cx<'_> {
         if ["inf", "nan", "target", "device"].contains(&n.text.as_str()) {
             return self.error(codes::NOT_CALLABLE, n.span, format!("`{}` is not a function", n.text), "");
         }
-        self.unknown_name(n)
+        self.unknown_name(n, true)
     }
 
     /// Checks arguments whose call means nothing, for their own mistakes.
@@ -394,17 +394,19 @@ impl Cx<'_> {
                 if first {
                     let names: Vec<String> =
                         params.iter().map(|p| self.hir().cvar(*p).name.clone()).collect();
-                    let mut d = Diagnostic::error(
+                    let d = Diagnostic::error(
                         codes::ARGUMENT_NAME,
                         n.span,
                         format!("`{name}` has no compile-time parameter `{}`", n.text),
                         "unknown compile-time parameter",
                     )
                     .label(self.hir().func(id).span, "declared here");
-                    if let Some(s) = super::names::closest(&n.text, names.iter().map(String::as_str)) {
-                        d = d.fix(format!("use `{s}`"), n.span, s);
-                    }
-                    self.report(d);
+                    let near = super::names::closest(&n.text, names.iter().map(String::as_str));
+                    self.report(match (Self::launch_option(&n.text), near) {
+                        (Some(sentence), _) => d.note(sentence),
+                        (None, Some(s)) => d.fix(format!("use `{s}`"), n.span, s),
+                        (None, None) => d,
+                    });
                 }
                 return false;
             };

@@ -50,6 +50,10 @@ impl Cx<'_> {
                 );
                 continue;
             }
+            if name != "tune" && !c.rows.is_empty() {
+                let message = format!("only `tune` has rows, not `{name}`");
+                self.error(codes::CLAUSE, c.span, message, "rows follow");
+            }
             let once = matches!(name, "grid" | "launch" | "tune");
             if let Some((_, before)) = seen.iter().find(|s| s.0 == name && once) {
                 let d = Diagnostic::error(
@@ -184,6 +188,14 @@ impl Cx<'_> {
                 self.p.func_mut(id).contract.launch.push(((*name).to_string(), h));
             }
         }
+    }
+
+    /// Says where an option of launches belongs, for a name that is one here or in Triton.
+    pub fn launch_option(name: &str) -> Option<String> {
+        let names: Vec<&str> = LAUNCH.iter().map(|l| l.0).collect();
+        let ours = names.iter().copied().find(|n| *n == name);
+        let ours = ours.or_else(|| Self::foreign_parameter(name, &names))?;
+        Some(format!("the kernel has this option in its signature: `launch({ours} = ..)`"))
     }
 
     /// Reports a number that is too small for its launch option, where it is known.

@@ -88,7 +88,7 @@ impl Cx<'_> {
         {
             d = d.note("a `mut` one is needed to write through it");
         }
-        d
+        if matches!(want, Ty::Tile { .. }) { self.read_first(d, h) } else { d }
     }
 
     /// Returns true if a value of type `have` serves as `want`; literal types are fixed on the way.

@@ -175,7 +175,21 @@ const MEMBERS: &[(&str, Here)] = &[
     ("stride", Form("a view has `x.strides[0]` and so on")),
 ];
 
-const TABLE: &str =
+/// Parameters that another operation has: the operation, the parameter, and which one has it.
+const ELSEWHERE: &[(&str, &str, &str)] = &[
+    (
+        "`load`",
+        "mask",
+        "a view reads `other` outside of its bounds; `x.gather([positions], mask = m)` takes a mask",
+    ),
+    (
+        "`store`",
+        "mask",
+        "a view writes nothing outside of its bounds; `y.scatter([positions], value, mask = m)` takes a mask",
+    ),
+];
+
+pub(super) const TABLE: &str =
     "a list is a constant, `const TABLE = [1.0, 2.0];`, and `gather(TABLE, arange(0, N))` makes a tile of it";
 const ARRAY: &str =
     "an array in memory is a `view[f32, 1]` (1 is its rank), or a `mut view[f32, 1]` if it is written";
@@ -237,6 +251,11 @@ impl Cx<'_> {
     pub fn foreign_parameter<'n>(name: &str, ours: &[&'n str]) -> Option<&'n str> {
         let known = PARAMETERS.iter().find(|p| p.0 == name)?;
         ours.iter().copied().find(|p| *p == known.1)
+    }
+
+    /// Says which operation has a parameter that this one has not.
+    pub fn parameter_elsewhere(what: &str, name: &str) -> Option<&'static str> {
+        ELSEWHERE.iter().find(|e| e.0 == what && e.1 == name).map(|e| e.2)
     }
 
     /// The same where a type is wanted.

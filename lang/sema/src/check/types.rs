@@ -155,14 +155,15 @@ impl Cx<'_> {
     fn no_args(&mut self, args: Option<&[Subscript]>, span: Span, ty: Ty) -> Ty {
         if args.is_some() {
             let shown = self.show(&ty);
-            let d = Diagnostic::error(
-                codes::TYPE_MISMATCH,
-                span,
-                format!("`{shown}` takes no arguments in brackets"),
-                "",
-            )
-            .note("a tile is written `tile[f32, BM, BN]`");
-            self.report(d);
+            let message = format!("`{shown}` takes no arguments in brackets");
+            let d = Diagnostic::error(codes::TYPE_MISMATCH, span, message, "");
+            let args = args.unwrap_or(&[]);
+            self.report(if args.iter().all(|a| matches!(a, Subscript::Slice(None, None, _))) {
+                let view = format!("view[{shown}, {}]", args.len().max(1));
+                d.fix(format!("an array in memory is a `{view}`"), span, view)
+            } else {
+                d.note("a tile is written `tile[f32, BM, BN]`, and an array in memory `view[f32, 2]`")
+            });
             return Ty::Err;
         }
         ty

@@ -276,8 +276,12 @@ impl Planner<'_> {
             }
             let c = self.hir.cvar(*id);
             let Some(default) = &c.default else {
+                let rows = self.f.contract.tune.iter().flat_map(|t| &t.rows);
+                let tuned = rows.flat_map(|r| &r.0).any(|(name, _)| *name == c.name);
+                // Rows are alternatives to the default, which launches take that nobody has tuned.
+                let or = if tuned { ", or a default in the signature" } else { "" };
                 let message = format!(
-                    "kernel `{}` needs a value for `{}`: it cannot be inferred from the arguments, give it by name",
+                    "kernel `{}` needs a value for `{}`: it cannot be inferred from the arguments, give it by name{or}",
                     self.f.name, c.name
                 );
                 return Err(refuse(codes::NOT_STATIC_ARG, c.span, message));
