@@ -20,7 +20,7 @@ use tk_ops::{DType, Scalar};
 use tk_syntax::{Code, Diagnostic, Span, codes};
 
 use crate::eval::{Bindings, CVal, EvalResult, Evaluator, HostValues};
-use crate::hir::{CKind, FnId, HFn, Hir, Requirement};
+use crate::hir::{CKind, CVar, FnId, HFn, HKind, Hir, Requirement};
 use crate::target::{CPU_SMEM, Target};
 
 pub(crate) use bind::elem_param;
@@ -276,13 +276,11 @@ impl Planner<'_> {
             }
             let c = self.hir.cvar(*id);
             let Some(default) = &c.default else {
-                let rows = self.f.contract.tune.iter().flat_map(|t| &t.rows);
-                let tuned = rows.flat_map(|r| &r.0).any(|(name, _)| *name == c.name);
-                // Rows are alternatives to the default, which launches take that nobody has tuned.
-                let or = if tuned { ", or a default in the signature" } else { "" };
                 let message = format!(
-                    "kernel `{}` needs a value for `{}`: it cannot be inferred from the arguments, give it by name{or}",
-                    self.f.name, c.name
+                    "kernel `{}` needs a value for `{}`: it cannot be inferred from the arguments, give it by name{}",
+                    self.f.name,
+                    c.name,
+                    self.or_default(c),
                 );
                 return Err(refuse(codes::NOT_STATIC_ARG, c.span, message));
             };
@@ -297,6 +295,19 @@ impl Planner<'_> {
             self.bindings.cvars.insert(*id, v);
         }
         Ok(())
+    }
+
+    /// The default that a parameter of the rows of `tune` may have: launches take it that nobody has tuned.
+    fn or_default(&self, c: &CVar) -> String {
+        let rows = self.f.contract.tune.iter().flat_map(|t| &t.rows);
+        let mut values = rows.flat_map(|r| &r.0).filter(|(name, _)| *name == c.name).flat_map(|(_, v)| v);
+        match values.next().map(|h| &h.kind) {
+            Some(HKind::Int(n)) => {
+                format!(", or a default: `{}: {} = {n}`", c.name, crate::show::ckind(self.hir, &c.kind))
+            }
+            Some(_) => ", or a default in the signature".to_string(),
+            None => String::new(),
+        }
     }
 
     /// Returns true if every optional that a condition reads is present.

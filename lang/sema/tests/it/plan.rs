@@ -47,3 +47,12 @@ fn workspaces_say_whether_they_are_zeroed() {
     let shown: Vec<_> = made.scratch.iter().map(|s| (s.name.as_str(), s.count, s.zeroed)).collect();
     assert_eq!(shown, [("a", 8, false), ("b", 2, true)]);
 }
+
+#[test]
+fn a_tuned_parameter_without_a_value_is_advised_a_default() {
+    let text = "kernel k[BM: i32](x: view[f32, 1]) tune() { { BM = [64, 128] } } {}";
+    let checked = check(&One(text), "main.tk");
+    let (kernel, _) = checked.hir.kernels().next().unwrap();
+    let message = plan(&checked.hir, kernel, &[tensor()], &[]).unwrap_err().diagnostic.message;
+    assert!(message.ends_with("give it by name, or a default: `BM: i32 = 64`"), "{message}");
+}
