@@ -36,15 +36,33 @@ impl Cx<'_> {
         }
     }
 
-    /// Reports a position that is not written as a list: `y.store(i, j, v)`.
-    pub(super) fn unlisted(&self, s: &Slots, h: &HExpr, rank: u32) -> Option<Diagnostic> {
-        let Ty::Tile { elem: Elem::D(d), shape } = &h.ty else { return None };
-        let is_int = match self.set_of(*d) {
+    /// Says how positions of a view are read, where they are added to it as to a pointer.
+    pub(super) fn gather_instead(&self, d: Diagnostic, view: &HExpr, positions: &HExpr) -> Diagnostic {
+        let single = matches!(&positions.ty, Ty::Tile { shape, .. } if shape.is_scalar());
+        if !matches!(view.ty, Ty::View { .. }) || single || !self.is_int(&positions.ty) {
+            return d;
+        }
+        let (x, i) = (self.text(view.span), self.text(positions.span));
+        let (x, i) = if x.len() + i.len() <= SHOWN { (x.as_str(), i.as_str()) } else { ("x", "i") };
+        d.note(format!(
+            "a view is no pointer: positions are read with `{x}.gather([{i}])` and written with `{x}.scatter([{i}], value)`"
+        ))
+    }
+
+    /// Returns true for tiles and scalars of integers.
+    pub(super) fn is_int(&self, ty: &Ty) -> bool {
+        let Ty::Tile { elem: Elem::D(d), .. } = ty else { return false };
+        match self.set_of(*d) {
             Some(set) => set.within(DTypeSet::INT),
             None => matches!(self.literal(*d), Some(Lit::Int | Lit::Whole)),
-        };
+        }
+    }
+
+    /// Reports a position that is not written as a list: `y.store(i, j, v)`.
+    pub(super) fn unlisted(&self, s: &Slots, h: &HExpr, rank: u32) -> Option<Diagnostic> {
+        let Ty::Tile { shape, .. } = &h.ty else { return None };
         let takes_tiles = s.row.params.iter().any(|p| p.kind == ParamKind::Positions);
-        if !is_int {
+        if !self.is_int(&h.ty) {
             return None;
         }
         let shown = self.show(&h.ty);
@@ -148,6 +166,20 @@ impl Cx<'_> {
             out = out.add(&term.filter(|_| exact)?)?;
         }
         Some(out)
+    }
+
+    /// Reports `arange(8)`, which has a start as well.
+    pub(super) fn without_start(&mut self, row: &tk_ops::table::Row, args: &[ast::Arg], span: Span) -> bool {
+        let [one] = args else { return false };
+        if (row.param("start"), row.param("end")) != (Some(0), Some(1)) || one.name.is_some() {
+            return false;
+        }
+        if !self.value(&one.value).ty.is_err() {
+            let message = format!("`{}` takes a start and an end", row.name);
+            let d = Diagnostic::error(codes::ARGUMENT_COUNT, span, message, "`start` missing");
+            self.report(d.fix("start at 0", one.value.span.before(), "0, "));
+        }
+        true
     }
 
     /// Reports `randn(3000)` in a test: the shape of the tensor is a list.

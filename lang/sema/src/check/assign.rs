@@ -201,7 +201,12 @@ impl Cx<'_> {
         if let Some(near) = near {
             d = d.fix(format!("use `{near}`"), name.span, near);
         }
-        d = d.fix("declare it with `let`", name.span.before(), "let ");
+        d = if self.arms == 0 {
+            d.fix("declare it with `let`", name.span.before(), "let ")
+        } else {
+            // What follows the `if` would not see it.
+            d.note(format!("declare it with `let mut {}`, before the `if` if it is used after it", name.text))
+        };
         self.report(d);
         let h = self.value(value);
         let ty = self.let_type(&h);

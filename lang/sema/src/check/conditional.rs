@@ -85,7 +85,9 @@ impl Cx<'_> {
         let (n, facts, widths) = (self.narrowed.len(), self.facts.len(), self.widths.len());
         // Of no type everything holds, opposites too: an arm that no member reaches is seen as the code around it.
         self.narrowed.extend(narrow.into_iter().filter(|(_, set)| *set != DTypeSet::EMPTY));
+        self.arms += 1;
         let r = f(self);
+        self.arms -= 1;
         self.narrowed.truncate(n);
         self.facts.truncate(facts);
         self.widths.truncate(widths);

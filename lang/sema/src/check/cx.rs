@@ -171,6 +171,8 @@ pub(crate) struct Cx<'p> {
     pub untyped: BTreeSet<LocalId>,
     /// Whether the rest of the block cannot be reached.
     pub diverged: bool,
+    /// The number of arms of `if`s that are open.
+    pub arms: usize,
     pub lambda_depth: usize,
     /// Lambdas see the variables from this one on: those before it are outside of a compile-time argument.
     pub visible_from: usize,
@@ -214,6 +216,7 @@ impl<'p> Cx<'p> {
             unassigned: BTreeSet::new(),
             untyped: BTreeSet::new(),
             diverged: false,
+            arms: 0,
             lambda_depth: 0,
             visible_from: 0,
             elementwise_lambda: false,

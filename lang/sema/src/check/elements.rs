@@ -144,6 +144,13 @@ impl Cx<'_> {
                 _ => format!("{name}.store([{at}], {})", value.over(&format!("{name}.load([{at}])"))),
             });
         }
+        let at_tiles = positions.iter().all(|p| p.as_ref().is_some_and(|p| self.is_int(&p.ty)));
+        if whole && at_tiles {
+            return Some(match value.op {
+                Some(BinOp::Add) => format!("{name}.atomic_add([{at}], {})", value.text),
+                _ => format!("{name}.scatter([{at}], {})", value.over(&format!("{name}.gather([{at}])"))),
+            });
+        }
         let rank_of = |t: &Ty| match t {
             Ty::Tile { shape: Shape::Dims(d), .. } => Some(d.len()),
             _ => None,

@@ -127,6 +127,19 @@ const NAMES: &[(&str, Here)] = &[
     ("pass", Form("an empty block is `{ }`")),
     ("array", Form(TABLE)),
     ("asarray", Form(TABLE)),
+    ("blockIdx", Form("`program_id(0)` is the number of the program")),
+    ("gridDim", Form("`num_programs(0)` is the number of programs")),
+    ("blockDim", Form("the size of a block is a compile-time parameter, `kernel k[BLOCK: i32 = 256](..)`")),
+    (
+        "threadIdx",
+        Form("a program has no threads to number; `arange(0, BLOCK)` is a tile with a lane for each"),
+    ),
+    ("__syncthreads", Form("the compiler inserts barriers")),
+    ("atomicAdd", Name("atomic_add")),
+    ("atomicMax", Name("atomic_max")),
+    ("atomicMin", Name("atomic_min")),
+    ("atomicCAS", Name("atomic_cas")),
+    ("atomicExch", Name("atomic_xchg")),
     ("float", Form("a cast is written `x as f32`; infinity is `inf`")),
     ("int", Form("a cast is written `x as i32`")),
     ("lambda", Form("a lambda is written `|a, b| a + b`")),
@@ -163,6 +176,8 @@ const MEMBERS: &[(&str, Here)] = &[
         Form("the element type is part of the type; a parameter names it, `kernel k[T: float](x: *T)`"),
     ),
     ("item", Form("`x[0]` is an element of a tile, and `sum(x)` of a tile of one element its value")),
+    ("half", Form("a cast is written `x as f16`")),
+    ("double", Form("a cast is written `x as f64`")),
     ("astype", Form("a cast is written `x as f32`")),
     ("to", Form("a cast is written `x as f32`")),
     ("copy", Form("values do not change, so nothing needs a copy")),
@@ -224,7 +239,8 @@ impl Cx<'_> {
 
     /// The same for a member of a value.
     pub fn foreign_member_hint(&self, d: Diagnostic, name: &str, span: Span) -> Option<Diagnostic> {
-        Some(self.instead(d, find(MEMBERS, name)?, span))
+        let form = here(name).filter(|h| matches!(h, Form(_)));
+        Some(self.instead(d, find(MEMBERS, name).or(form)?, span))
     }
 
     fn instead(&self, d: Diagnostic, ours: Here, span: Span) -> Diagnostic {

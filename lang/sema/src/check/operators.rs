@@ -96,7 +96,7 @@ impl Cx<'_> {
             }
             (Ty::Tile { .. }, Ty::Tile { .. }) => {}
             (a, _) => {
-                let bad = if matches!(a, Ty::Tile { .. }) { &r } else { &l };
+                let (bad, other) = if matches!(a, Ty::Tile { .. }) { (&r, &l) } else { (&l, &r) };
                 let (bad_ty, at) = (self.show(&bad.ty), bad.span);
                 let d = Diagnostic::error(
                     codes::TYPE_MISMATCH,
@@ -104,7 +104,8 @@ impl Cx<'_> {
                     format!("{what} works on tiles and scalars, not on `{bad_ty}`"),
                     format!("this is `{bad_ty}`"),
                 );
-                return self.fail(self.read_first(d, bad));
+                let d = if op == BinOp::Add { self.gather_instead(d, bad, other) } else { d };
+                return self.fail(if d.notes.is_empty() { self.read_first(d, bad) } else { d });
             }
         }
         let scalars = is_scalar(&l.ty) && is_scalar(&r.ty);

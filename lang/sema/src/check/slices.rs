@@ -67,11 +67,11 @@ impl Cx<'_> {
                 let message = format!("the slice {word} at {n}, but positions count from 0");
                 let d = Diagnostic::error(codes::INDEX, span, message, "");
                 let d = match dim.as_int() {
-                    Some(size) => self.from_end(d, e.span, size + n, &(size + n).to_string()),
+                    Some(size) => self.counted_from_end(d, e.span, size + n, &(size + n).to_string()),
                     None if !dim.opaque().is_empty() => d,
                     None => {
                         let size = crate::show::poly(self.hir(), dim);
-                        self.from_end(d, e.span, 0, &format!("{size} - {}", n.unsigned_abs()))
+                        self.counted_from_end(d, e.span, 0, &format!("{size} - {}", n.unsigned_abs()))
                     }
                 };
                 self.report(d);
@@ -94,7 +94,7 @@ impl Cx<'_> {
     }
 
     /// The position that a negative one would be if it were counted from the end, where there is one.
-    fn from_end(&self, d: Diagnostic, at: Span, position: i128, text: &str) -> Diagnostic {
+    fn counted_from_end(&self, d: Diagnostic, at: Span, position: i128, text: &str) -> Diagnostic {
         if position < 0 { d } else { d.fix(format!("counted from the end it is `{text}`"), at, text) }
     }
 

@@ -67,7 +67,7 @@ impl Cx<'_> {
                 "used as a value",
             );
         }
-        if self.unlisted_shape(row, args) {
+        if self.unlisted_shape(row, args) || self.without_start(row, args, span) {
             return HExpr::err(span);
         }
         self.saw_row_args(row, args);
