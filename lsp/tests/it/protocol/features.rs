@@ -106,14 +106,15 @@ fn a_problem_is_one_line() {
     let operands = wrong["relatedInformation"].as_array().unwrap();
     let said: Vec<_> =
         operands.iter().map(|o| (o["message"].as_str().unwrap(), &o["location"]["range"])).collect();
-    assert_eq!(said, [("this is `[M]`", &at(8, 9)), ("this is `[N]`", &at(4, 5))]);
+    let note = "all pairs of their elements are `a[:, None]` with `b[None, :]`";
+    assert_eq!(said, [("this is `[M]`", &at(8, 9)), (note, &at(8, 9)), ("this is `[N]`", &at(4, 5))]);
     assert_eq!(wrong["data"]["fixes"], json!(["`require(N == M)` in the signature would make them equal"]));
     client.end();
     // A client that shows no other places has everything in the message.
     let mut client = Client::new(json!({}));
     client.open(URI, text);
     let message = client.pushed(URI)["diagnostics"][0]["message"].clone();
-    assert_eq!(message, "`+` needs equal shapes, but has `[N]` and `[M]`\nthis is `[M]`");
+    assert_eq!(message, format!("`+` needs equal shapes, but has `[N]` and `[M]`\nthis is `[M]`\n{note}"));
     client.end();
 }
 
