@@ -69,6 +69,24 @@ pub fn block_fits(last: Option<Tok<'_>>, in_params: bool) -> bool {
     }
 }
 
+/// Returns true if `tokens` begin with a block that is followed as an argument is, by `,` or `)`.
+pub fn block_is_argument(tokens: &[Token<'_>]) -> bool {
+    // A body that follows a list without its `)` is longer, or is followed by something else.
+    const REACH: usize = 100;
+    let mut depth = 0usize;
+    for (i, t) in tokens.iter().enumerate().take(REACH) {
+        match t.tok {
+            Tok::LBrace => depth += 1,
+            Tok::RBrace if depth == 1 => {
+                return matches!(tokens.get(i + 1).map(|t| t.tok), Some(Tok::Comma | Tok::RParen));
+            }
+            Tok::RBrace => depth = depth.saturating_sub(1),
+            _other => {}
+        }
+    }
+    false
+}
+
 /// The number of parentheses and brackets of `tokens` without a partner if those of `open` precede them.
 pub fn unmatched(open: &[Tok<'_>], tokens: &[Token<'_>]) -> usize {
     // Longer lists are rare, and the answer only chooses between messages.

@@ -11,8 +11,8 @@
 use crate::codes::{SYNTAX, UNCLOSED, UNOPENED};
 use crate::diag::Diagnostic;
 use crate::evidence::{
-    Heading, block_fits, clause_word, closer, may_start, starts_item, starts_statement, statement_word,
-    unmatched,
+    Heading, block_fits, block_is_argument, clause_word, closer, may_start, starts_item, starts_statement,
+    statement_word, unmatched,
 };
 use crate::span::{FileId, Span};
 use crate::token::{Tok, Token};
@@ -117,7 +117,7 @@ impl<'s> Repair<'s> {
             }
             let rest = tokens.get(i..).unwrap_or(&[]);
             match token.tok {
-                Tok::LParen | Tok::LBracket | Tok::LBrace => self.opening(token),
+                Tok::LParen | Tok::LBracket | Tok::LBrace => self.opening(token, rest),
                 Tok::RParen | Tok::RBracket => self.closing(token, rest.get(1..).unwrap_or(&[])),
                 Tok::RBrace => self.closing_brace(token),
                 _other => {
@@ -243,9 +243,9 @@ impl<'s> Repair<'s> {
         }
     }
 
-    fn opening(&mut self, token: Token<'s>) {
+    fn opening(&mut self, token: Token<'s>, rest: &[Token<'s>]) {
         if token.tok == Tok::LBrace {
-            self.opening_brace(token);
+            self.opening_brace(token, rest);
             return;
         }
         let outside = self.open.len() == self.inner();
@@ -271,10 +271,11 @@ impl<'s> Repair<'s> {
         self.open.push(open);
     }
 
-    fn opening_brace(&mut self, token: Token<'s>) {
+    fn opening_brace(&mut self, token: Token<'s>, rest: &[Token<'s>]) {
         if let Some(top) = self.open.last().filter(|top| top.token.tok != Tok::LBrace)
             && top.ifs == 0
             && !block_fits(self.last(), top.header)
+            && !(matches!(self.last(), Some(Tok::LParen | Tok::Comma)) && block_is_argument(rest))
         {
             self.close_to(self.inner(), token);
         }
