@@ -1,6 +1,6 @@
 //! Advice for values that are in memory where a tile is wanted, and for positions.
 
-use tk_ops::table::ParamKind;
+use tk_ops::table::{BuiltinParam, ParamKind};
 use tk_ops::{DTypeSet, Op};
 use tk_syntax::{Diagnostic, Span, ast, codes};
 
@@ -166,6 +166,34 @@ impl Cx<'_> {
             out = out.add(&term.filter(|_| exact)?)?;
         }
         Some(out)
+    }
+
+    /// Reports `reshape(x, 4, 8)`: the entries of a list one by one.
+    pub(super) fn spread_list(
+        &mut self,
+        name: &str,
+        params: &[&BuiltinParam],
+        args: &[ast::Arg],
+        span: Span,
+    ) -> bool {
+        let is_list = |p: &&BuiltinParam| matches!(p.kind, ParamKind::Shape | ParamKind::ConstInts);
+        let Some(at) = params.iter().position(is_list) else { return false };
+        let Some(more) = args.len().checked_sub(params.len()).filter(|n| *n > 0) else { return false };
+        let entries = args.get(at..=at + more).unwrap_or(&[]);
+        let ([first, .., last], false) = (entries, args.iter().any(|a| a.name.is_some())) else {
+            return false;
+        };
+        let listed = |a: &ast::Arg| matches!(a.value.kind, ast::ExprKind::Array(_) | ast::ExprKind::Tuple(_));
+        if entries.iter().any(listed) {
+            return false;
+        }
+        self.check_rest(args);
+        let list = params.get(at).map_or("", |p| p.name);
+        let whole = first.value.span.to(last.value.span);
+        let message = format!("`{name}` takes `{list}` as one list");
+        let d = Diagnostic::error(codes::ARGUMENT_COUNT, span, message, format!("{more} too many"));
+        self.report(self.listed(d, whole));
+        true
     }
 
     /// Reports `arange(8)`, which has a start as well.

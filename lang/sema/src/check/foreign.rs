@@ -425,6 +425,39 @@ impl Cx<'_> {
         }
     }
 
+    /// The arguments of `x.reshape(4, 8)` and `x.reshape((4, 8))` as a list.
+    fn as_list(&self, args: &[ast::Arg]) -> Option<String> {
+        let items: Vec<&ast::Expr> = match args {
+            [one] => match &one.value.kind {
+                ExprKind::Tuple(items) => items.iter().collect(),
+                ExprKind::Int(_) | ExprKind::Unary(..) => vec![&one.value],
+                _ => return None,
+            },
+            many => many.iter().map(|a| &a.value).collect(),
+        };
+        if items.is_empty() || args.iter().any(|a| a.name.is_some()) {
+            return None;
+        }
+        let items: Vec<String> = items.iter().map(|e| self.text(e.span)).collect();
+        Some(format!("[{}]", items.join(", ")))
+    }
+
+    /// The arguments of a method after those of a function with these parameters, the first by this name.
+    fn arguments(&self, args: &[ast::Arg], names: &[&str], first: Option<&str>) -> Vec<String> {
+        let text = |(i, a): (usize, &ast::Arg)| {
+            let value = self.text(a.value.span);
+            match (&a.name, first) {
+                (Some(n), _) => {
+                    let word = Self::foreign_parameter(&n.text, names).unwrap_or(&n.text);
+                    format!(", {word} = {value}")
+                }
+                (None, Some(word)) if i == 0 => format!(", {word} = {value}"),
+                (None, _) => format!(", {value}"),
+            }
+        };
+        args.iter().enumerate().map(text).collect()
+    }
+
     /// The function that is meant by `x.sum(0)`, with its arguments as they are written here.
     fn function_instead(
         &self,
@@ -448,18 +481,11 @@ impl Cx<'_> {
         }
         let names: Vec<&str> = row.iter().flat_map(|r| r.params.iter().map(|p| p.name)).collect();
         let by_name = row.filter(|r| matches!(r.op, Op::Reduce(_))).and(names.get(1));
-        let mut texts = vec![];
-        for (i, a) in args.iter().enumerate() {
-            let value = self.text(a.value.span);
-            texts.push(match (&a.name, by_name) {
-                (Some(n), _) => {
-                    let word = Self::foreign_parameter(&n.text, &names).unwrap_or(&n.text);
-                    format!(", {word} = {value}")
-                }
-                (None, Some(word)) if i == 0 => format!(", {word} = {value}"),
-                (None, _) => format!(", {value}"),
-            });
-        }
+        let takes_shape = row.is_some_and(|r| r.params.get(1).is_some_and(|p| p.kind == ParamKind::Shape));
+        let texts = match self.as_list(args).filter(|_| takes_shape) {
+            Some(list) => vec![format!(", {list}")],
+            None => self.arguments(args, &names, by_name.copied()),
+        };
         let text = self.text(base.span);
         let read = if matches!(base.ty, Ty::Buffer { .. }) { ".tile()" } else { "" };
         let written = format!("{ours}({}{read}{})", unwrapped(&text), texts.concat());
