@@ -9,12 +9,12 @@ use crate::support::command::{self, ADD, Folder, Ran};
 
 /// A kernel that needs nothing, one with an `export`, and one that a launch specializes.
 const KERNELS: &str = "\
-kernel fill(y: *mut f32, n: i32) launch(warps = 8) {
+kernel fill(y: *mut f32, n: i32) grid(cdiv(n, 1024)) launch(warps = 8) {
     let at = program_id(0) * 1024 + arange(0, 1024);
     store(y + at, 1.0, mask = at < n);
 }
 
-kernel scale[T: float, BLOCK: i32 = 256](x: *T, y: *mut T, n: i32) {
+kernel scale[T: float, BLOCK: i32 = 256](x: *T, y: *mut T, n: i32) grid(cdiv(n, BLOCK)) {
     let at = program_id(0) * BLOCK + arange(0, BLOCK);
     store(y + at, load(x + at, mask = at < n) * 2.0, mask = at < n);
 }

@@ -95,9 +95,14 @@ fn passed<'c>(context: &'c Context, d: DType) -> BasicMetadataTypeEnum<'c> {
 ///
 /// Straight-line strength reduction is off: it takes most of the time of code generation for NVPTX, and emission makes
 /// the chains of sums that it no longer makes (docs/performance.md, "LLVM 22 instead of 19").
+///
+/// For AMD, phis of vectors stay whole: LLVM takes them apart where one of their values is a constant, such as the zeros
+/// from which the accumulators of a product start, and then copies each accumulator twice in every iteration.
 fn set_options() {
     static ONCE: std::sync::Once = std::sync::Once::new();
-    ONCE.call_once(|| parse_options(&[c"-cgpp-huge-func=500", c"-opt-disable=slsr"]));
+    let options =
+        [c"-cgpp-huge-func=500", c"-opt-disable=slsr", c"-amdgpu-codegenprepare-break-large-phis=false"];
+    ONCE.call_once(|| parse_options(&options));
 }
 
 fn parse_options(options: &[&std::ffi::CStr]) {

@@ -6,6 +6,7 @@ use tk_ops::scalar::Scalar;
 use crate::exec::Args;
 use crate::fault::Fault;
 use crate::host::float_attr;
+use crate::print;
 
 /// `host_assert_close`: `|a - b| <= atol + rtol * |b|`; NaN is equal to NaN, an infinity to itself.
 pub(crate) fn assert_close(args: &mut Args<'_, '_>) -> Result<(), Fault> {
@@ -64,7 +65,7 @@ fn number(s: Scalar) -> f64 {
 fn message(a: &Buf, b: &Buf, i: usize, shape: &[u32], off: usize, (rtol, atol): (f64, f64)) -> String {
     let n = shape.iter().map(|d| *d as usize).product::<usize>();
     let place = if shape.is_empty() { String::new() } else { format!(" at {}", index_text(i, shape)) };
-    let (a, b) = (a.get(i), b.get(i));
+    let (a, b) = (print::number(a.get(i)), print::number(b.get(i)));
     format!(
         "values are not close: {a} instead of {b}{place}, the worst mismatch of {off} in {n} elements (allowed: {atol:?} + {rtol:?} * |expected|)"
     )

@@ -1,8 +1,11 @@
 //! Emits control flow, program indices, hints and asserts.
 
+use std::ops::Range;
+
 use inkwell::IntPredicate;
+use inkwell::basic_block::BasicBlock;
 use inkwell::types::BasicTypeEnum;
-use inkwell::values::{BasicValueEnum, IntValue, PhiValue};
+use inkwell::values::{BasicValue, BasicValueEnum, InstructionOpcode, IntValue, PhiValue, VectorValue};
 use tk_ops::{ControlOp, Op};
 use tk_tile::{BlockId, Inst, Type, ValueId, rewrite, walk};
 
@@ -96,11 +99,21 @@ impl<'c> Emit<'_, 'c> {
 
     /// Defines values from phis, each from as many as it has parts.
     fn define_phis(&mut self, values: &[ValueId], counts: &[usize], phis: &[PhiValue<'c>]) -> Res<()> {
-        let mut rest = phis;
+        let parts: Vec<_> = phis.iter().map(|p| p.as_basic_value()).collect();
+        self.define_parts(values, counts, &parts)
+    }
+
+    /// Defines values, each from as many parts as it has.
+    fn define_parts(
+        &mut self,
+        values: &[ValueId],
+        counts: &[usize],
+        parts: &[BasicValueEnum<'c>],
+    ) -> Res<()> {
+        let mut rest = parts;
         for (v, n) in values.iter().zip(counts) {
-            let (own, more) = rest.split_at_checked(*n).ok_or_else(|| Stop::Bug("too few phis".into()))?;
-            let parts: Vec<_> = own.iter().map(|p| p.as_basic_value()).collect();
-            let val = self.whole(*v, &parts)?;
+            let (own, more) = rest.split_at_checked(*n).ok_or_else(|| Stop::Bug("too few parts".into()))?;
+            let val = self.whole(*v, own)?;
             self.define(*v, val);
             rest = more;
         }
@@ -141,9 +154,16 @@ impl<'c> Emit<'_, 'c> {
         let start: Vec<BasicValueEnum<'c>> = start.into_iter().flatten().collect();
         let types: Vec<_> = start.iter().map(|x| x.get_type()).collect();
         let before = self.here()?;
-        let (header, inside, after) =
-            (self.new_block("for"), self.new_block("iteration"), self.new_block("end"));
-        b.build_unconditional_branch(header)?;
+        // Where the test is at the end, the values of an iteration are those of the next one, without copies.
+        let at_end = self.target.keeps_vectors(self);
+        let header = self.new_block("for");
+        let inside = if at_end { header } else { self.new_block("iteration") };
+        let after = self.new_block("end");
+        if at_end {
+            b.build_conditional_branch(self.goes(lo, hi, by)?, header, after)?;
+        } else {
+            b.build_unconditional_branch(header)?;
+        }
         b.position_at_end(header);
         let iv = b.build_phi(self.i64(), "")?;
         iv.add_incoming(&[(&lo, before)]);
@@ -152,13 +172,10 @@ impl<'c> Emit<'_, 'c> {
             p.add_incoming(&[(x, before)]);
         }
         let at = iv.as_basic_value().into_int_value();
-        let up = b.build_int_compare(IntPredicate::SLT, at, hi, "")?;
-        let down = b.build_int_compare(IntPredicate::SGT, at, hi, "")?;
-        let (zero, rises) = (self.long(0), b.build_int_compare(IntPredicate::SGT, by, self.long(0), "")?);
-        let falls = b.build_int_compare(IntPredicate::SLT, by, zero, "")?;
-        let goes = b.build_or(b.build_and(rises, up, "")?, b.build_and(falls, down, "")?, "")?;
-        b.build_conditional_branch(goes, inside, after)?;
-        b.position_at_end(inside);
+        if !at_end {
+            b.build_conditional_branch(self.goes(at, hi, by)?, inside, after)?;
+            b.position_at_end(inside);
+        }
         let args = self.func().blocks[*body].args.clone();
         let Some((counter, carried)) = args.split_first() else { return bug("a loop counts") };
         let narrow = self.zero(self.dtype(*counter)).into_int_value().get_type();
@@ -173,10 +190,91 @@ impl<'c> Emit<'_, 'c> {
         for (p, x) in phis.iter().zip(&next) {
             p.add_incoming(&[(x, end)]);
         }
-        let back = b.build_unconditional_branch(header)?;
+        let back = match at_end {
+            true => b.build_conditional_branch(self.goes(more, hi, by)?, header, after)?,
+            false => b.build_unconditional_branch(header)?,
+        };
         crate::module::keep_rolled(self.context, back);
         b.position_at_end(after);
-        self.define_phis(&inst.results, &counts, &phis)
+        if !at_end {
+            return self.define_phis(&inst.results, &counts, &phis);
+        }
+        let results = self.carried_vectors(&phis, [(&start, before), (&next, end)], after)?;
+        self.define_parts(&inst.results, &counts, &results)
+    }
+
+    /// Carries what is a vector at the end of an iteration as one, in the place of the phis of its elements: registers of
+    /// vectors are then the same in every iteration. Gives the values after the loop, whose phis begin `after`.
+    fn carried_vectors(
+        &self,
+        phis: &[PhiValue<'c>],
+        from: [(&[BasicValueEnum<'c>], BasicBlock<'c>); 2],
+        after: BasicBlock<'c>,
+    ) -> Res<Vec<BasicValueEnum<'c>>> {
+        let b = self.builder;
+        let [_, (next, _)] = from;
+        let vectors = match self.target.keeps_vectors(self) {
+            true => vectors(std::iter::once(next), usize::MAX),
+            false => vec![],
+        };
+        let mut incoming = vec![];
+        for (parts, block) in from {
+            match block.get_terminator() {
+                Some(end) => b.position_before(&end),
+                None => b.position_at_end(block),
+            }
+            incoming.push((self.with_vectors(parts, &vectors)?, block));
+        }
+        let merge = |types: &[BasicTypeEnum<'c>]| -> Res<Vec<BasicValueEnum<'c>>> {
+            let merged = self.phis(types)?;
+            for (parts, block) in &incoming {
+                merged.iter().zip(parts).for_each(|(p, x)| p.add_incoming(&[(x, *block)]));
+            }
+            Ok(merged.iter().map(|p| p.as_basic_value()).collect())
+        };
+        let types: Vec<_> =
+            incoming.first().map_or(vec![], |(p, _)| p.iter().map(|x| x.get_type()).collect());
+        let mut elements = vec![];
+        for range in &vectors {
+            let old = phis.get(range.clone()).unwrap_or_default();
+            let Some(first) = old.first().map(|p| p.as_instruction()) else { continue };
+            let Some(header) = first.get_parent() else { return bug("a phi is in no block") };
+            b.position_before(&first);
+            let at = out_index(range, &vectors);
+            let vector =
+                b.build_phi(*types.get(at).ok_or_else(|| Stop::Bug("a vector has no type".into()))?, "")?;
+            for (parts, block) in &incoming {
+                let x = parts.get(at).ok_or_else(|| Stop::Bug("a vector is missing".into()))?;
+                vector.add_incoming(&[(x, *block)]);
+            }
+            let inner = header.get_instructions().find(|i| i.get_opcode() != InstructionOpcode::Phi);
+            inner.into_iter().for_each(|i| b.position_before(&i));
+            for (i, p) in old.iter().enumerate() {
+                let whole = vector.as_basic_value().into_vector_value();
+                let element = b.build_extract_element(whole, self.int(i as u32), "")?;
+                let Some(element) = element.as_instruction_value() else { return bug("an element is none") };
+                elements.push((p.as_instruction(), element));
+            }
+        }
+        b.position_at_end(after);
+        let merged = merge(&types)?;
+        let results = self.without_vectors(&merged, &vectors)?;
+        // What goes into the new phis may be an old one.
+        for (old, new) in elements {
+            old.replace_all_uses_with(&new);
+            old.erase_from_basic_block();
+        }
+        Ok(results)
+    }
+
+    /// Whether a loop has an iteration with this counter.
+    fn goes(&self, at: IntValue<'c>, hi: IntValue<'c>, by: IntValue<'c>) -> Res<IntValue<'c>> {
+        let (b, zero) = (self.builder, self.long(0));
+        let up = b.build_int_compare(IntPredicate::SLT, at, hi, "")?;
+        let down = b.build_int_compare(IntPredicate::SGT, at, hi, "")?;
+        let rises = b.build_int_compare(IntPredicate::SGT, by, zero, "")?;
+        let falls = b.build_int_compare(IntPredicate::SLT, by, zero, "")?;
+        Ok(b.build_or(b.build_and(rises, up, "")?, b.build_and(falls, down, "")?, "")?)
     }
 
     fn while_loop(&mut self, inst: &Inst) -> Res<()> {
@@ -245,6 +343,14 @@ impl<'c> Emit<'_, 'c> {
             let parts = self.all_parts(&self.ends(*block))?;
             counts = parts.iter().map(Vec::len).collect();
             ends.push((parts.into_iter().flatten().collect::<Vec<_>>(), self.here()?));
+        }
+        let vectors = match self.target.keeps_vectors(self) {
+            true => vectors(ends.iter().map(|(parts, _)| parts.as_slice()), 32),
+            false => vec![],
+        };
+        for (parts, from) in &mut ends {
+            b.position_at_end(*from);
+            *parts = self.with_vectors(parts, &vectors)?;
             b.build_unconditional_branch(after)?;
         }
         b.position_at_end(after);
@@ -255,7 +361,65 @@ impl<'c> Emit<'_, 'c> {
                 p.add_incoming(&[(x, *from)]);
             }
         }
-        self.define_phis(&inst.results, &counts, &phis)
+        let merged: Vec<_> = phis.iter().map(|p| p.as_basic_value()).collect();
+        self.define_parts(&inst.results, &counts, &self.without_vectors(&merged, &vectors)?)
+    }
+
+    /// The parts with each of these ranges as one vector in the place of its first one.
+    fn with_vectors(
+        &self,
+        parts: &[BasicValueEnum<'c>],
+        vectors: &[Range<usize>],
+    ) -> Res<Vec<BasicValueEnum<'c>>> {
+        let (mut out, mut rest) = (vec![], 0);
+        for range in vectors {
+            let (before, inside) = (parts.get(rest..range.start), parts.get(range.clone()));
+            let (Some(before), Some(inside)) = (before, inside) else { return bug("a vector has no parts") };
+            out.extend_from_slice(before);
+            out.push(match whole_vector(inside) {
+                Some(vector) => vector.into(),
+                None => self.vector_of_parts(inside)?.into(),
+            });
+            rest = range.end;
+        }
+        out.extend_from_slice(parts.get(rest..).unwrap_or_default());
+        Ok(out)
+    }
+
+    /// The opposite of [`Emit::with_vectors`].
+    fn without_vectors(
+        &self,
+        packed: &[BasicValueEnum<'c>],
+        vectors: &[Range<usize>],
+    ) -> Res<Vec<BasicValueEnum<'c>>> {
+        let mut out = vec![];
+        for x in packed {
+            match vectors.iter().find(|v| v.start == out.len()) {
+                Some(range) => {
+                    for i in 0..range.len() as u32 {
+                        let vector = x.into_vector_value();
+                        out.push(self.builder.build_extract_element(vector, self.int(i), "")?);
+                    }
+                }
+                None => out.push(*x),
+            }
+        }
+        Ok(out)
+    }
+
+    fn vector_of_parts(&self, parts: &[BasicValueEnum<'c>]) -> Res<VectorValue<'c>> {
+        let Some(first) = parts.first() else { return bug("a vector has no parts") };
+        let count = parts.len() as u32;
+        let ty = match first.get_type() {
+            BasicTypeEnum::FloatType(t) => t.vec_type(count),
+            BasicTypeEnum::IntType(t) => t.vec_type(count),
+            _other => return bug("a vector is of numbers"),
+        };
+        let mut out = ty.get_poison();
+        for (i, x) in parts.iter().enumerate() {
+            out = self.builder.build_insert_element(out, *x, self.int(i as u32), "")?;
+        }
+        Ok(out)
     }
 
     /// Fails at the first element that is false, in the order of the interpreter.
@@ -308,4 +472,59 @@ impl<'c> Emit<'_, 'c> {
         self.builder.position_at_end(after);
         Ok(())
     }
+}
+
+/// The vector of small elements of which these are all elements, in order.
+fn whole_vector<'c>(parts: &[BasicValueEnum<'c>]) -> Option<VectorValue<'c>> {
+    let of = |part: &BasicValueEnum<'c>| {
+        let inst =
+            part.as_instruction_value().filter(|i| i.get_opcode() == InstructionOpcode::ExtractElement)?;
+        let (vector, at) = (inst.get_operand(0)?.value()?, inst.get_operand(1)?.value()?);
+        Some((vector.into_vector_value(), at.into_int_value().get_zero_extended_constant()?))
+    };
+    let (vector, _) = of(parts.first()?)?;
+    let whole = vector.get_type().get_size() as usize == parts.len();
+    let all = parts.iter().enumerate().all(|(i, p)| of(p) == Some((vector, i as u64)));
+    (whole && all).then_some(vector)
+}
+
+/// The place of a vector among the parts with vectors.
+fn out_index(range: &Range<usize>, vectors: &[Range<usize>]) -> usize {
+    let before: usize = vectors.iter().filter(|v| v.start < range.start).map(|v| v.len() - 1).sum();
+    range.start - before
+}
+
+/// The parts that some block has as all elements of a vector of elements with fewer than so many bits.
+fn vectors<'c, 'p>(
+    blocks: impl Iterator<Item = &'p [BasicValueEnum<'c>]> + Clone,
+    bits: usize,
+) -> Vec<Range<usize>>
+where
+    'c: 'p,
+{
+    let count = blocks.clone().map(<[_]>::len).min().unwrap_or(0);
+    let (mut out, mut at) = (vec![], 0);
+    while at < count {
+        let size = |parts: &'p [BasicValueEnum<'c>]| {
+            let inst = parts.get(at)?.as_instruction_value()?;
+            let ty = inst.get_operand(0)?.value()?.get_type();
+            let BasicTypeEnum::VectorType(ty) = ty else { return None };
+            let small = match ty.get_element_type() {
+                BasicTypeEnum::IntType(t) => (t.get_bit_width() as usize) < bits,
+                BasicTypeEnum::FloatType(t) => (t.get_bit_width() as usize) < bits,
+                _other => false,
+            };
+            let range = at..at + ty.get_size() as usize;
+            (small && range.end <= count && whole_vector(parts.get(range.clone())?).is_some())
+                .then_some(range)
+        };
+        match blocks.clone().find_map(size) {
+            Some(range) => {
+                at = range.end;
+                out.push(range);
+            }
+            None => at += 1,
+        }
+    }
+    out
 }

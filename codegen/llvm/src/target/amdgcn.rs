@@ -323,6 +323,10 @@ impl<'c> TargetEmitter<'c> for Amdgcn<'c> {
         self.inlined(e, &text::barrier(is_alone), &[]).map(|_| ())
     }
 
+    fn keeps_vectors(&self, _e: &Emit<'_, 'c>) -> bool {
+        true
+    }
+
     /// LLVM treats loaded values and those from other lanes as divergent, and would mask lanes off around code that
     /// depends on them.
     fn uniform(&self, e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<IntValue<'c>> {

@@ -342,6 +342,12 @@ pub trait TargetEmitter<'c> {
         missing("products of warpgroups")
     }
 
+    /// Whether vectors stay whole where blocks meet, and counted loops test at their end. LLVM otherwise splits loaded
+    /// vectors of AMD at the ends of their blocks, and so waits for them there, and copies accumulators in every iteration.
+    fn keeps_vectors(&self, _e: &Emit<'_, 'c>) -> bool {
+        false
+    }
+
     /// Hides a 64-bit value from LLVM's optimizer.
     fn opaque_value(&self, _e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<IntValue<'c>> {
         Ok(x)

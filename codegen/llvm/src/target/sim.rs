@@ -11,6 +11,7 @@ use inkwell::module::Module;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, IntValue};
 use tk_gpu::ir::tensor_map;
+use tk_gpu::target::mma::FragmentForm;
 use tk_ops::{AtomicOp, DType, ElementwiseOp};
 use tk_tile::Loc;
 use tk_tile::message::{Form, Kind, Message};
@@ -51,6 +52,11 @@ impl Sim {
 }
 
 impl<'c> TargetEmitter<'c> for Sim {
+    // As the targets whose matrix instructions it has.
+    fn keeps_vectors(&self, e: &Emit<'_, 'c>) -> bool {
+        e.kernel.options.spec.matrices.iter().any(|m| m.form != FragmentForm::Quads)
+    }
+
     fn enter(&self, start: &Start<'_, 'c>) -> Res<Entry<'c>> {
         let at = Place {
             context: start.context,

@@ -220,11 +220,23 @@ impl Checker {
         };
         let (did, does, place) = (verb(before.access), verb(now.access), entry.name());
         let other = self.program(before.program);
+        let advice = match (
+            before.access.atomic != now.access.atomic,
+            before.access.writes && now.access.writes,
+        ) {
+            (true, _) => {
+                "an atomic with `order = release` behind the one and one with `order = acquire` before the other order them"
+            }
+            (false, true) => "atomics, of the scope of the device, combine the values of several programs",
+            (false, false) => {
+                "programs of a launch run in any order: what one needs of another is the result of an earlier launch"
+            }
+        };
         let (code, message) = match wrong {
             Wrong::Race => (
                 RACE,
                 format!(
-                    "element {element} of {place} is {does} here and was {did} by the program {other}, without synchronization"
+                    "element {element} of {place} is {does} here and was {did} by the program {other}, without synchronization; {advice}"
                 ),
             ),
             Wrong::Alias => {
