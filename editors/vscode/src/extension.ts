@@ -1,4 +1,5 @@
-// The extension for VS Code: the client of `tk lsp`, its restart, the tests of a code lens, and the Test Explorer.
+// The extension for VS Code: the client of `tk lsp`, its restart, the tests of a code lens, and the
+// registration of the rest: the Test Explorer, the debugger, heat maps, machine code.
 //
 // Everything about the language comes from the server; nothing is sent anywhere else. Guarantees that there is at most
 // one server, and that no program of a folder that is not trusted is run.
@@ -7,6 +8,9 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import * as vscode from "vscode";
 import { LanguageClient } from "vscode-languageclient/node";
+import { debugging } from "./debug";
+import { heatmaps } from "./heatmap";
+import { machineCode } from "./machine";
 import { explorer } from "./testing";
 
 /** What the server gives to the command of the lens of a kernel; see `lsp/src/server/look.rs`. */
@@ -26,6 +30,9 @@ export function activate(context: vscode.ExtensionContext): Promise<void> {
     vscode.commands.registerCommand("tk.runTests", runTests),
     vscode.tasks.registerTaskProvider("tk", { provideTasks: () => [], resolveTask: (task) => resolved(task) }),
     explorer({ program, save }),
+    debugging({ program, save }),
+    heatmaps(),
+    machineCode({ program, save }),
     vscode.workspace.onDidChangeConfiguration((change) => {
       if (change.affectsConfiguration("tk.path")) void restart();
     }),

@@ -1,12 +1,14 @@
 // The Test Explorer: the `test` blocks of all files of the workspace, and their results at the lines that failed.
 //
 // Tests are found in the text, without a server. A run starts `tk test FILE --message-format json`, one process for each
-// file, which reports each test when it has ended. Guarantees that nothing is run in a folder that is not trusted, and that
-// every test of a run gets a result.
+// file, which reports each test when it has ended. Debugging a test is a session of the debugger. Guarantees that
+// nothing is run in a folder that is not trusted, and that every test of a run gets a result.
 
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import * as vscode from "vscode";
+import { debugTest } from "./debug";
+import type { Environment } from "./environment";
 
 /** A line of `tk test --message-format json`; `docs/tool.md` describes it. */
 interface Result {
@@ -23,14 +25,6 @@ interface Diagnostic {
   notes: string[];
   rendered: string;
   primary: { file: string; line_start: number; column_start: number; line_end: number; column_end: number };
-}
-
-/** What a run needs of the rest of the extension. */
-export interface Environment {
-  /** The command `tk`. */
-  program(): string;
-  /** Saves what the command reads from the disk. */
-  save(): Promise<void>;
 }
 
 /** `test "name" {` at the start of a line; the name with its escapes. */
@@ -75,6 +69,12 @@ export function explorer(environment: Environment): vscode.Disposable {
     "Run",
     vscode.TestRunProfileKind.Run,
     (request, token) => run(controller, environment, request, token),
+    true,
+  );
+  controller.createRunProfile(
+    "Debug",
+    vscode.TestRunProfileKind.Debug,
+    (request, token) => debug(controller, request, token),
     true,
   );
   return vscode.Disposable.from(
@@ -133,6 +133,32 @@ async function run(
     for (const [file, tests] of chosen(controller, request)) {
       if (token.isCancellationRequested) tests.forEach((test) => run.skipped(test));
       else await runFile(environment.program(), file, tests, run, token);
+    }
+  } finally {
+    run.end();
+  }
+}
+
+/** Debugs the tests of a request, one after the other. */
+async function debug(
+  controller: vscode.TestController,
+  request: vscode.TestRunRequest,
+  token: vscode.CancellationToken,
+): Promise<void> {
+  const run = controller.createTestRun(request);
+  try {
+    for (const [file, tests] of chosen(controller, request)) {
+      for (const test of tests) {
+        if (token.isCancellationRequested || file.uri === undefined) {
+          run.skipped(test);
+          continue;
+        }
+        run.started(test);
+        const code = await debugTest(file.uri, test.label, run);
+        if (code === 0) run.passed(test);
+        else if (code === undefined) run.skipped(test);
+        else run.failed(test, new vscode.TestMessage("It has failed; the debug console shows why."));
+      }
     }
   } finally {
     run.end();
