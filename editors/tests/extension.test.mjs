@@ -2,20 +2,11 @@
 // and its language configuration. Assumes `vscode/tk.vsix`, which `run` has made. VS Code itself is played by stand-ins.
 
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
-import Module, { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { after } from "node:test";
-import { fileURLToPath } from "node:url";
-
-const root = fileURLToPath(new URL("../../", import.meta.url));
-const unpacked = mkdtempSync(join(tmpdir(), "tk-vsix-"));
-after(() => rmSync(unpacked, { recursive: true, force: true }));
-execFileSync("python3", ["-m", "zipfile", "-e", join(root, "editors/vscode/tk.vsix"), unpacked]);
-const inside = join(unpacked, "extension");
-const manifest = JSON.parse(readFileSync(join(inside, "package.json"), "utf8"));
+import { inside, loaded, manifest, root } from "./vscode.mjs";
 
 test("the package holds what its manifest names, and little else", () => {
   const { contributes, main } = manifest;
@@ -25,13 +16,6 @@ test("the package holds what its manifest names, and little else", () => {
   assert.deepEqual(files.sort(), [...named, "package.json", "README.md"].sort());
   assert.ok(readFileSync(join(root, "editors/vscode/tk.vsix")).length < 300_000, "the package has grown");
 });
-
-/** Anything of VS Code that is not asked for by name below: a class, a function and an object at once. */
-function anything() {
-  return new Proxy(class {}, {
-    get: (target, name) => (name in target || typeof name === "symbol" ? target[name] : (target[name] = anything())),
-  });
-}
 
 /** The items of a test controller or of an item. */
 function items(parent) {
@@ -56,7 +40,7 @@ function controller(done) {
       item.children = items(item);
       return item;
     },
-    createRunProfile: (_, __, run) => (done.run = run),
+    createRunProfile: (name, _, run) => (done[name.toLowerCase()] = run),
     createTestRun() {
       const run = { results: {}, output: "", ended: false };
       const set = (how) => (test, message) => (run.results[test.label] = [how, message]);
@@ -94,7 +78,7 @@ function load({ path = "tk", trusted = true, documents = [], files = [] } = {}) 
       asRelativePath: (uri) => uri.fsPath.split("/").at(-1),
     },
     tests: { createTestController: () => (done.controller = controller(done)) },
-    TestRunProfileKind: { Run: 1 },
+    TestRunProfileKind: { Run: 1, Debug: 2 },
     TestMessage: class {
       constructor(message) {
         this.message = message;
@@ -135,17 +119,7 @@ function load({ path = "tk", trusted = true, documents = [], files = [] } = {}) 
     TaskScope: { Workspace: 2 },
     TaskPanelKind: { Dedicated: 2 },
   };
-  const vscode = anything();
-  Object.assign(vscode, known);
-  const require = createRequire(join(inside, "test.cjs"));
-  const load = Module._load;
-  Module._load = (name, ...rest) => (name === "vscode" ? vscode : load(name, ...rest));
-  try {
-    delete require.cache[join(inside, manifest.main)];
-    return { extension: require(join(inside, manifest.main)), done };
-  } finally {
-    Module._load = load;
-  }
+  return { extension: loaded(known), done };
 }
 
 async function activated(options) {
