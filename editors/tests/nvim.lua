@@ -317,6 +317,68 @@ test("the setup gives files their type where types are detected before it", func
   equal(vim.fn.system(words), "tk // %s")
 end)
 
+test("nvim-dap gets the adapter and configurations, which stop at a NaN", function()
+  equal(require("tk.dap").setup(), false)
+  -- In the place of the plugin, which keeps what it is given.
+  local dap = { adapters = {}, configurations = { tk = { { name = "Tests of this file", mine = true } } } }
+  package.loaded["dap"] = dap
+  equal(require("tk.dap").setup({ cmd = { tk, "dap" } }), true)
+  equal(dap.adapters.tk, { type = "executable", command = tk, args = { "dap" } })
+  equal(require("tk.dap").setup({ cmd = { tk, "dap" } }), true)
+  equal(#dap.configurations.tk, 3)
+  equal(dap.configurations.tk[1].mine, true)
+  local path = folder .. "/nan.tk"
+  vim.fn.writefile({
+    "@fast kernel scale(x: mut view[f32, 1], by: f32) grid(1) {",
+    "    x.store([0], x.load([0], [4]) * by);",
+    "}",
+    "",
+    [[test "a \"NaN\"" {]],
+    "    scale(buffer(zeros([4], f32)), inf);",
+    "}",
+  }, path)
+  open(path)
+  go("scale(buffer")
+  equal(require("tk.dap").kernel_at_cursor(), "scale")
+  local launch = {}
+  for name, value in pairs(dap.configurations.tk[2]) do
+    launch[name] = type(value) == "function" and value() or value
+  end
+  equal({ launch.test, launch.program }, { 'a "NaN"', "${file}" })
+  launch.program = path
+
+  -- The adapter, by its protocol.
+  local adapter = dap.adapters.tk
+  local received, seq = "", 0
+  local job = vim.fn.jobstart(vim.list_extend({ adapter.command }, adapter.args), {
+    on_stdout = function(_, data)
+      received = received .. table.concat(data, "\n")
+    end,
+  })
+  local function send(command, arguments)
+    seq = seq + 1
+    local request = { seq = seq, type = "request", command = command, arguments = arguments }
+    local body = vim.fn.json_encode(request)
+    vim.fn.chansend(job, ("Content-Length: %d\r\n\r\n%s"):format(#body, body))
+  end
+  local function got(part)
+    wait(part, function()
+      return received:find(part, 1, true)
+    end)
+  end
+  send("initialize", { adapterID = "tk" })
+  got('"initialized"')
+  send("launch", launch)
+  send("setExceptionBreakpoints", { filters = { "nan" } })
+  send("configurationDone", vim.empty_dict())
+  got("a value becomes NaN here")
+  send("evaluate", { expression = "by", frameId = 1, context = "repl" })
+  got('"result":"inf"')
+  send("disconnect", vim.empty_dict())
+  equal(vim.fn.jobwait({ job }, WAIT), { 0 })
+  package.loaded["dap"] = nil
+end)
+
 io.stdout:write(("nvim: %d passed, %d failed\n"):format(passed, failed))
 vim.fn.delete(folder, "rf")
 vim.cmd(failed == 0 and "qall!" or "cquit 1")
