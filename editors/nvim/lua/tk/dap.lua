@@ -43,7 +43,9 @@ end
 
 -- `x=randn:f32[16] n=16`, the way `tk run` takes them.
 local function arguments()
-  return vim.split(vim.fn.input("arguments: "), "%s+", { trimempty = true })
+  local words = vim.split(vim.fn.input("arguments: "), "%s+", { trimempty = true })
+  -- An empty table would be sent as an object.
+  return #words > 0 and words or nil
 end
 
 -- Values that are functions are computed by nvim-dap when a session starts.
