@@ -2,15 +2,20 @@
 // and its language configuration. Assumes `vscode/tk.vsix`, which `run` has made. VS Code itself is played by stand-ins.
 
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { after } from "node:test";
 import { inside, loaded, manifest, root } from "./vscode.mjs";
 
+const command = process.env.TK;
+
 test("the package holds what its manifest names, and little else", () => {
   const { contributes, main } = manifest;
-  const named = [main, contributes.languages[0].configuration, ...contributes.grammars.map((grammar) => grammar.path)];
+  const steps = contributes.walkthroughs.flatMap((walkthrough) => walkthrough.steps);
+  const named = [main, contributes.languages[0].configuration, manifest.icon];
+  named.push(...contributes.grammars.map((grammar) => grammar.path), ...steps.map((step) => step.media.markdown));
   for (const path of named) assert.ok(existsSync(join(inside, path)), path);
   const files = readdirSync(inside, { recursive: true }).filter((path) => statSync(join(inside, path)).isFile());
   assert.deepEqual(files.sort(), [...named, "package.json", "README.md"].sort());
@@ -138,6 +143,12 @@ test("a command that does not start is named, with the folder put in", async () 
   await extension.deactivate();
 });
 
+test("the kernel of the walkthrough passes its test", () => {
+  const [, program] = /```tk\n(.*?)```/s.exec(readFileSync(join(inside, "walkthrough/kernel.md"), "utf8"));
+  const printed = execFileSync(command, ["test", "-"], { input: program, encoding: "utf8" });
+  assert.match(printed, /1 passed, 0 failed/);
+});
+
 test("every command of the manifest exists", async () => {
   const { done } = await activated({ path: "/no/tk" });
   assert.deepEqual(Object.keys(done.commands).sort(), manifest.contributes.commands.map((c) => c.command).sort());
@@ -182,7 +193,6 @@ test("nothing of a folder is run that is not trusted, or not on disk", async () 
 });
 
 const never = { isCancellationRequested: false, onCancellationRequested: () => ({ dispose() {} }) };
-const command = process.env.TK;
 
 /** The Test Explorer over files with these texts. */
 async function explorer(texts, { path = "/no/tk", ...options } = {}) {

@@ -1,5 +1,5 @@
-// The extension for VS Code: the client of `tk lsp`, its restart, the tests of a code lens, and the
-// registration of the rest: the Test Explorer, the debugger, heat maps, machine code.
+// The extension for VS Code: the client of `tk lsp`, its restart, the tests of a code lens, and the registration
+// of the rest: the Test Explorer, the debugger, heat maps, machine code.
 //
 // Everything about the language comes from the server; nothing is sent anywhere else. Guarantees that there is at most
 // one server, and that no program of a folder that is not trusted is run.
@@ -93,6 +93,8 @@ async function start(): Promise<void> {
   );
   // What goes wrong here is shown by the client itself, with its log.
   await client.start().catch(() => undefined);
+  // For the first step of the walkthrough.
+  await vscode.commands.executeCommand("setContext", "tk.running", client?.isRunning() ?? false);
 }
 
 /** Says that the command does not start, and where to change that. */
