@@ -212,7 +212,7 @@ function controller(done) {
     createRunProfile: (name, _, run) => (done[name] = run),
     createTestRun() {
       const run = { results: {} };
-      for (const how of ["started", "passed", "failed", "skipped", "errored"]) run[how] = (test) => (run.results[test.label] = how);
+      for (const how of ["started", "passed", "failed", "skipped", "errored"]) run[how] = (test, message) => ((run.results[test.label] = how), (run.message = message?.message));
       run.end = () => (run.ended = true);
       done.runs.push(run);
       return run;
@@ -254,6 +254,7 @@ async function start(done, given) {
   let seq = 0;
   session.customRequest = (command, args = {}) =>
     new Promise((resolve, reject) => {
+      tracker.onWillReceiveMessage({ command });
       waiting.set(++seq, ({ success, body, message }) => (success ? resolve(body) : reject(new Error(message))));
       const text = JSON.stringify({ seq, type: "request", command, arguments: args });
       child.stdin.write(`Content-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`);
@@ -349,6 +350,7 @@ test("the Test Explorer debugs single tests", async () => {
   const include = ["good", bad].map((name) => done.controller.item(name));
   await done.Debug({ include }, { isCancellationRequested: false });
   assert.deepEqual(done.runs[0], { ...done.runs[0], results: { good: "passed", [bad]: "failed" }, ended: true });
+  assert.match(done.runs[0].message, /E0708.*assert\(1 == 2\)/s);
   // Names are not text in which VS Code replaces variables.
   assert.deepEqual(done.sessions.map(({ configuration }) => configuration.test), ["good", bad]);
   await done.commands["tk.debugTests"]();
@@ -356,10 +358,18 @@ test("the Test Explorer debugs single tests", async () => {
   const cancelled = { isCancellationRequested: true };
   await done.Debug({ include }, cancelled);
   assert.deepEqual(Object.values(done.runs[1].results), ["skipped", "skipped"]);
+  // One that is stopped while it stands still.
+  Object.assign(done, { unattended: false, breakpoints: [{ line: lineOf("let mut a") }] });
+  const debugged = done.Debug({ include: [include[0]] }, { isCancellationRequested: false });
+  await settled(() => done.sessions.length === 4);
+  await done.sessions[3].event("stopped");
+  await done.sessions[3].customRequest("disconnect");
+  await debugged;
+  assert.deepEqual(done.runs[2].results, { good: "skipped" });
   const foreign = await opened({ trusted: false });
   await foreign.controller.resolveHandler(undefined);
   await foreign.Debug({ include: [foreign.controller.item("good")] }, { isCancellationRequested: false });
-  assert.deepEqual(foreign.runs[0].results, { good: "skipped" });
+  assert.deepEqual(foreign.runs[0].results, { good: "errored" });
   assert.equal(foreign.sessions.length, 0);
 });
 

@@ -16,6 +16,13 @@ interface Launch extends vscode.DebugConfiguration {
   chosen?: string;
 }
 
+/** A message of the debug adapter protocol. */
+interface Message {
+  command?: string;
+  event?: string;
+  body?: { exitCode?: number; category?: string; output?: string };
+}
+
 /** A file or one of its tests. */
 interface Chosen {
   program: string;
@@ -28,8 +35,15 @@ interface Chosen {
  */
 const chosen = new Map<string, Chosen>();
 let sessions = 0;
-/** The code with which the program of a session has ended. */
-const codes = new Map<string, number>();
+/** How a test has ended that was debugged. */
+export interface Ended {
+  how: "passed" | "failed" | "stopped" | "not started";
+  /** The messages of its failure. */
+  output: string;
+}
+
+/** How the programs of the sessions end, by session. */
+const ends = new Map<string, Ended>();
 
 /** Registers the debugger and its commands. */
 export function debugging(environment: Environment): vscode.Disposable {
@@ -47,11 +61,25 @@ export function debugging(environment: Environment): vscode.Disposable {
         new vscode.DebugAdapterExecutable(environment.program(), ["dap"], { cwd: session.workspaceFolder?.uri.fsPath }),
     }),
     vscode.debug.registerDebugAdapterTrackerFactory("tk", {
-      createDebugAdapterTracker: (session) => ({
-        onDidSendMessage: (message: { event?: string; body?: { exitCode?: number } }) => {
-          if (message.event === "exited") codes.set(session.id, message.body?.exitCode ?? 1);
-        },
-      }),
+      createDebugAdapterTracker: ({ id }) => {
+        // Until it ends by itself, it was stopped.
+        const end: Ended = { how: "stopped", output: "" };
+        ends.set(id, end);
+        let stopped = false;
+        return {
+          onWillReceiveMessage: ({ command }: Message) => {
+            stopped ||= command === "terminate" || command === "disconnect";
+          },
+          onDidSendMessage: ({ event, body }: Message) => {
+            if (event === "exited" && !stopped) end.how = body?.exitCode === 0 ? "passed" : "failed";
+            if (event === "output" && body?.category === "stderr") end.output += body.output ?? "";
+          },
+        };
+      },
+    }),
+    vscode.debug.onDidTerminateDebugSession(({ id }) => {
+      // After those who wait for its end.
+      setTimeout(() => ends.delete(id));
     }),
     vscode.commands.registerCommand("tk.debugTests", (uri?: vscode.Uri) => debugFile(uri)),
   );
@@ -85,31 +113,26 @@ async function debugFile(uri = vscode.window.activeTextEditor?.document.uri): Pr
   await started(uri, { program: uri.fsPath });
 }
 
-/** Debugs a test to its end; the exit code, or undefined if it was stopped or did not start. */
-export function debugTest(uri: vscode.Uri, test: string, testRun: vscode.TestRun): Promise<number | undefined> {
+/** Debugs a test to its end. */
+export function debugTest(uri: vscode.Uri, test: string, testRun: vscode.TestRun): Promise<Ended> {
   return started(uri, { program: uri.fsPath, test }, { testRun });
 }
 
 /** Debugs a file or test to its end. */
-async function started(
-  uri: vscode.Uri,
-  what: Chosen,
-  options?: vscode.DebugSessionOptions,
-): Promise<number | undefined> {
+async function started(uri: vscode.Uri, what: Chosen, options?: vscode.DebugSessionOptions): Promise<Ended> {
   const key = `${++sessions}`;
   chosen.set(key, what);
   const name = (what.test || basename(what.program)).replaceAll("$", "");
-  let ended = (_code: number | undefined): void => undefined;
-  const code = new Promise<number | undefined>((resolve) => (ended = resolve));
+  const nothing: Ended = { how: "not started", output: "" };
+  let over = (_end: Ended): void => undefined;
+  const end = new Promise<Ended>((resolve) => (over = resolve));
   const heard = vscode.debug.onDidTerminateDebugSession(({ id, configuration }) => {
-    if ((configuration as Launch).chosen !== key) return;
-    ended(codes.get(id));
-    codes.delete(id);
+    if ((configuration as Launch).chosen === key) over(ends.get(id) ?? nothing);
   });
   try {
     const configuration: Launch = { type: "tk", request: "launch", name, chosen: key };
     const runs = await vscode.debug.startDebugging(vscode.workspace.getWorkspaceFolder(uri), configuration, options);
-    return runs ? await code : undefined;
+    return runs ? await end : nothing;
   } finally {
     heard.dispose();
     chosen.delete(key);

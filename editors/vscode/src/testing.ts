@@ -154,10 +154,11 @@ async function debug(
           continue;
         }
         run.started(test);
-        const code = await debugTest(file.uri, test.label, run);
-        if (code === 0) run.passed(test);
-        else if (code === undefined) run.skipped(test);
-        else run.failed(test, new vscode.TestMessage("It has failed; the debug console shows why."));
+        const { how, output } = await debugTest(file.uri, test.label, run);
+        if (how === "passed") run.passed(test);
+        else if (how === "stopped") run.skipped(test);
+        else if (how === "failed") run.failed(test, new vscode.TestMessage(output.trim() || "It has failed."));
+        else run.errored(test, new vscode.TestMessage("The debugger has not started; its console shows why."));
       }
     }
   } finally {
