@@ -34,6 +34,12 @@ kernel other[T: f16 | f32, N: i32](x: mut view[T, 1])
 }
 export other[T = [f16, f32], N = 64];
 
+kernel open[T: f16 | f32](x: mut view[T, 1])
+    grid(1)
+{
+    x.store([0], zeros([8], T));
+}
+
 test "good" {
     let y = buffer(zeros([16], f32));
     scale(buffer(zeros([16], f32) + 1.0), y, 2.0);
@@ -139,7 +145,7 @@ async function opened({ path = command, target = "sm_90a", trusted = true } = {}
       onDidChangeTextEditorSelection: selection,
       withProgress: (_, work) => work(undefined, done.token),
       showQuickPick: async (all) => (done.picked.push(all), done.choose(all)),
-      showInputBox: async () => done.typed,
+      showInputBox: async ({ value }) => ((done.asked = value), done.typed),
       async showTextDocument(uri) {
         const shown = editor({ uri, languageId: "plaintext", text: () => done.provider.provideTextDocumentContent(uri) });
         this.visibleTextEditors.push(shown);
@@ -448,6 +454,20 @@ test("all kernels of a file without one under the cursor; assembly for AMD; tile
   await done.commands["tk.openTileIr"]();
   const tile = done.shown.document.text().split("\n");
   assert.ok(tile.some((line) => line.includes("view_store")));
+});
+
+test("values that no `export` gives are asked for", async () => {
+  const done = await opened();
+  done.select(done.source, lineOf("x.store([0], zeros([8]") - 1);
+  await done.commands["tk.openPtx"]();
+  assert.deepEqual([done.shown, done.messages], [undefined, []]);
+  done.typed = "T=f16";
+  await done.commands["tk.openPtx"]();
+  assert.deepEqual(done.asked, "T=");
+  assert.deepEqual(done.picked[0], ["open[T=f16] aligned sm_90a", "open[T=f16] general sm_90a"]);
+  done.typed = "T=i32";
+  await done.commands["tk.openPtx"]();
+  assert.match(done.messages[0], /T/);
 });
 
 test("why there is no machine code", async () => {

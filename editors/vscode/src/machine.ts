@@ -24,6 +24,8 @@ interface Asked {
   kernel: string | undefined;
   form: Form;
   target: string;
+  /** Values of compile-time parameters that nothing else gives, `NAME=VALUE`. */
+  set: string[];
 }
 
 interface View extends Asked {
@@ -91,12 +93,9 @@ async function open(state: State, form: Form, uri?: vscode.Uri): Promise<void> {
   await state.environment.save();
   const cursor = editor?.document === document ? editor.selection.active.line : 0;
   const target = vscode.workspace.getConfiguration("tk").get<string>("costs.target", "sm_90a");
-  const asked: Asked = { source, kernel: kernelAt(document.getText(), cursor), form, target };
+  const asked: Asked = { source, kernel: kernelAt(document.getText(), cursor), form, target, set: [] };
   try {
-    const built = await vscode.window.withProgress(
-      { location: vscode.ProgressLocation.Notification, title: `${form} of ${basename(source.fsPath)} for ${target}`, cancellable: true },
-      (_, token) => build(state.environment.program(), asked, token),
-    );
+    const built = await compiled(state.environment.program(), asked);
     if (built === undefined) return;
     const label = await pick([...built.keys()], form);
     const found = label === undefined ? undefined : built.get(label);
@@ -104,6 +103,27 @@ async function open(state: State, form: Form, uri?: vscode.Uri): Promise<void> {
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     void vscode.window.showErrorMessage(error.message);
+  }
+}
+
+/** Builds with progress, and asks for the values of parameters that nothing gives. */
+async function compiled(program: string, asked: Asked): Promise<Map<string, Listing> | undefined> {
+  const title = `${asked.form} of ${basename(asked.source.fsPath)} for ${asked.target}`;
+  const once = (): Thenable<Map<string, Listing> | undefined> =>
+    vscode.window.withProgress(
+      { location: vscode.ProgressLocation.Notification, title, cancellable: true },
+      (_, token) => build(program, asked, token),
+    );
+  try {
+    return await once();
+  } catch (error) {
+    const missing = error instanceof Refused ? Array.from(error.message.matchAll(/--set (\w+)=\.\./g), ([, name]) => name) : [];
+    if (missing.length === 0) throw error;
+    const prompt = `The values of ${missing.join(", ")}, which no \`export\` gives`;
+    const typed = await vscode.window.showInputBox({ title, prompt, value: missing.map((name) => `${name}=`).join(" ") });
+    if (!typed?.trim()) return undefined;
+    asked.set = typed.trim().split(/\s+/);
+    return once();
   }
 }
 
@@ -159,14 +179,15 @@ function assembly(target: string): string {
 /** The listings of a form, by kernel with values and variant; undefined if it was cancelled. */
 async function build(
   program: string,
-  { source, kernel, form, target }: Asked,
+  { source, kernel, form, target, set }: Asked,
   token?: vscode.CancellationToken,
 ): Promise<Map<string, Listing> | undefined> {
   const folder = await mkdtemp(join(tmpdir(), "tk-code-"));
   const run = (words: string[]): Promise<Line[]> => tk(program, words, dirname(source.fsPath), token);
   const file = kernel === undefined ? source.fsPath : `${source.fsPath}::${kernel}`;
+  const of = [file, "--target", target, ...set.flatMap((value) => ["--set", value])];
   const emit = async (what: string): Promise<Map<string, Listing>> => {
-    const lines = await run(["build", file, "--target", target, "--emit", what, "-o", folder]);
+    const lines = await run(["build", ...of, "--emit", what, "-o", folder]);
     const built = lines.filter((line) => line.kind === "built");
     return new Map(
       await Promise.all(
@@ -183,7 +204,7 @@ async function build(
     try {
       // Line by line, these forms are only in the page that shows a bundle.
       const bundle = ["--emit", "bundle", "--listing", "--no-ptx", "-o", folder];
-      await run(["build", file, "--target", target, ...bundle]);
+      await run(["build", ...of, ...bundle]);
       const name = basename(source.fsPath, ".tk");
       await run(["inspect", join(folder, `${name}.tkb`), "--html", join(folder, "page.html")]);
     } catch (error) {
