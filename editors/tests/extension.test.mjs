@@ -157,7 +157,8 @@ test("every command of the manifest exists", async () => {
 test("the tests of a kernel run by name, after what was changed is saved", async () => {
   const saved = [];
   const save = (name) => async () => saved.push(name);
-  const document = (name, more) => ({ languageId: "tk", isDirty: true, isUntitled: false, save: save(name), ...more });
+  const uri = { scheme: "untitled" };
+  const document = (name, more) => ({ languageId: "tk", uri, isDirty: true, isUntitled: false, save: save(name), ...more });
   const documents = [
     document("a.tk"),
     document("b.tk", { isDirty: false }),
@@ -233,6 +234,12 @@ test("the Test Explorer shows the tests of all files, at their lines", async () 
   assert.deepEqual(done.controller.items.all()[1].children.all().map((test) => test.label), ["another", "another"]);
   typed("");
   assert.equal(done.controller.items.all().length, 1);
+});
+
+test("the Test Explorer knows the files that were open before it", async () => {
+  const uri = { scheme: "file", fsPath: "/folder/a.tk", toString: () => "file:///folder/a.tk" };
+  const { done } = await activated({ path: "/no/tk", documents: [{ languageId: "tk", uri, getText: () => BAD }] });
+  assert.deepEqual(done.controller.items.all().map((file) => file.label), ["a.tk"]);
 });
 
 test("a run gives every test its result, a failure with its line and value", async () => {

@@ -144,8 +144,10 @@ async function pick(labels: string[], form: Form): Promise<string | undefined> {
 }
 
 async function show(state: State, view: View): Promise<void> {
-  const ending = { PTX: assembly(view.target), SASS: "sass", "tile IR": "tile" }[view.form];
-  const uri = vscode.Uri.from({ scheme: SCHEME, path: `/${view.label.replaceAll("/", "∕")}.${ending}`, query: view.source.fsPath });
+  // `.sass` would be style sheets.
+  const ending = { PTX: `.${assembly(view.target)}`, SASS: " SASS", "tile IR": ".tile" }[view.form];
+  const path = `/${view.label.replaceAll("/", "∕")}${ending}`;
+  const uri = vscode.Uri.from({ scheme: SCHEME, path, query: view.source.fsPath });
   state.views.set(uri.toString(), view);
   state.changed.fire(uri);
   const from = vscode.window.activeTextEditor;

@@ -77,6 +77,8 @@ export function explorer(environment: Environment): vscode.Disposable {
     (request, token) => debug(controller, request, token),
     true,
   );
+  // Those that were open before the extension.
+  vscode.workspace.textDocuments.forEach(changed);
   return vscode.Disposable.from(
     controller,
     watcher,
