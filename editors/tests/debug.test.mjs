@@ -110,7 +110,7 @@ async function opened({ path = command, target = "sm_90a", trusted = true } = {}
   const document = { uri, languageId: "tk", isDirty: false, getText: () => readFileSync(file, "utf8") };
   const source = editor(document);
   const done = { commands: {}, messages: [], panels: [], picked: [], sessions: [], runs: [], source, path: "/no/tk", breakpoints: [], choose: (all) => all[0] };
-  const [stack, ended, saved, selection] = [event(), event(), event(), event()];
+  const [stack, begun, ended, saved, selection] = [event(), event(), event(), event(), event()];
   const known = {
     Uri,
     Range,
@@ -167,12 +167,15 @@ async function opened({ path = command, target = "sm_90a", trusted = true } = {}
     debug: {
       activeStackItem: undefined,
       onDidChangeActiveStackItem: stack,
+      onDidStartDebugSession: begun,
       onDidTerminateDebugSession: ended,
+      stopDebugging: (session) => session.customRequest("terminate").then(() => session.customRequest("disconnect")),
       registerDebugConfigurationProvider: (_, provider) => (done.configurations = provider),
       registerDebugAdapterDescriptorFactory: (_, factory) => (done.adapters = factory),
       registerDebugAdapterTrackerFactory: (_, factory) => (done.trackers = factory),
       async startDebugging(_, given) {
         const session = await start(done, given);
+        if (session) begun.fire(session);
         session?.ended.then(() => ended.fire(session));
         return session !== undefined;
       },
@@ -354,7 +357,8 @@ test("the Test Explorer debugs single tests", async () => {
   await done.controller.resolveHandler(undefined);
   const bad = 'bad "quotes" ${command:quit}';
   const include = ["good", bad].map((name) => done.controller.item(name));
-  await done.Debug({ include }, { isCancellationRequested: false });
+  const never = { isCancellationRequested: false, onCancellationRequested: event() };
+  await done.Debug({ include }, never);
   assert.deepEqual(done.runs[0], { ...done.runs[0], results: { good: "passed", [bad]: "failed" }, ended: true });
   assert.match(done.runs[0].message, /E0708.*assert\(1 == 2\)/s);
   // Names are not text in which VS Code replaces variables.
@@ -366,15 +370,17 @@ test("the Test Explorer debugs single tests", async () => {
   assert.deepEqual(Object.values(done.runs[1].results), ["skipped", "skipped"]);
   // One that is stopped while it stands still.
   Object.assign(done, { unattended: false, breakpoints: [{ line: lineOf("let mut a") }] });
-  const debugged = done.Debug({ include: [include[0]] }, { isCancellationRequested: false });
+  const token = { isCancellationRequested: false, onCancellationRequested: event() };
+  const debugged = done.Debug({ include }, token);
   await settled(() => done.sessions.length === 4);
   await done.sessions[3].event("stopped");
-  await done.sessions[3].customRequest("disconnect");
+  token.isCancellationRequested = true;
+  token.onCancellationRequested.fire();
   await debugged;
-  assert.deepEqual(done.runs[2].results, { good: "skipped" });
+  assert.deepEqual(done.runs[2].results, { good: "skipped", [bad]: "skipped" });
   const foreign = await opened({ trusted: false });
   await foreign.controller.resolveHandler(undefined);
-  await foreign.Debug({ include: [foreign.controller.item("good")] }, { isCancellationRequested: false });
+  await foreign.Debug({ include: [foreign.controller.item("good")] }, never);
   assert.deepEqual(foreign.runs[0].results, { good: "errored" });
   assert.equal(foreign.sessions.length, 0);
 });

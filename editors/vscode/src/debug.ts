@@ -113,22 +113,41 @@ async function debugFile(uri = vscode.window.activeTextEditor?.document.uri): Pr
   await started(uri, { program: uri.fsPath });
 }
 
-/** Debugs a test to its end. */
-export function debugTest(uri: vscode.Uri, test: string, testRun: vscode.TestRun): Promise<Ended> {
-  return started(uri, { program: uri.fsPath, test }, { testRun });
+/** Debugs a test of a run to its end. */
+export function debugTest(
+  uri: vscode.Uri,
+  test: string,
+  testRun: vscode.TestRun,
+  token: vscode.CancellationToken,
+): Promise<Ended> {
+  return started(uri, { program: uri.fsPath, test }, { testRun }, token);
 }
 
 /** Debugs a file or test to its end. */
-async function started(uri: vscode.Uri, what: Chosen, options?: vscode.DebugSessionOptions): Promise<Ended> {
+async function started(
+  uri: vscode.Uri,
+  what: Chosen,
+  options?: vscode.DebugSessionOptions,
+  token?: vscode.CancellationToken,
+): Promise<Ended> {
   const key = `${++sessions}`;
   chosen.set(key, what);
   const name = (what.test || basename(what.program)).replaceAll("$", "");
   const nothing: Ended = { how: "not started", output: "" };
   let over = (_end: Ended): void => undefined;
   const end = new Promise<Ended>((resolve) => (over = resolve));
-  const heard = vscode.debug.onDidTerminateDebugSession(({ id, configuration }) => {
-    if ((configuration as Launch).chosen === key) over(ends.get(id) ?? nothing);
-  });
+  let session: vscode.DebugSession | undefined;
+  const ours = ({ configuration }: vscode.DebugSession): boolean => (configuration as Launch).chosen === key;
+  const heard = vscode.Disposable.from(
+    vscode.debug.onDidStartDebugSession((begun) => {
+      if (ours(begun)) session = begun;
+    }),
+    vscode.debug.onDidTerminateDebugSession((ended) => {
+      if (ours(ended)) over(ends.get(ended.id) ?? nothing);
+    }),
+    // Stopping the debugger of a test run only cancels the run: the session is ended here.
+    token?.onCancellationRequested(() => session && vscode.debug.stopDebugging(session)) ?? { dispose: () => undefined },
+  );
   try {
     const configuration: Launch = { type: "tk", request: "launch", name, chosen: key };
     const runs = await vscode.debug.startDebugging(vscode.workspace.getWorkspaceFolder(uri), configuration, options);

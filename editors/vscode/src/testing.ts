@@ -156,7 +156,7 @@ async function debug(
           continue;
         }
         run.started(test);
-        const { how, output } = await debugTest(file.uri, test.label, run);
+        const { how, output } = await debugTest(file.uri, test.label, run, token);
         if (how === "passed") run.passed(test);
         else if (how === "stopped") run.skipped(test);
         else if (how === "failed") run.failed(test, new vscode.TestMessage(output.trim() || "It has failed."));
