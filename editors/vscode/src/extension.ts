@@ -93,8 +93,6 @@ async function start(): Promise<void> {
   );
   // What goes wrong here is shown by the client itself, with its log.
   await client.start().catch(() => undefined);
-  // For the first step of the walkthrough.
-  await vscode.commands.executeCommand("setContext", "tk.running", client?.isRunning() ?? false);
 }
 
 /** Says that the command does not start, and where to change that. */
