@@ -30,7 +30,7 @@ endif
 
 UNLESS_UNCHANGED := --config "target.'cfg(all())'.runner='$(CURDIR)/scripts/unless-unchanged'"
 
-KERNELS := examples/*.tk stdlib/*.tk stdlib/*/*.tk docs/tutorial/solutions/*.tk
+KERNELS := examples/*.tk stdlib/*.tk stdlib/*/*.tk docs/tutorial/solutions/*.tk docs/learn/*/solution.tk
 
 # Runs a command as a stage, named after its target, which says how long it took.
 STAGE = @scripts/stage $@

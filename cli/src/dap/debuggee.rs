@@ -25,12 +25,46 @@ pub struct Breakpoint {
     pub line: usize,
     /// It stops only where this is true.
     pub condition: Option<String>,
-    /// It stops only the nth time.
-    pub hits: Option<u64>,
+    /// It stops only when it has been reached so often.
+    pub hits: Option<Hits>,
     /// What is said instead of stopping, with `{x}` for values.
     pub log: Option<String>,
     /// How often it was reached.
     pub reached: u64,
+}
+
+/// Which of the times that a breakpoint is reached count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hits {
+    /// `5`, `==5`
+    Only(u64),
+    /// `>=5`; `>5` is the next one.
+    From(u64),
+    /// `%5`: every fifth.
+    Every(u64),
+}
+
+impl Hits {
+    /// Reads what a user has typed; the error is a sentence.
+    pub fn parse(text: &str) -> Result<Hits, String> {
+        let text = text.trim();
+        let number = |n: &str| n.trim().parse::<u64>().ok().filter(|n| *n > 0);
+        let found = match text {
+            _ if text.starts_with(">=") => number(text.get(2..).unwrap_or("")).map(Hits::From),
+            _ if text.starts_with('>') => number(text.get(1..).unwrap_or("")).map(|n| Hits::From(n + 1)),
+            _ if text.starts_with('%') => number(text.get(1..).unwrap_or("")).map(Hits::Every),
+            _ => number(text.trim_start_matches('=')).map(Hits::Only),
+        };
+        found.ok_or_else(|| format!("the hit count `{text}` is none of `5`, `>=5`, `>5`, `%5`"))
+    }
+
+    fn stop(self, reached: u64) -> bool {
+        match self {
+            Hits::Only(n) => reached == n,
+            Hits::From(n) => reached >= n,
+            Hits::Every(n) => reached.is_multiple_of(n),
+        }
+    }
 }
 
 /// What a client can change at any time.
@@ -51,6 +85,8 @@ pub struct Interrupts {
     pub pause: AtomicBool,
     /// Nothing more shall run.
     pub ended: AtomicBool,
+    /// It stands still, and answers.
+    pub stopped: AtomicBool,
 }
 
 /// How far it goes on.
@@ -78,7 +114,8 @@ struct Frame {
 /// What a variables reference stands for.
 #[derive(Clone)]
 enum Node {
-    List(Vec<(String, Held)>),
+    /// Variables, or parts of the value with this name.
+    List(Option<String>, Vec<(String, Held)>),
     /// Elements with these leading positions.
     Elements(Data, Vec<usize>),
 }
@@ -207,7 +244,7 @@ impl Debuggee {
             }
         }
         breakpoint.reached += 1;
-        if breakpoint.hits.is_some_and(|n| n != breakpoint.reached) {
+        if breakpoint.hits.is_some_and(|hits| !hits.stop(breakpoint.reached)) {
             return false;
         }
         let Some(log) = &breakpoint.log else { return true };
@@ -230,6 +267,7 @@ impl Debuggee {
             fields.insert("description".into(), text.into());
             fields.insert("text".into(), text.into());
         }
+        self.interrupts.stopped.store(true, Ordering::Relaxed);
         self.wire.event("stopped", &event);
         loop {
             // A client that is gone wants nothing more.
@@ -245,6 +283,7 @@ impl Debuggee {
             };
             if let Some(step) = step {
                 lock(&self.state).step = step;
+                self.interrupts.stopped.store(false, Ordering::Relaxed);
                 self.wire.answer(&request, json!({ "allThreadsContinued": true }));
                 return Ok(());
             }
@@ -273,12 +312,12 @@ impl Debuggee {
                 let frame = here.frames.get(at).cloned().ok_or("no such frame")?;
                 let mut scopes = vec![json!({
                     "name": "Variables", "presentationHint": "locals", "expensive": false,
-                    "variablesReference": here.node(Node::List(frame.variables)),
+                    "variablesReference": here.node(Node::List(None, frame.variables)),
                 })];
                 if !frame.constants.is_empty() {
                     scopes.push(json!({
                         "name": "Compile time", "expensive": false,
-                        "variablesReference": here.node(Node::List(frame.constants)),
+                        "variablesReference": here.node(Node::List(None, frame.constants)),
                     }));
                 }
                 Ok(json!({ "scopes": scopes }))
@@ -341,7 +380,7 @@ impl Debuggee {
             }
         }
         if let Some(held) = condition::place(text, &names) {
-            let mut out = variable(here, text, &held);
+            let mut out = variable(here, text, text.trim(), &held);
             if let Json::Object(fields) = &mut out {
                 let value = fields.remove("value").unwrap_or_default();
                 fields.insert("result".into(), value);
@@ -383,7 +422,10 @@ fn shown(text: &str, names: &InFrame<'_>) -> String {
 
 fn variables(here: &mut Here, node: &Node, start: usize, count: Option<usize>) -> Vec<Json> {
     match node {
-        Node::List(list) => list.iter().map(|(name, held)| variable(here, name, held)).collect(),
+        Node::List(of, list) => {
+            let path = |name: &str| of.as_ref().map_or(name.to_string(), |of| format!("{of}.{name}"));
+            list.iter().map(|(name, held)| variable(here, name, &path(name), held)).collect()
+        }
         Node::Elements(data, at) => {
             let shape: Vec<usize> = data.shape().iter().map(|d| usize::try_from(*d).unwrap_or(0)).collect();
             let Some(extent) = shape.get(at.len()).copied() else { return vec![] };
@@ -410,10 +452,11 @@ fn variables(here: &mut Here, node: &Node, start: usize, count: Option<usize>) -
     }
 }
 
-fn variable(here: &mut Here, name: &str, held: &Held) -> Json {
+/// A variable by its name, and the expression that means it.
+fn variable(here: &mut Here, name: &str, path: &str, held: &Held) -> Json {
     let (mut reference, mut indexed) = (0, 0);
     match held {
-        Held::Parts(parts) => reference = here.node(Node::List(parts.clone())),
+        Held::Parts(parts) => reference = here.node(Node::List(Some(path.to_string()), parts.clone())),
         Held::Data(d) if !d.shape().is_empty() => {
             let data = d.contents().unwrap_or_else(|| d.clone());
             indexed = data.shape().first().map_or(0, |d| usize::try_from(*d).unwrap_or(0));
@@ -422,7 +465,7 @@ fn variable(here: &mut Here, name: &str, held: &Held) -> Json {
         Held::Data(_) | Held::Known(_) | Held::Nothing => {}
     }
     let mut out = json!({
-        "name": name, "value": values::line(held), "type": values::type_text(held), "evaluateName": name,
+        "name": name, "value": values::line(held), "type": values::type_text(held), "evaluateName": path,
         "variablesReference": reference,
     });
     if let (true, Json::Object(fields)) = (indexed > 0, &mut out) {
@@ -436,7 +479,11 @@ const PICTURE: usize = 1 << 16;
 
 /// The numbers of a tile or view for a picture.
 fn tile(held: Option<Held>, name: &str) -> Result<Json, String> {
-    let Some(Held::Data(data)) = held else { return Err(format!("`{name}` is no tile")) };
+    let data = match held {
+        Some(Held::Data(data)) => data,
+        Some(_) => return Err(format!("`{name}` is no tile")),
+        None => return Err(format!("there is no variable `{name}` here")),
+    };
     let data = data.contents().unwrap_or(data);
     let count = data.count();
     if count > PICTURE || data.is_pointer() {
@@ -451,6 +498,15 @@ fn tile(held: Option<Held>, name: &str) -> Result<Json, String> {
         "numbers": (0..count).map(text).collect::<Vec<_>>(),
         "texts": (0..count).map(|i| data.element(i)).collect::<Vec<_>>(),
     }))
+}
+
+impl Drop for Debuggee {
+    /// What was asked too late has an answer, too.
+    fn drop(&mut self) {
+        while let Ok(request) = lock(&self.state).requests.try_recv() {
+            self.wire.refuse(&request, "the program has ended");
+        }
+    }
 }
 
 impl Debugger for Debuggee {

@@ -33,7 +33,7 @@ use tk_syntax::{Diagnostic, FileId, Renderer};
 
 use crate::run as command;
 use crate::terminal::{Failure, Outcome};
-use debuggee::{Breakpoint, Controls, Debuggee, Interrupts, known_path};
+use debuggee::{Breakpoint, Controls, Debuggee, Hits, Interrupts, known_path};
 use wire::{Request, Wire};
 
 /// The stack of the thread that runs programs: the interpreter needs little, checking deep programs more.
@@ -163,15 +163,16 @@ impl Server {
 
     /// To what runs, which answers when it stands still.
     fn forward(&self, request: Request) {
+        let stopped = self.interrupts.stopped.load(Ordering::Relaxed);
         let refused = match &self.requests {
-            Some(requests) => requests.send(request).err().map(|e| e.0),
-            None => Some(request),
+            Some(requests) if stopped => requests.send(request).err().map(|e| e.0),
+            Some(_) | None => Some(request),
         };
         match refused {
             Some(request) if request.command == "threads" => {
                 self.wire.answer(&request, json!({ "threads": [{ "id": 1, "name": "test" }] }));
             }
-            Some(request) => self.wire.refuse(&request, "no program is running"),
+            Some(request) => self.wire.refuse(&request, "no program stands still"),
             None => {}
         }
     }
@@ -199,14 +200,19 @@ impl Server {
             let line = lines.as_ref().and_then(|l| l.iter().copied().find(|l| *l >= asked));
             let text =
                 |name: &str| b.get(name).and_then(Json::as_str).filter(|t| !t.is_empty()).map(str::to_string);
+            let hits = text("hitCondition").map(|n| Hits::parse(&n)).transpose();
+            let line = line.filter(|_| hits.is_ok());
             out.push(match line {
+                None if hits.is_err() => {
+                    json!({ "verified": false, "line": asked, "message": hits.clone().err() })
+                }
                 Some(line) => json!({ "verified": true, "line": line }),
                 None => json!({ "verified": false, "line": asked, "message": "no statement begins here or below" }),
             });
             set.extend(line.map(|line| Breakpoint {
                 line,
                 condition: text("condition"),
-                hits: text("hitCondition").and_then(|n| n.trim().parse().ok()),
+                hits: hits.clone().ok().flatten(),
                 log: text("logMessage"),
                 reached: 0,
             }));

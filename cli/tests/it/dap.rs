@@ -246,6 +246,10 @@ fn into_functions_and_parts() {
     assert_eq!(names, ["Variables", "Compile time"]);
     assert_eq!(c.below(&scopes["scopes"][0]["variablesReference"], json!({})), ["p = { a: f32[8], n: 2 }"]);
     assert_eq!(c.below(&scopes["scopes"][1]["variablesReference"], json!({})), ["N = 8"]);
+    let p = c.ask("evaluate", json!({ "expression": "p", "frameId": 1 }));
+    let parts =
+        c.ask("variables", json!({ "variablesReference": p["variablesReference"] }))["variables"].clone();
+    assert_eq!(parts[0]["evaluateName"], "p.a");
     let p = c.ask("evaluate", json!({ "expression": "p.a", "frameId": 1 }));
     assert_eq!((&p["type"], &p["indexedVariables"]), (&json!("f32[8]"), &json!(8)));
     assert_eq!(
@@ -274,6 +278,17 @@ fn conditions_hits_and_logs() {
     let mut c = Client::new(json!({ "test": "rows" }), json!([hits]), &[]);
     c.stopped();
     assert_eq!((c.value("program_id(0)"), c.value("k")), ("1".into(), "1".into()));
+    assert_eq!(c.end(), 0);
+    let hits = json!({ "line": 16, "hitCondition": ">=8" });
+    let mut c = Client::new(json!({ "test": "rows" }), json!([hits]), &[]);
+    c.stopped();
+    assert_eq!((c.value("program_id(0)"), c.value("k")), ("2".into(), "1".into()));
+    c.go("continue");
+    let wrong = json!([{ "line": 16, "hitCondition": "often" }]);
+    let path = c.folder.path("p.tk");
+    let set = c.ask("setBreakpoints", json!({ "source": { "path": path }, "breakpoints": wrong }));
+    assert_eq!(set["breakpoints"][0]["verified"], false);
+    assert!(set["breakpoints"][0]["message"].as_str().unwrap().contains("`often`"));
     assert_eq!(c.end(), 0);
     let log = json!({ "line": 19, "logMessage": "program {i}: {sum}, {out[0] > 1.0}" });
     let mut c = Client::new(json!({ "test": "rows" }), json!([log]), &[]);
