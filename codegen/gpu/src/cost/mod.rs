@@ -14,6 +14,7 @@
 //! The model orders candidates; its absolute times are not promised.
 
 mod latency;
+mod matrix;
 mod timeline;
 mod work;
 

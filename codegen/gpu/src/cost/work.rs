@@ -14,26 +14,22 @@ use crate::analysis::axis::AxisInfo;
 use crate::analysis::provenance::Roots;
 use crate::analysis::{access_width, coalesce};
 use crate::ir::kernel::Kernel;
-use crate::ir::op::{FragmentLoad, GpuOp, Mma, MmaOperand, Placement, SharedStore, StoreAccess};
+use crate::ir::op::{GpuOp, Placement, SharedStore, StoreAccess};
 use crate::ir::params::element_bytes;
 use crate::ir::shared_access::image;
-use crate::ir::warps::WARPGROUP_WARPS;
 use crate::layout::linear::InDim;
 use crate::layout::linear::shared::bank_conflict_ways;
 
 /// Bytes of a line of the first-level cache, which one access reaches.
 const LINE: f64 = 128.0;
 /// Bytes of a sector, the least that moves between caches.
-const SECTOR: f64 = 32.0;
+pub(super) const SECTOR: f64 = 32.0;
 /// Bytes that memory could move while it goes to another row of a tensor.
 const PAGE: f64 = 64.0;
-/// Rows of an instruction of a warpgroup, and the most columns.
-const WARPGROUP_ROWS: f64 = 64.0;
-const WARPGROUP_COLUMNS: f64 = 256.0;
 /// Bytes of the widest access of a lane.
 const WIDE: f64 = 16.0;
 /// Bytes that shared memory moves in a cycle.
-const SHARED: f64 = 128.0;
+pub(super) const SHARED: f64 = 128.0;
 
 /// What an instruction does, for all warps of a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -85,13 +81,13 @@ impl Work {
 
 /// A kernel and what is known of its launch.
 pub(crate) struct Costs<'a> {
-    kernel: &'a Kernel,
+    pub(super) kernel: &'a Kernel,
     args: &'a [LaunchArg],
     axis: &'a AxisInfo,
     roots: &'a Roots,
-    warps: f64,
+    pub(super) warps: f64,
     /// Lanes of a warp.
-    lanes: f64,
+    pub(super) lanes: f64,
     /// Programs of the launch.
     programs: f64,
 }
@@ -520,22 +516,10 @@ impl Costs<'_> {
                 Work { shared, conflicts, latency: 0.0, ..global }
             }),
             GpuOp::TmaLoad(load) => {
-                let elem = first.map_or(2.0, |v| self.bytes(v));
-                let bytes = load.copied.shape.iter().map(|d| f64::from(*d)).product::<f64>() * elem;
                 let blocks = load.multicast.map_or(1.0, |m| f64::from(m.blocks));
-                let split = self.split(first, f64::from(load.copied.span));
-                let (needed, tensor_copies) = (bytes / blocks, true);
-                let bytes_moved = bytes * split / blocks;
-                let shared = bytes / SHARED;
-                Work { issue: 8.0, shared, bytes: bytes_moved, needed, tensor_copies, ..Work::default() }
+                self.tensor_copy(first, &load.copied.shape, load.copied.span, blocks)
             }
-            GpuOp::TmaStore(store) => {
-                let elem = first.map_or(2.0, |v| self.bytes(v));
-                let bytes = store.copied.shape.iter().map(|d| f64::from(*d)).product::<f64>() * elem;
-                let split = self.split(first, f64::from(store.copied.span));
-                let (needed, tensor_copies, shared) = (bytes, true, bytes / SHARED);
-                Work { issue: 8.0, shared, bytes: bytes * split, needed, tensor_copies, ..Work::default() }
-            }
+            GpuOp::TmaStore(store) => self.tensor_copy(first, &store.copied.shape, store.copied.span, 1.0),
             GpuOp::Barrier(_) => Work { issue: self.warps, latency: latency::BARRIER, ..Work::default() },
             GpuOp::ClusterArrive(_) | GpuOp::ClusterWait(_) | GpuOp::ClusterSync(_) => {
                 Work { issue: self.warps, latency: 6.0 * latency::BARRIER, ..Work::default() }
@@ -557,60 +541,12 @@ impl Costs<'_> {
         }
     }
 
-    fn mma(&self, mma: &Mma, inst: &Inst) -> Work {
-        let Some(acc) = inst.operands.first().copied() else { return Work::default() };
-        let ty = self.kernel.module.types.get(self.kernel.func().ty(acc));
-        let Some([m, n]) = ty.shape().and_then(|s| <[u32; 2]>::try_from(s).ok()) else {
-            return Work::default();
-        };
-        let (m, n, k) = (f64::from(m), f64::from(n), f64::from(mma.product.k));
-        let bytes = mma.product.elems.map(|d| d.bytes() as f64);
-        let group = mma.instruction.is_wgmma();
-        // Groups beyond the rows share the columns.
-        let groups = self.warps / f64::from(WARPGROUP_WARPS);
-        let across = (groups / (m / WARPGROUP_ROWS).ceil().max(1.0)).max(1.0);
-        let (rows, columns) =
-            if group { (WARPGROUP_ROWS, (n / across).clamp(8.0, WARPGROUP_COLUMNS)) } else { (16.0, 8.0) };
-        // A sector of each row and column.
-        let depth = SECTOR / bytes[0];
-        let instructions = (m / rows).ceil() * (n / columns).ceil() * (k / depth).max(1.0);
-        // Time on the matrix units: half of it for one byte, twice as much for four, and for what is emulated.
-        let slower = match bytes[0] as u32 {
-            0 | 1 => 0.5,
-            2 => 1.0,
-            4 => 2.0,
-            _ => 16.0,
-        };
-        let whole = (m.max(rows) / rows).ceil() * rows * (n.max(8.0) / 8.0).ceil() * 8.0 * k * 2.0;
-        // Without warpgroups the units are reached by more instructions, and wait for operands.
-        let rate = if group { 1.0 + 16.0 / columns } else { 1.6 };
-        let is_shared = |operand: &MmaOperand| matches!(operand, MmaOperand::Shared { .. });
-        let from_shared =
-            |operand: &MmaOperand, size: f64, times: f64| if is_shared(operand) { size * times } else { 0.0 };
-        let threads = self.kernel.options.threads();
-        let warps = f64::from(1u32 << threads.warp_bits);
-        let (times_a, times_b) = match group {
-            true => ((n / columns).ceil(), (m / WARPGROUP_ROWS).ceil()),
-            // Each warp reads its rows and columns: those of a square of warps.
-            false => (warps.sqrt(), warps.sqrt()),
-        };
-        let shared =
-            from_shared(&mma.a, m * k * bytes[0], times_a) + from_shared(&mma.b, k * n * bytes[1], times_b);
-        let loads = |operand: &MmaOperand, size: f64, times: f64| match operand {
-            MmaOperand::Shared { load: Some(FragmentLoad::Vector(v)), .. } => {
-                size * times / (self.lanes * f64::from(*v).max(1.0) * 2.0)
-            }
-            MmaOperand::Shared { load: Some(FragmentLoad::Instruction) | None, .. }
-            | MmaOperand::Registers => 0.0,
-            MmaOperand::Shared { .. } => size * times / 512.0,
-        };
-        let moves = loads(&mma.a, m * k * bytes[0], times_a) + loads(&mma.b, k * n * bytes[1], times_b);
-        Work {
-            issue: if group { instructions * 4.0 } else { instructions + moves },
-            shared: shared / SHARED,
-            matrix: whole * slower * rate,
-            latency: latency::MATRIX + if group { 0.0 } else { latency::SHARED },
-            ..Work::default()
-        }
+    /// A copy by TMA that so many blocks share.
+    fn tensor_copy(&self, view: Option<ValueId>, shape: &[u32], span: u32, blocks: f64) -> Work {
+        let elem = view.map_or(2.0, |v| self.bytes(v));
+        let all = shape.iter().map(|d| f64::from(*d)).product::<f64>() * elem;
+        let (shared, needed, tensor_copies) = (all / SHARED, all / blocks, true);
+        let bytes = needed * self.split(view, f64::from(span));
+        Work { issue: 8.0, shared, bytes, needed, tensor_copies, ..Work::default() }
     }
 }
