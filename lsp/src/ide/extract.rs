@@ -272,7 +272,8 @@ fn written(
     let line = a.root_text().get(..start as usize).unwrap_or("").rsplit('\n').next().unwrap_or("");
     let indent: String = line.chars().take_while(|c| c.is_whitespace()).collect();
     for (i, line) in body.lines().enumerate() {
-        let line = if i == 0 { line } else { line.strip_prefix(&indent).unwrap_or(line) };
+        // The server may keep blanks at ends of lines.
+        let line = if i == 0 { line } else { line.strip_prefix(&indent).unwrap_or(line) }.trim_end();
         let _ = writeln!(out, "{}{line}", if line.is_empty() { "" } else { "    " });
     }
     if let Selected::Stmts(_) = selected {

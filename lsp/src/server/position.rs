@@ -112,7 +112,10 @@ impl Lines {
         let offset = floor(&self.text, self.slack_at(offset).map_or(offset, |s| s.start));
         let line = self.starts.partition_point(|s| *s <= offset).saturating_sub(1);
         let start = self.starts.get(line).copied().unwrap_or(0);
-        let column = self.units(offset) - self.units(start);
+        // A carriage return stands behind the blanks.
+        let before = self.slack.partition_point(|s| s.end <= offset);
+        let blanks = before.checked_sub(1).and_then(|i| self.slack.get(i)).filter(|s| s.start >= start);
+        let column = self.units(offset) - self.units(start) - blanks.map_or(0, |s| s.len());
         lsp::Position { line: clip(line), character: clip(column) }
     }
 

@@ -70,35 +70,39 @@ fn replaced(lines: &Lines, range: Range<usize>, new: &str, keep: bool) -> Option
     Some(Lines::with_slack(text.into(), lines.encoding(), slack))
 }
 
-/// The text with blanks behind every item that has a body, and where a range is then.
+/// The text with blanks behind every item that has a body, and where a range is then. Other blanks of ours are gone: what
+/// was the end of an item may be inside of one now.
 fn spread(lines: &Lines, tree: &File, range: Range<usize>) -> (String, Vec<Range<usize>>, Range<usize>) {
-    let old = lines.text();
+    let plain = lines.plain();
+    let to_plain = |at: usize| {
+        let before = lines.slack().iter().take_while(|s| s.start < at);
+        at - before.map(|s| s.end.min(at) - s.start).sum::<usize>()
+    };
+    let range = to_plain(range.start)..to_plain(range.end);
     let (mut text, mut slack, mut rest) = (String::new(), vec![], 0);
     let (mut start, mut end) = (range.start, range.end);
     for item in &tree.items {
         let has_body = matches!(item.kind, ItemKind::Fn(_) | ItemKind::Test(_) | ItemKind::Struct(_));
-        let from = item.span.end as usize;
-        let line = old.get(from..).map_or(0, |t| t.find(['\n', '\r']).unwrap_or(t.len()));
+        let (first, from) = (to_plain(item.span.start as usize), to_plain(item.span.end as usize));
+        let line = plain.get(from..).map_or(0, |t| t.find(['\n', '\r']).unwrap_or(t.len()));
         let at = from + line;
-        let known = lines.slack().iter().find(|s| s.end == at);
-        let before = known.map_or(at, |s| s.start);
-        if !has_body || before < rest {
+        let same_line = at <= rest && !slack.is_empty();
+        if !has_body || same_line {
             continue;
         }
-        let changed = item.span.start as usize <= range.start && range.start <= at;
+        let changed = first <= range.start && range.start <= at;
         let length = if changed { LENGTH_OF_CHANGED } else { LENGTH };
-        text.push_str(old.get(rest..before).unwrap_or(""));
+        text.push_str(plain.get(rest..at).unwrap_or(""));
         slack.push(text.len()..text.len() + length);
         text.extend(std::iter::repeat_n(' ', length));
         rest = at;
-        for (place, old_place) in [(&mut start, range.start), (&mut end, range.end)] {
-            if old_place >= at {
-                *place = old_place - rest + text.len();
-            } else if old_place >= before {
-                *place = text.len() - length;
+        // The end of a line is before its blanks.
+        for (place, plain_place) in [(&mut start, range.start), (&mut end, range.end)] {
+            if plain_place > at {
+                *place += length;
             }
         }
     }
-    text.push_str(old.get(rest..).unwrap_or(""));
+    text.push_str(plain.get(rest..).unwrap_or(""));
     (text, slack, start..end)
 }

@@ -1,4 +1,4 @@
-//! After each of many random edits the diagnostics are those of a server that sees the text for the first time.
+//! After each of many random edits the answers are those of a server that sees the text for the first time.
 
 use serde_json::json;
 
@@ -123,4 +123,61 @@ fn the_same_as_a_fresh_server() {
         drop(fresh);
     }
     assert_eq!(old.end(), 0);
+}
+
+/// Two files that a user types: items with bodies, comments, another end of lines.
+const TYPED: &[&str] = &[
+    "fn f(x: i32) -> i32 {\n    // a note\n    let y = x + 1;\n    y\n}\n\nstruct P { a: i32 }\n\ntest \"b\" {\n    \
+     let p = P(a = f(1));\n    assert(p.a == 2);\n}\n",
+    "/// What it gives.\r\nfn g() -> i32 { 1 }\r\n\r\nkernel k(x: mut view[f32, 1]) grid(1) {\r\n    let t = \
+     x.load([0], [16]);\r\n    x.store([0], t + 1.0);\r\n}// end\r\n",
+];
+
+/// What a client asks after each change.
+fn asked(client: &mut Client) -> Vec<serde_json::Value> {
+    let document = json!({ "textDocument": { "uri": URI } });
+    let mut format = document.clone();
+    format["options"] = json!({ "tabSize": 4, "insertSpaces": true });
+    let methods =
+        [("documentSymbol", &document), ("semanticTokens/full", &document), ("formatting", &format)];
+    let mut all = vec![client.pulled(URI)];
+    all.extend(methods.map(|(method, params)| {
+        let mut answer = client.ok(&format!("textDocument/{method}"), params.clone());
+        // Its name differs from server to server.
+        answer.as_object_mut().map(|fields| fields.remove("resultId"));
+        answer
+    }));
+    all
+}
+
+#[test]
+fn typing_is_the_same_as_opening() {
+    let pulls = json!({ "textDocument": { "diagnostic": {} } });
+    let mut random = Random(0x2545_F491_4F6C_DD1D);
+    for whole in TYPED {
+        for _ in 0..6 {
+            // Part of the file is missing, and is typed; what follows is there or not.
+            let from = boundary(whole, &mut random);
+            let to = boundary(whole, &mut random).max(from);
+            let rest = random.pick(&["", &whole[to..]]).to_string();
+            let mut text = format!("{}{rest}", &whole[..from]);
+            let mut old = Client::new(pulls.clone());
+            old.open(URI, &text);
+            let mut at = from;
+            for (typed, piece) in whole[from..to].split_inclusive(|c: char| c != '\r').enumerate() {
+                let place = position(&text, at);
+                text.insert_str(at, piece);
+                at += piece.len();
+                let change = json!([{ "range": { "start": place, "end": place }, "text": piece }]);
+                old.change(URI, typed as i32 + 2, change);
+                if random.below(3) > 0 {
+                    old.pulled(URI);
+                    continue;
+                }
+                let mut fresh = Client::new(pulls.clone());
+                fresh.open(URI, &text);
+                assert_eq!(asked(&mut old), asked(&mut fresh), "after {piece:?}:\n{text}");
+            }
+        }
+    }
 }
