@@ -56,13 +56,20 @@ impl Progress {
         progress
     }
 
-    /// Writes the file, and makes its folder. The error is one sentence.
+    /// Writes the file, and makes its folder. What another command has written since stays: a puzzle that is done is done,
+    /// and hints that were shown were shown. The error is one sentence.
     pub fn save(&self) -> Result<(), String> {
+        let mut puzzles = Progress::load(&self.folder).puzzles;
+        for (name, own) in &self.puzzles {
+            let entry = puzzles.entry(name.clone()).or_default();
+            entry.is_done |= own.is_done;
+            entry.hints = entry.hints.max(own.hints);
+        }
         let mut text = HEAD.to_string();
         if let Some(name) = &self.current {
             text += &format!("current {name}\n");
         }
-        for (name, entry) in &self.puzzles {
+        for (name, entry) in &puzzles {
             let done = if entry.is_done { " done" } else { "" };
             text += &format!("{name}{done} hints={}\n", entry.hints);
         }
