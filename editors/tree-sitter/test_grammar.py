@@ -58,9 +58,16 @@ def tracked(pattern):
     return [ROOT / name for name in names.stdout.split("\0") if name and (ROOT / name).exists()]
 
 
+# Rows behind a clause that is not `tune`: E0706 of the checker, and no clause of the grammar.
+CHECKED = {"tests/diagnostics/rows_of_launch.tk"}
+
+
 def texts():
     """Pairs of a name for messages and a text."""
     for path in tracked("*.tk"):
+        # Where the parser leaves it to the checker to refuse a text.
+        if str(path.relative_to(ROOT)) in CHECKED:
+            continue
         yield str(path.relative_to(ROOT)), path.read_bytes()
     for path in tracked("*.md"):
         page = path.read_text(encoding="utf-8")
