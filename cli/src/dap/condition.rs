@@ -8,7 +8,9 @@ use tk_syntax::{FileId, parse_expr};
 /// A value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scalar {
-    /// A number.
+    /// An integer.
+    Int(i128),
+    /// Another number.
     Number(f64),
     /// A bool.
     Bool(bool),
@@ -17,6 +19,7 @@ pub enum Scalar {
 impl std::fmt::Display for Scalar {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            Scalar::Int(n) => write!(f, "{n}"),
             Scalar::Number(n) => write!(f, "{n}"),
             Scalar::Bool(b) => write!(f, "{b}"),
         }
@@ -53,19 +56,27 @@ pub fn place(text: &str, names: &dyn Names) -> Option<Held> {
 
 fn value(e: &Expr, names: &dyn Names) -> Result<Scalar, String> {
     match &e.kind {
-        ExprKind::Int(Some(n)) => Ok(Scalar::Number(*n as f64)),
+        ExprKind::Int(Some(n)) => Ok(i128::try_from(*n).map_or(Scalar::Number(*n as f64), Scalar::Int)),
         ExprKind::Float(text) => {
             text.parse().map(Scalar::Number).map_err(|_| format!("`{text}` is no number"))
         }
         ExprKind::Bool(b) => Ok(Scalar::Bool(*b)),
         ExprKind::Path(_) | ExprKind::Member(..) => scalar(&held(e, names)?),
         ExprKind::Index(of, at) => {
-            let Held::Data(data) = held(of, names)? else { return Err("this has no elements".into()) };
-            let data = data.contents().unwrap_or(data);
+            let data = match held(of, names)? {
+                Held::Data(data) => data,
+                _other => return scalar(&held(e, names)?),
+            };
+            let data = match data.contents() {
+                Some(contents) => contents,
+                None if data.is_view() => return Err(super::variables::NO_CONTENTS.into()),
+                None => data,
+            };
             let at = position(&data, at, names)?;
             element(&data, at)
         }
         ExprKind::Unary(op, e) => match (op, value(e, names)?) {
+            (UnOp::Neg, Scalar::Int(n)) => Ok(Scalar::Int(n.wrapping_neg())),
             (UnOp::Neg, Scalar::Number(n)) => Ok(Scalar::Number(-n)),
             (UnOp::Not, Scalar::Bool(b)) => Ok(Scalar::Bool(!b)),
             (_, _) => Err("a number or bool is missing".into()),
@@ -82,11 +93,11 @@ fn value(e: &Expr, names: &dyn Names) -> Result<Scalar, String> {
             };
             let axis = args.first().map(|a| value(&a.value, names)).transpose()?;
             match axis {
-                Some(Scalar::Number(n)) => {
-                    let found = of.get(n as usize).copied();
-                    found.map(|n| Scalar::Number(f64::from(n))).ok_or_else(|| "an axis is 0, 1 or 2".into())
+                Some(Scalar::Int(n)) => {
+                    let found = usize::try_from(n).ok().and_then(|n| of.get(n).copied());
+                    found.map(|n| Scalar::Int(n.into())).ok_or_else(|| "an axis is 0, 1 or 2".into())
                 }
-                Some(Scalar::Bool(_)) | None => Err(format!("`{name}` needs an axis")),
+                Some(Scalar::Number(_) | Scalar::Bool(_)) | None => Err(format!("`{name}` needs an axis")),
             }
         }
         _other => Err("this is no scalar expression".into()),
@@ -106,6 +117,16 @@ fn held(e: &Expr, names: &dyn Names) -> Result<Held, String> {
             }
             Held::Data(_) | Held::Known(_) | Held::Nothing => Err(format!("it has no part `{}`", name.text)),
         },
+        ExprKind::Index(of, at) => match (held(of, names)?, at.as_slice()) {
+            (Held::Parts(parts), [Subscript::Expr(n)]) => match value(n, names)? {
+                Scalar::Int(n) => {
+                    let part = usize::try_from(n).ok().and_then(|n| parts.into_iter().nth(n));
+                    part.map(|p| p.1).ok_or_else(|| format!("it has no part {n}"))
+                }
+                Scalar::Number(_) | Scalar::Bool(_) => Err("a part is a number".into()),
+            },
+            (_, _) => Err("this has no parts".into()),
+        },
         _other => Err("this is no variable".into()),
     }
 }
@@ -119,7 +140,10 @@ fn scalar(held: &Held) -> Result<Scalar, String> {
         Held::Known(text) => match text.as_str() {
             "true" => Ok(Scalar::Bool(true)),
             "false" => Ok(Scalar::Bool(false)),
-            text => text.parse().map(Scalar::Number).map_err(|_| format!("`{text}` is no number")),
+            text => match text.parse() {
+                Ok(n) => Ok(Scalar::Int(n)),
+                Err(_) => text.parse().map(Scalar::Number).map_err(|_| format!("`{text}` is no number")),
+            },
         },
         Held::Nothing => Err("this has no value yet".into()),
         Held::Parts(_) => Err("this has parts".into()),
@@ -127,6 +151,9 @@ fn scalar(held: &Held) -> Result<Scalar, String> {
 }
 
 fn element(data: &Data, at: usize) -> Result<Scalar, String> {
+    if let Some(n) = data.integer(at) {
+        return Ok(Scalar::Int(n));
+    }
     match (data.element(at).as_str(), data.number(at)) {
         ("true", _) => Ok(Scalar::Bool(true)),
         ("false", _) => Ok(Scalar::Bool(false)),
@@ -146,19 +173,38 @@ fn position(data: &Data, at: &[Subscript], names: &dyn Names) -> Result<usize, S
             return Err("a position is one number for each axis".into());
         };
         match value(e, names)? {
-            Scalar::Number(n) if n >= 0.0 && n < *extent as f64 => {
-                flat = flat * *extent as usize + n as usize
+            Scalar::Int(n) if (0..i128::from(*extent)).contains(&n) => {
+                flat = flat * *extent as usize + n as usize;
             }
-            Scalar::Number(n) => return Err(format!("{n} is outside of 0..{extent}")),
-            Scalar::Bool(_) => return Err("a position is a number".into()),
+            Scalar::Int(n) => return Err(format!("{n} is outside of 0..{extent}")),
+            Scalar::Number(_) | Scalar::Bool(_) => return Err("a position is an integer".into()),
         }
     }
     Ok(flat)
 }
 
 fn binary(op: BinOp, a: Scalar, b: Scalar) -> Result<Scalar, String> {
-    use Scalar::{Bool, Number};
+    use Scalar::{Bool, Int, Number};
+    // As in the language: integers stay integers, and their quotient is rounded toward zero.
+    let float = |x: Scalar| match x {
+        Int(n) => Number(n as f64),
+        other => other,
+    };
+    let (a, b) = match (a, b) {
+        (Int(_), Number(_)) | (Number(_), Int(_)) => (float(a), float(b)),
+        both => both,
+    };
+    let too_large = || "this does not fit 128 bits".to_string();
     Ok(match (op, a, b) {
+        (BinOp::Add, Int(a), Int(b)) => Int(a.checked_add(b).ok_or_else(too_large)?),
+        (BinOp::Sub, Int(a), Int(b)) => Int(a.checked_sub(b).ok_or_else(too_large)?),
+        (BinOp::Mul, Int(a), Int(b)) => Int(a.checked_mul(b).ok_or_else(too_large)?),
+        (BinOp::Div, Int(a), Int(b)) => Int(a.checked_div(b).ok_or("this divides by zero")?),
+        (BinOp::Rem, Int(a), Int(b)) => Int(a.checked_rem(b).ok_or("this divides by zero")?),
+        (BinOp::Lt, Int(a), Int(b)) => Bool(a < b),
+        (BinOp::Le, Int(a), Int(b)) => Bool(a <= b),
+        (BinOp::Gt, Int(a), Int(b)) => Bool(a > b),
+        (BinOp::Ge, Int(a), Int(b)) => Bool(a >= b),
         (BinOp::Add, Number(a), Number(b)) => Number(a + b),
         (BinOp::Sub, Number(a), Number(b)) => Number(a - b),
         (BinOp::Mul, Number(a), Number(b)) => Number(a * b),

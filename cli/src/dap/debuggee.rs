@@ -16,6 +16,7 @@ use tk_tile::Loc;
 
 use super::condition::{self, Names, Scalar};
 use super::values;
+use super::variables::{self, Node, Nodes};
 use super::wire::{Request, Wire};
 
 /// A breakpoint.
@@ -111,15 +112,6 @@ struct Frame {
     variables: Vec<(String, Held)>,
 }
 
-/// What a variables reference stands for.
-#[derive(Clone)]
-enum Node {
-    /// Variables, or parts of the value with this name.
-    List(Option<String>, Vec<(String, Held)>),
-    /// Elements with these leading positions.
-    Elements(Data, Vec<usize>),
-}
-
 /// The state between two stops.
 struct State {
     step: Step,
@@ -159,7 +151,7 @@ struct Here {
     frames: Vec<Frame>,
     program: Option<[u32; 3]>,
     grid: [u32; 3],
-    nodes: Vec<Node>,
+    nodes: Nodes,
 }
 
 struct InFrame<'a>(&'a Here, usize);
@@ -197,7 +189,7 @@ impl Debuggee {
     fn here(&self, at: &Stopped<'_>) -> Here {
         let mut frames: Vec<Frame> = at.frames.iter().map(frame).collect();
         frames.extend(lock(&self.state).outer.iter().cloned());
-        Here { frames, program: at.program, grid: at.grid, nodes: vec![] }
+        Here { frames, program: at.program, grid: at.grid, nodes: Nodes::default() }
     }
 
     /// The file and line of a place, from 1.
@@ -239,7 +231,9 @@ impl Debuggee {
             match condition::evaluate(condition, &names) {
                 Ok(Scalar::Bool(false)) => return false,
                 Ok(Scalar::Bool(true)) => {}
-                Ok(Scalar::Number(_)) => self.wire.say(&format!("the condition `{condition}` is no bool\n")),
+                Ok(Scalar::Int(_) | Scalar::Number(_)) => {
+                    self.wire.say(&format!("the condition `{condition}` is no bool\n"))
+                }
                 Err(why) => self.wire.say(&format!("the condition `{condition}`: {why}\n")),
             }
         }
@@ -312,22 +306,21 @@ impl Debuggee {
                 let frame = here.frames.get(at).cloned().ok_or("no such frame")?;
                 let mut scopes = vec![json!({
                     "name": "Variables", "presentationHint": "locals", "expensive": false,
-                    "variablesReference": here.node(Node::List(None, frame.variables)),
+                    "variablesReference": here.nodes.add(Node::List(None, frame.variables)),
                 })];
                 if !frame.constants.is_empty() {
                     scopes.push(json!({
                         "name": "Compile time", "expensive": false,
-                        "variablesReference": here.node(Node::List(None, frame.constants)),
+                        "variablesReference": here.nodes.add(Node::List(None, frame.constants)),
                     }));
                 }
                 Ok(json!({ "scopes": scopes }))
             }
             "variables" => {
-                let node =
-                    number("variablesReference").and_then(|n| here.nodes.get(n.checked_sub(1)?).cloned());
+                let node = number("variablesReference").and_then(|n| here.nodes.get(n).cloned());
                 let node = node.ok_or("these variables are gone")?;
                 let (start, count) = (number("start").unwrap_or(0), number("count").filter(|n| *n > 0));
-                Ok(json!({ "variables": variables(here, &node, start, count) }))
+                Ok(json!({ "variables": variables::variables(&mut here.nodes, &node, start, count) }))
             }
             "evaluate" => {
                 let text = request.arguments.get("expression").and_then(Json::as_str).unwrap_or_default();
@@ -337,7 +330,7 @@ impl Debuggee {
             "tk/tile" => {
                 let text = request.arguments.get("expression").and_then(Json::as_str).unwrap_or_default();
                 let at = number("frameId").map_or(0, |n| n.saturating_sub(1));
-                tile(condition::place(text, &InFrame(here, at)), text)
+                variables::tile(condition::place(text, &InFrame(here, at)), text)
             }
             other => Err(format!("`{other}` is not supported while the program is stopped")),
         }
@@ -372,7 +365,7 @@ impl Debuggee {
         for (command, show) in [("table ", values::table as fn(&Data) -> String), ("heat ", values::heat)] {
             if let Some(name) = text.trim().strip_prefix(command) {
                 let data = match condition::place(name, &names) {
-                    Some(Held::Data(d)) => d.contents().unwrap_or(d),
+                    Some(Held::Data(d)) => variables::elements(d)?,
                     Some(_) => return Err(format!("`{name}` is no tile")),
                     None => return Err(format!("there is no variable `{name}` here")),
                 };
@@ -380,7 +373,7 @@ impl Debuggee {
             }
         }
         if let Some(held) = condition::place(text, &names) {
-            let mut out = variable(here, text, text.trim(), &held);
+            let mut out = variables::variable(&mut here.nodes, text, text.trim(), &held);
             if let Json::Object(fields) = &mut out {
                 let value = fields.remove("value").unwrap_or_default();
                 fields.insert("result".into(), value);
@@ -389,13 +382,6 @@ impl Debuggee {
         }
         let value = condition::evaluate(text, &names)?;
         Ok(json!({ "result": value.to_string(), "variablesReference": 0 }))
-    }
-}
-
-impl Here {
-    fn node(&mut self, node: Node) -> usize {
-        self.nodes.push(node);
-        self.nodes.len()
     }
 }
 
@@ -418,86 +404,6 @@ fn shown(text: &str, names: &InFrame<'_>) -> String {
         Some(held) => values::line(&held),
         None => condition::evaluate(text, names).map_or_else(|why| format!("<{why}>"), |v| v.to_string()),
     }
-}
-
-fn variables(here: &mut Here, node: &Node, start: usize, count: Option<usize>) -> Vec<Json> {
-    match node {
-        Node::List(of, list) => {
-            let path = |name: &str| of.as_ref().map_or(name.to_string(), |of| format!("{of}.{name}"));
-            list.iter().map(|(name, held)| variable(here, name, &path(name), held)).collect()
-        }
-        Node::Elements(data, at) => {
-            let shape: Vec<usize> = data.shape().iter().map(|d| usize::try_from(*d).unwrap_or(0)).collect();
-            let Some(extent) = shape.get(at.len()).copied() else { return vec![] };
-            let end = count.map_or(extent, |n| (start + n).min(extent));
-            let mut out = vec![];
-            for i in start..end {
-                let here_at: Vec<usize> = at.iter().copied().chain([i]).collect();
-                let name = format!("[{i}]");
-                if here_at.len() == shape.len() {
-                    let flat = here_at.iter().zip(&shape).fold(0, |n, (i, d)| n * d + i);
-                    out.push(json!({ "name": name, "value": data.element(flat), "variablesReference": 0 }));
-                } else {
-                    let rest = shape.get(here_at.len()..).unwrap_or_default();
-                    let indexed = rest.first().copied().unwrap_or(0);
-                    let reference = here.node(Node::Elements(data.clone(), here_at));
-                    out.push(json!({
-                        "name": name, "value": format!("{rest:?}"), "variablesReference": reference,
-                        "indexedVariables": indexed,
-                    }));
-                }
-            }
-            out
-        }
-    }
-}
-
-/// A variable by its name, and the expression that means it.
-fn variable(here: &mut Here, name: &str, path: &str, held: &Held) -> Json {
-    let (mut reference, mut indexed) = (0, 0);
-    match held {
-        Held::Parts(parts) => reference = here.node(Node::List(Some(path.to_string()), parts.clone())),
-        Held::Data(d) if !d.shape().is_empty() => {
-            let data = d.contents().unwrap_or_else(|| d.clone());
-            indexed = data.shape().first().map_or(0, |d| usize::try_from(*d).unwrap_or(0));
-            reference = here.node(Node::Elements(data, vec![]));
-        }
-        Held::Data(_) | Held::Known(_) | Held::Nothing => {}
-    }
-    let mut out = json!({
-        "name": name, "value": values::line(held), "type": values::type_text(held), "evaluateName": path,
-        "variablesReference": reference,
-    });
-    if let (true, Json::Object(fields)) = (indexed > 0, &mut out) {
-        fields.insert("indexedVariables".into(), indexed.into());
-    }
-    out
-}
-
-/// Elements of a picture in an editor.
-const PICTURE: usize = 1 << 16;
-
-/// The numbers of a tile or view for a picture.
-fn tile(held: Option<Held>, name: &str) -> Result<Json, String> {
-    let data = match held {
-        Some(Held::Data(data)) => data,
-        Some(_) => return Err(format!("`{name}` is no tile")),
-        None => return Err(format!("there is no variable `{name}` here")),
-    };
-    let data = data.contents().unwrap_or(data);
-    let count = data.count();
-    if count > PICTURE || data.is_pointer() {
-        return Err(format!("`{name}` has {count} elements; a picture has at most {PICTURE} numbers"));
-    }
-    let values::Span { min, max, nan, infinite } = values::span(&data);
-    let text = |i: usize| data.number(i).filter(|n| n.is_finite()).map_or(Json::Null, Json::from);
-    Ok(json!({
-        "name": name, "type": data.type_text(), "shape": data.shape(), "nan": nan, "infinite": infinite,
-        "min": if min <= max { json!(min) } else { Json::Null },
-        "max": if min <= max { json!(max) } else { Json::Null },
-        "numbers": (0..count).map(text).collect::<Vec<_>>(),
-        "texts": (0..count).map(|i| data.element(i)).collect::<Vec<_>>(),
-    }))
 }
 
 impl Drop for Debuggee {
@@ -523,6 +429,8 @@ impl Debugger for Debuggee {
     }
 
     fn statement(&self, at: &Stopped<'_>) -> Result<(), Fault> {
+        // Something goes on, whatever has failed before.
+        lock(&self.state).failed = false;
         let mut here = None;
         match self.reason(at, &mut here) {
             Some(reason) => {

@@ -8,11 +8,13 @@
 //! | `wire.rs` | messages |
 //! | `debuggee.rs` | where it stops, and what is answered while it stands still |
 //! | `condition.rs` | the conditions of breakpoints |
+//! | `variables.rs` | what a client unfolds |
 //! | `values.rs` | variables as text, tables, heat maps |
 
 mod condition;
 mod debuggee;
 mod values;
+mod variables;
 mod wire;
 
 use std::collections::BTreeMap;

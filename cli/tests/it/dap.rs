@@ -66,6 +66,20 @@ kernel forever(n: i32) {
 test "forever" {
     forever(1);
 }
+
+test "blocks" {
+    let v = 1;
+    let mut n = 7;
+    if n > 0 {
+        let v = 2;
+        assert(v == 2);
+    }
+    assert(v == 1);
+    while n > 0 {
+        // A comment is no statement.
+        n = n - 1;
+    }
+}
 "#;
 
 /// A client and the adapter that it has started.
@@ -301,6 +315,24 @@ fn conditions_hits_and_logs() {
         said.extend(message["body"]["output"].as_str().map(str::to_string));
     }
     assert!(said.iter().any(|s| s == "program 2: <there is no variable `sum` here>, false\n"), "{said:?}");
+}
+
+#[test]
+fn the_inner_of_two_variables_ends_with_its_block() {
+    let mut c = Client::new(json!({ "test": "blocks" }), json!([65]), &[]);
+    assert_eq!(lines(&c.stopped().1), [("test \"blocks\"", 65)]);
+    assert_eq!(
+        (c.value("v"), c.value("n / 2"), c.value("n / 2 * 2 == n")),
+        ("2".into(), "3".into(), "false".into())
+    );
+    assert_eq!(lines(&c.go("next").1), [("test \"blocks\"", 67)]);
+    assert_eq!(c.value("v"), "1");
+    let condition = json!({ "line": 70, "condition": "n / 2 == 0" });
+    let path = c.folder.path("p.tk");
+    c.ask("setBreakpoints", json!({ "source": { "path": path }, "breakpoints": [condition] }));
+    assert_eq!(lines(&c.go("continue").1), [("test \"blocks\"", 70)]);
+    assert_eq!(c.value("n"), "1");
+    assert_eq!(c.end(), 0);
 }
 
 #[test]

@@ -188,6 +188,16 @@ impl Data {
             .or_else(|| scalar.as_bool().map(f64::from))
     }
 
+    /// The integer at a place in row-major order; none of other elements.
+    pub fn integer(&self, at: usize) -> Option<i128> {
+        self.value.lane(at).ok()?.scalar().ok()?.as_int()
+    }
+
+    /// Returns true if it is a view: its elements are those of [`Data::contents`].
+    pub fn is_view(&self) -> bool {
+        matches!(self.value, Value::View(_))
+    }
+
     /// The number of elements.
     pub fn count(&self) -> usize {
         self.shape().iter().map(|d| usize::try_from(*d).unwrap_or(0)).product()

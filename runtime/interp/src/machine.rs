@@ -187,22 +187,22 @@ impl<'c, 'm> Machine<'c, 'm> {
         let statements = info.get(frame.func.name).map(|f| f.statements.as_slice()).unwrap_or_default();
         let here = statements.iter().enumerate().filter(|(_, s)| s.block == block.id && s.index == next);
         for (number, _) in here {
-            debugger.statement(&self.stopped(&info, Some(number)))?;
+            debugger.statement(&self.stopped(&info, Some(number), true))?;
         }
         if debugger.interrupts() {
-            debugger.interrupt(&self.stopped(&info, None))?;
+            debugger.interrupt(&self.stopped(&info, None, true))?;
         }
         let step = block.steps.get(next);
         if let Some(Op::Host(HostOp::Launch)) = step.map(|s| s.op) {
             let expects = |f: &Frame<'_, '_>| f.cursors.iter().any(|c| matches!(c.region, Region::Expect));
-            debugger.launch(&self.stopped(&info, None), self.frames.iter().any(expects));
+            debugger.launch(&self.stopped(&info, None, true), self.frames.iter().any(expects));
             let done = self.step();
             debugger.launched();
             return done.or_else(|fault| self.expected(fault));
         }
         let done = self.step().or_else(|fault| self.expected(fault));
         if let Err(fault) = &done {
-            debugger.fault(&self.stopped(&info, None), fault);
+            debugger.fault(&self.stopped(&info, None, false), fault);
         }
         done?;
         let nan = |slots: &[Slot]| {
@@ -213,14 +213,15 @@ impl<'c, 'm> Machine<'c, 'm> {
             let results: Vec<Slot> = step.defs.iter().map(|d| d.slot).collect();
             let operands: Vec<Slot> = step.uses.iter().map(|u| u.slot).collect();
             if nan(&results) && !nan(&operands) {
-                debugger.nan(&self.stopped(&info, None))?;
+                debugger.nan(&self.stopped(&info, None, false))?;
             }
         }
         Ok(())
     }
 
-    /// What runs, for a debugger; the innermost function begins the statement with this number.
-    fn stopped<'a>(&'a self, info: &'a DebugInfo, begins: Option<usize>) -> Stopped<'a> {
+    /// What runs, for a debugger; the innermost function begins the statement with this number. `waits` says whether its
+    /// next instruction has not run.
+    fn stopped<'a>(&'a self, info: &'a DebugInfo, begins: Option<usize>, waits: bool) -> Stopped<'a> {
         let frames = self.frames.iter().rev().enumerate().map(|(i, f)| {
             let func = info.get(f.func.name);
             let begins = begins.filter(|_| i == 0).and_then(|n| func?.statements.get(n));
@@ -228,7 +229,7 @@ impl<'c, 'm> Machine<'c, 'm> {
             let running = cursor.and_then(|c| c.block.steps.get(c.next.saturating_sub(1))?.loc);
             debug::Frame {
                 func,
-                statement: begins.or_else(|| f.statement(func?)),
+                statement: begins.or_else(|| f.statement(func?, i == 0 && waits)),
                 loc: running,
                 // Tests call functions too: the lowest of these is the test.
                 is_test: self.host.is_some() && i + 1 == self.frames.len(),
@@ -365,9 +366,12 @@ impl<'c, 'm> Machine<'c, 'm> {
 
 impl Frame<'_, '_> {
     /// The statement that runs: the last one that began in the innermost block that has one.
-    fn statement<'a>(&self, func: &'a DebugFunc) -> Option<&'a Statement> {
-        self.cursors.iter().rev().find_map(|c| {
-            let began = func.statements.iter().filter(|s| s.block == c.block.id && s.index < c.next.max(1));
+    /// Before its next instruction runs, one that begins with it counts.
+    fn statement<'a>(&self, func: &'a DebugFunc, waits: bool) -> Option<&'a Statement> {
+        let (mut cursors, mut end) = (self.cursors.iter().rev(), usize::from(waits));
+        cursors.find_map(|c| {
+            let end = std::mem::take(&mut end) + c.next;
+            let began = func.statements.iter().filter(|s| s.block == c.block.id && s.index < end.max(1));
             began.max_by_key(|s| s.index)
         })
     }

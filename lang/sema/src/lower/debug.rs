@@ -7,7 +7,7 @@ use tk_tile::debug::{DebugFunc, DebugValue, Statement};
 use super::Lower;
 use super::flow::is_flag;
 use super::value::Val;
-use crate::hir::{HFn, Hir};
+use crate::hir::{CVarId, HBlock, HExpr, HFn, HKind, HStmt, HStmtKind, Hir};
 use crate::types::Ty;
 
 impl Lower<'_, '_> {
@@ -16,7 +16,8 @@ impl Lower<'_, '_> {
         if self.q.debug.is_none() {
             return;
         }
-        let value = |c: &crate::hir::CVarId| {
+        self.debug_blocks = blocks(&f.body);
+        let value = |c: &CVarId| {
             Some((self.q.hir.cvar(*c).name.clone(), self.frame.bindings.cvars.get(c)?.to_string()))
         };
         let constants = f.cparams.iter().filter_map(value).collect();
@@ -25,19 +26,35 @@ impl Lower<'_, '_> {
         self.q.debug.as_mut().and_then(|all| all.insert(name, notes));
     }
 
+    /// Returns true if the blocks around a declaration are around a place, too.
+    fn sees(&self, place: Span, declaration: Span) -> bool {
+        let around = self.debug_blocks.iter().filter(|(_, b)| contains(b, declaration));
+        around.into_iter().all(|(_, b)| contains(b, place))
+    }
+
     /// A statement, or the value of a block, begins here.
     pub(super) fn statement(&mut self, span: Span) {
         // The variables of a lambda have no names here.
         let Some(f) = self.frame.func.filter(|_| self.q.debug.is_some()) else { return };
         let hir = self.q.hir;
+        let func = hir.func(f);
         let mut variables = vec![];
         for (id, value) in self.frame.env.iter().filter(|(id, _)| !is_flag(**id)) {
-            if let Some(local) = hir.func(f).locals.get(id.0 as usize)
+            if let Some(local) = func.locals.get(id.0 as usize)
                 && !local.name.is_empty()
                 && local.name != "_"
+                && self.sees(span, local.span)
             {
                 variables.push((local.name.clone(), shown(hir, value, &local.ty)));
             }
+        }
+        // Of loops that are unrolled.
+        let unrolled = |id: &CVarId| {
+            let loops = self.debug_blocks.iter().filter(|b| b.0 == Some(*id));
+            loops.into_iter().any(|(_, b)| contains(b, span))
+        };
+        for (id, value) in self.frame.bindings.cvars.iter().filter(|(id, _)| unrolled(id)) {
+            variables.push((hir.cvar(*id).name.clone(), DebugValue::Known(value.to_string())));
         }
         let block = self.b.block();
         let index = self.b.func.blocks.get(block).map_or(0, |b| b.insts.len());
@@ -46,6 +63,32 @@ impl Lower<'_, '_> {
             f.statements.push(Statement { block, index, loc: loc(span), variables: variables.clone() });
         });
     }
+}
+
+fn contains(block: &Span, s: Span) -> bool {
+    block.start <= s.start && s.end <= block.end
+}
+
+/// The extents of a block and of all blocks inside, those of compile-time loops with their variables.
+fn blocks(b: &HBlock) -> Vec<(Option<CVarId>, Span)> {
+    let mut inner = vec![(None, b.span)];
+    let mut spans = vec![];
+    let mut statement = |s: &HStmt| match &s.kind {
+        HStmtKind::StaticFor { var, body, .. } => inner.push((Some(*var), body.span)),
+        HStmtKind::For { body, .. } | HStmtKind::While { body, .. } => inner.push((None, body.span)),
+        _other => {}
+    };
+    let mut expr = |e: &HExpr| match &e.kind {
+        HKind::If { then, els, .. } | HKind::IfLet { then, els, .. } => {
+            spans.push(then.span);
+            spans.extend(els.iter().map(|b| b.span));
+        }
+        HKind::Block(b) => spans.push(b.span),
+        _other => {}
+    };
+    crate::lint::each(b, &mut statement, &mut expr);
+    inner.extend(spans.into_iter().map(|span| (None, span)));
+    inner
 }
 
 fn loc(span: Span) -> Loc {

@@ -412,7 +412,9 @@ impl Lower<'_, '_> {
         let value = self.merge(&left, &right, &mut slots, span)?;
         let merged = self.merge_env(&left_env, &right_env, &mut slots, mode, span)?;
         let idle = |l: &Self, b: BlockId| l.b.func.blocks[b].insts.is_empty();
-        let results = if slots.types.is_empty() && idle(self, left_block) && idle(self, right_block) {
+        // A debugger stops in arms that do nothing.
+        let dropped = slots.types.is_empty() && self.q.debug.is_none();
+        let results = if dropped && idle(self, left_block) && idle(self, right_block) {
             vec![]
         } else {
             self.yield_in(left_block, &slots.left);

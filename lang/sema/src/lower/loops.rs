@@ -260,6 +260,7 @@ impl Lower<'_, '_> {
         let carried = self.carried(&assigned, span)?;
         let leaves = Leaves { stop: exits.brk || exits.ret, ret: exits.ret };
         let head = |l: &mut Self, _: Option<ValueId>, stop: Option<ValueId>| {
+            l.statement(cond.span);
             let Some(stop) = stop else {
                 let c = l.scalar(cond)?;
                 l.no_exit(cond.span)?;

@@ -42,7 +42,7 @@ use tk_syntax::{Diagnostic, Span, codes};
 use tk_tile::{Builder, Func, FuncKind, Loc, Types, ValueId};
 
 use crate::eval::{Bindings, CTy, EvalResult, Evaluator};
-use crate::hir::{FnId, FnKind, LocalId};
+use crate::hir::{CVarId, FnId, FnKind, LocalId};
 use crate::types::Ty;
 use flow::{K, Mode};
 use value::{Env, Val};
@@ -89,6 +89,8 @@ pub(crate) struct Lower<'a, 'h> {
     /// Lambdas being inlined.
     inlining: usize,
     test: bool,
+    /// For a debugger, the extents of the blocks of the function; those of compile-time loops with their variables.
+    debug_blocks: Vec<(Option<CVarId>, Span)>,
 }
 
 /// Lowers one instance of the queue. Functions that it calls are added to the queue. Gives the type of the result
@@ -121,6 +123,7 @@ pub(crate) fn lower(q: &mut Queue<'_>, types: &mut Types, index: usize) -> EvalR
         nesting: 0,
         inlining: 0,
         test: kind == FuncKind::Test,
+        debug_blocks: vec![],
     };
     let ret = l.function(f, &instance.parts)?;
     Ok((func, ret))
