@@ -93,13 +93,25 @@ fn compiler(terminal: &Terminal) -> Outcome {
         "ld.lld",
         Lld::find(&environment, &cache).map(|l| (l.version, Found { path: l.path, from: l.from })),
     )?;
-    // Nothing but the disassembly in the page of `tk inspect` needs it.
-    if let Some(Found { path, from }) = environment.nvdisasm() {
-        let message = format!("{} (from {from})", path.display());
-        let path = path.to_str();
-        Tool { name: "nvdisasm", version: None, path, from: Some(from), works: true, message }
-            .show(terminal)?;
+    // Nothing but the views of SASS needs it.
+    let nvdisasm = environment.nvdisasm();
+    let message = match &nvdisasm {
+        Some(Found { path, from }) => format!("{} (from {from})", path.display()),
+        None => {
+            "`nvdisasm` not found; without it `tk inspect` and editors show no SASS; install it with `pip \
+                 install nvidia-cuda-nvdisasm`, or set `TK_NVDISASM`"
+                .to_string()
+        }
+    };
+    Tool {
+        name: "nvdisasm",
+        version: None,
+        path: nvdisasm.as_ref().and_then(|f| f.path.to_str()),
+        from: nvdisasm.as_ref().map(|f| f.from),
+        works: nvdisasm.is_some(),
+        message,
     }
+    .show(terminal)?;
     ignored.map_or(Ok(()), |ignored| terminal.note(&ignored.note()))?;
     crate::cache::show(terminal, &cache, &column("cache"))
 }

@@ -162,7 +162,10 @@ fn an_assembler_that_does_not_work_is_said_with_what_to_do() {
     assert!(!ran.err.contains("k.tk"), "no kernel is to blame: {ran:#?}");
     let short = [&args[..], &["--message-format", "short"]].concat();
     assert!(tk(&folder, &short, &nowhere).err.starts_with("error[E1001]: `ptxas` not found"));
-    tk(&folder, &["doctor"], &nowhere).code(0).out_has("ptxas   `ptxas` not found");
+    tk(&folder, &["doctor"], &nowhere)
+        .code(0)
+        .out_has("ptxas   `ptxas` not found")
+        .out_has("nvdisasm `nvdisasm` not found");
     // What needs no assembler works without one.
     let args = ["build", "k.tk::fill", "--target", "sm_90a", "--emit", "tile", "-o", "out"];
     tk(&folder, &args, &nowhere).code(0);
@@ -177,7 +180,7 @@ fn doctor_shows_what_was_found() {
     let ran = tk(&folder, &["doctor"], &variables);
     let first: Vec<&str> = ran.out.lines().filter_map(|l| l.split_whitespace().next()).collect();
     // A machine with GPUs has a line for each.
-    assert_eq!(first.get(..6), Some(&["tk", "LLVM", "ptxas", "ld.lld", "cache", "CUDA"][..]));
+    assert_eq!(first.get(..7), Some(&["tk", "LLVM", "ptxas", "ld.lld", "nvdisasm", "cache", "CUDA"][..]));
     ran.code(0).out_has(&format!("ptxas   12.9.86, {fake} (from TK_PTXAS)\n")).out_has("2 entries");
     assert_eq!(ran.err, "");
     let nowhere = folder.path("nowhere").to_string_lossy().into_owned();
