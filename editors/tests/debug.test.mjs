@@ -316,7 +316,7 @@ test("a session stops where a value becomes NaN, and shows a tile", async () => 
   // In the frame of the test there is no such variable.
   done.stopped(session, 2);
   await settled(() => data(done.panels[0]).message !== undefined);
-  assert.match(data(done.panels[0]).message, /`a` is no tile/);
+  assert.match(data(done.panels[0]).message, /there is no variable `a` here/);
   await session.customRequest("disconnect");
   await session.ended;
 });
