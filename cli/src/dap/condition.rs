@@ -67,11 +67,7 @@ fn value(e: &Expr, names: &dyn Names) -> Result<Scalar, String> {
                 Held::Data(data) => data,
                 _other => return scalar(&held(e, names)?),
             };
-            let data = match data.contents() {
-                Some(contents) => contents,
-                None if data.is_view() => return Err(super::variables::NO_CONTENTS.into()),
-                None => data,
-            };
+            let data = super::variables::elements(data)?;
             let at = position(&data, at, names)?;
             element(&data, at)
         }

@@ -364,11 +364,7 @@ impl Debuggee {
         let names = InFrame(here, frame);
         for (command, show) in [("table ", values::table as fn(&Data) -> String), ("heat ", values::heat)] {
             if let Some(name) = text.trim().strip_prefix(command) {
-                let data = match condition::place(name, &names) {
-                    Some(Held::Data(d)) => variables::elements(d)?,
-                    Some(_) => return Err(format!("`{name}` is no tile")),
-                    None => return Err(format!("there is no variable `{name}` here")),
-                };
+                let data = variables::elements_of(condition::place(name, &names), name)?;
                 return Ok(json!({ "result": show(&data), "variablesReference": 0 }));
             }
         }

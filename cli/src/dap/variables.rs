@@ -6,7 +6,7 @@ use tk_interp::debug::{Data, Held};
 use super::values;
 
 /// Why a view has no elements to show.
-pub const NO_CONTENTS: &str = "this view is empty, leads out of its buffer, or is too large to be shown";
+const NO_CONTENTS: &str = "this view is empty, leads out of its buffer, or is too large to be shown";
 
 /// What a variables reference stands for.
 #[derive(Clone)]
@@ -106,14 +106,18 @@ pub fn elements(data: Data) -> Result<Data, String> {
     }
 }
 
+/// The elements of what a name holds.
+pub fn elements_of(held: Option<Held>, name: &str) -> Result<Data, String> {
+    match held {
+        Some(Held::Data(data)) => elements(data),
+        Some(_) => Err(format!("`{name}` is no tile")),
+        None => Err(format!("there is no variable `{name}` here")),
+    }
+}
+
 /// The numbers of a tile or view for a picture.
 pub fn tile(held: Option<Held>, name: &str) -> Result<Json, String> {
-    let data = match held {
-        Some(Held::Data(data)) => data,
-        Some(_) => return Err(format!("`{name}` is no tile")),
-        None => return Err(format!("there is no variable `{name}` here")),
-    };
-    let data = elements(data)?;
+    let data = elements_of(held, name)?;
     let count = data.count();
     if data.is_pointer() {
         return Err(format!("`{name}` has pointers, no numbers"));

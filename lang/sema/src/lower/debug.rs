@@ -28,8 +28,8 @@ impl Lower<'_, '_> {
 
     /// Returns true if the blocks around a declaration are around a place, too.
     fn sees(&self, place: Span, declaration: Span) -> bool {
-        let around = self.debug_blocks.iter().filter(|(_, b)| contains(b, declaration));
-        around.into_iter().all(|(_, b)| contains(b, place))
+        let mut around = self.debug_blocks.iter().filter(|(_, b)| contains(b, declaration));
+        around.all(|(_, b)| contains(b, place))
     }
 
     /// A statement, or the value of a block, begins here.
@@ -50,8 +50,8 @@ impl Lower<'_, '_> {
         }
         // Of loops that are unrolled.
         let unrolled = |id: &CVarId| {
-            let loops = self.debug_blocks.iter().filter(|b| b.0 == Some(*id));
-            loops.into_iter().any(|(_, b)| contains(b, span))
+            let mut loops = self.debug_blocks.iter().filter(|b| b.0 == Some(*id));
+            loops.any(|(_, b)| contains(b, span))
         };
         for (id, value) in self.frame.bindings.cvars.iter().filter(|(id, _)| unrolled(id)) {
             variables.push((hir.cvar(*id).name.clone(), DebugValue::Known(value.to_string())));
