@@ -3,14 +3,14 @@
 use tk_driver::{Cache, Environment, Jit};
 use tk_gpu::target::chip;
 use tk_runtime::choice::{Origin, Place, Ranked};
-use tk_runtime::gpu::predict;
+use tk_runtime::predict;
 use tk_runtime::{Compiled, Session};
 use tk_sema::contract::{HostArg, Plan};
 
 use crate::args::{ExplainLaunchArgs, GpuArgs, InputArgs};
 use crate::bench::sweep;
 use crate::input::Inputs;
-use crate::report::{Line, Predicted, Reasons, blocks_per_sm, no_program};
+use crate::report::{Line, Predicted, Reasons, no_program};
 use crate::run::{Prepared, prepare};
 use crate::terminal::{Failure, Outcome, Terminal};
 use crate::{front, suggest};
@@ -140,7 +140,7 @@ fn show(terminal: &Terminal, point: &sweep::Point, ranked: &Ranked, chosen: bool
                 parts.join(", "),
                 e.registers[0],
                 f64::from(e.shared_bytes) / 1024.0,
-                blocks_per_sm(e.blocks_per_sm),
+                tk_driver::blocks_per_sm(e.blocks_per_sm),
                 e.waves
             )
         }

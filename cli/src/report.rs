@@ -126,12 +126,6 @@ pub struct Reasons {
     pub is_guess: bool,
 }
 
-/// `1 block/SM`, `2 blocks/SM`
-#[cfg(feature = "llvm")]
-pub fn blocks_per_sm(n: u32) -> String {
-    format!("{n} block{}/SM", if n == 1 { "" } else { "s" })
-}
-
 /// The sentence about a launch that runs nothing.
 #[cfg(feature = "llvm")]
 pub fn no_program(kernel: &str, grid: [u32; 3]) -> String {

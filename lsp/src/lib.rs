@@ -6,4 +6,6 @@
 #![forbid(unsafe_code)]
 
 pub mod ide;
+#[cfg(feature = "costs")]
+pub mod predicted;
 pub mod server;

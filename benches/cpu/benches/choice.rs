@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use tk_driver::{Cache, Environment, Jit, usual_place};
 use tk_gpu::target::spec::SM_90A;
 use tk_ops::DType;
-use tk_runtime::gpu::predict;
+use tk_runtime::predict;
 use tk_runtime::{Compiled, Session};
 use tk_sema::contract::{HostArg, Plan, kernel_named};
 

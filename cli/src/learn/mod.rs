@@ -3,23 +3,22 @@
 //! Guarantees that a file of the reader is never written: a puzzle is only copied to where nothing is.
 
 mod check;
-mod picture;
 mod progress;
-mod puzzle;
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 
+use tk_learn::Puzzle;
 use tk_runtime::files::reason;
 
 use crate::args::{InputArgs, LearnAction, LearnArgs};
 use crate::input::Inputs;
 use crate::report::Line;
+use crate::suggest;
 use crate::terminal::{Failure, Outcome, Terminal};
 use crate::watch;
 use progress::Progress;
-use puzzle::Puzzle;
 
 /// The folder of the reader's files.
 const FOLDER: &str = "tk-learn";
@@ -40,13 +39,13 @@ impl Course {
     fn open() -> Course {
         let here = std::env::current_dir().unwrap_or_default();
         let folder = if here.ends_with(FOLDER) { PathBuf::new() } else { PathBuf::from(FOLDER) };
-        Course { puzzles: puzzle::all(), progress: Progress::load(&folder), folder }
+        Course { puzzles: tk_learn::all(), progress: Progress::load(&folder), folder }
     }
 
     /// The puzzle that an argument names; without one the current puzzle.
     fn choose(&self, text: Option<&str>) -> Result<Puzzle, String> {
         if let Some(text) = text {
-            return puzzle::find(&self.puzzles, text).cloned();
+            return find(&self.puzzles, text).cloned();
         }
         let current = self.progress.current(&self.puzzles).cloned();
         current.ok_or_else(|| "all puzzles are done; name one: `tk learn 3`".to_string())
@@ -101,7 +100,7 @@ pub fn run(terminal: &Terminal, args: &LearnArgs) -> Outcome {
     let first = args.puzzle.as_deref();
     let chosen = |course: &Course, second: &Option<String>| course.choose(second.as_deref().or(first));
     if let (Some(text), false) = (first, args.extra.is_empty()) {
-        puzzle::find(&course.puzzles, text)?;
+        find(&course.puzzles, text)?;
         return Err(Failure::Sentence(format!("`tk learn {text}` takes nothing after it")));
     }
     match (&args.action, first) {
@@ -133,6 +132,22 @@ pub fn run(terminal: &Terminal, args: &LearnArgs) -> Outcome {
             })
         }
     }
+}
+
+/// The puzzle with a number or a name: `3`, `edges`, `03_edges`, `tk-learn/03_edges.tk`. The error is one sentence.
+fn find<'p>(puzzles: &'p [Puzzle], text: &str) -> Result<&'p Puzzle, String> {
+    let stem = text.rsplit(['/', '\\']).next().unwrap_or(text);
+    let stem = stem.strip_suffix(".tk").unwrap_or(stem).to_lowercase();
+    let number = stem.parse::<usize>().ok();
+    let short = |p: &Puzzle| p.name.split_once('_').map_or(p.name, |(_, short)| short);
+    let found = puzzles.iter().find(|p| Some(p.number) == number || p.name == stem || short(p) == stem);
+    found.ok_or_else(|| {
+        let last = puzzles.last().map_or(0, |p| p.number);
+        let names: Vec<&str> = puzzles.iter().map(short).chain(ACTIONS).collect();
+        let hint = if number.is_some() { String::new() } else { suggest::hint(&stem, &names) };
+        let advice = if hint.is_empty() { "; `tk learn` lists them" } else { &hint };
+        format!("there is no puzzle `{text}`, they are 1 to {last}{advice}")
+    })
 }
 
 /// Prints a text as data.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use tk_bundle::regular;
 use tk_runtime::files::{reason, write_all};
 
-use super::puzzle::Puzzle;
+use tk_learn::Puzzle;
 
 /// The name of the file.
 const NAME: &str = "progress.txt";

@@ -7,14 +7,14 @@ mod stamps;
 use tk_driver::lines;
 use tk_runtime::Compiled;
 use tk_runtime::compile::Estimate;
-use tk_runtime::gpu::predict;
+use tk_runtime::predict;
 use tk_sema::contract::{HostArg, Plan};
 use tk_syntax::{FileId, SourceMap};
 
 use crate::args::ProfileArgs;
 use crate::explain_launch::{open, place};
 use crate::front;
-use crate::report::{Line, Profiled, ProfiledLine, blocks_per_sm, no_program};
+use crate::report::{Line, Profiled, ProfiledLine, no_program};
 use crate::run::{Prepared, prepare};
 use crate::terminal::{Failure, Outcome, Terminal};
 
@@ -84,7 +84,7 @@ fn show(
             found.us,
             found.registers[0],
             f64::from(found.shared_bytes) / 1024.0,
-            blocks_per_sm(found.blocks_per_sm),
+            tk_driver::blocks_per_sm(found.blocks_per_sm),
             found.waves,
             "share",
             "most work",

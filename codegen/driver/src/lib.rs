@@ -30,10 +30,10 @@ pub use self::compile::unchanged::Unchanged;
 pub use self::compile::variant::Variant;
 pub use self::device::facts::{facts_about, place_of, usual_place};
 pub use self::device::jit::Jit;
-pub use self::device::outlook::{Outlook, outlook};
+pub use self::device::outlook::{Forms, Outlook, forms, instances, outlook};
 #[cfg(feature = "llvm")]
 pub use self::device::simulator::Simulator;
-pub use self::device::typical::{Expected, LineCost, expected, lines};
+pub use self::device::typical::{Expected, LineCost, blocks_per_sm, expected, lines};
 pub use self::ship::artifact::{BundleUnit, Shipped, ship};
 pub use self::ship::c_source::{CForm, CSource, PREFIX, c_source, is_prefix};
 pub use self::ship::report::{describe, shortages, spilled};

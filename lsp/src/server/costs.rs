@@ -138,6 +138,10 @@ impl Server {
                 send(Message::Request(Request { id, method: (*method).into(), params: Value::Null }));
             }
         };
+        // In a browser there are no threads.
+        if cfg!(target_family = "wasm") {
+            return work();
+        }
         let started = std::thread::Builder::new().name("tk-costs".into()).stack_size(STACK).spawn(work);
         if started.is_err() {
             Shared::lock(&self.costs.shared).runs = false;

@@ -119,6 +119,16 @@ impl Server {
 
     /// Handles messages until the end; returns the exit code.
     pub fn serve(mut self) -> u8 {
+        while self.settle()
+            && let Ok(message) = self.connection.receiver.recv()
+        {
+            self.enqueue(message);
+        }
+        u8::from(self.phase != Phase::Down)
+    }
+
+    /// Handles messages until none waits and all diagnostics are made; returns false after `exit`.
+    pub fn settle(&mut self) -> bool {
         loop {
             while let Ok(message) = self.connection.receiver.try_recv() {
                 self.enqueue(message);
@@ -127,18 +137,15 @@ impl Server {
                 if let Message::Notification(n) = &message
                     && n.method == "exit"
                 {
-                    break;
+                    return false;
                 }
                 self.handle(message);
             } else if let Some(path) = self.due.pop_front() {
                 self.guarded("the diagnostics of a file", |s| s.push(&path));
-            } else if let Ok(message) = self.connection.receiver.recv() {
-                self.enqueue(message);
             } else {
-                break;
+                return true;
             }
         }
-        u8::from(self.phase != Phase::Down)
     }
 
     /// A request that still waits can be cancelled.

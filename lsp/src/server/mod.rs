@@ -15,6 +15,7 @@ mod format;
 mod kept;
 mod library;
 mod lifecycle;
+mod local;
 mod look;
 mod names;
 mod places;
@@ -33,6 +34,7 @@ use crate::ide::Disk;
 pub use costs::Predict;
 pub use disk::Files;
 pub use library::Library;
+pub use local::Local;
 pub use transport::{Frame, read_frame, serve};
 
 /// Bytes of the stack on which the compiler runs, as in the command `tk`: its walks are recursive.

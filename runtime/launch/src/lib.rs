@@ -4,18 +4,22 @@
 //! the only way to files of the user. Kernels run on the interpreter, or on a [`device`]: [`gpu`] has those of NVIDIA and AMD.
 
 pub mod bundled;
+#[cfg(not(target_family = "wasm"))]
 pub mod call;
 pub mod choice;
 pub mod compile;
 pub mod device;
+pub mod element;
 mod emit;
 pub mod files;
+#[cfg(not(target_family = "wasm"))]
 pub mod gpu;
 mod host;
 pub mod leftovers;
 pub mod make;
 pub mod npy;
 pub mod pass;
+mod predict;
 pub mod records;
 mod room;
 mod run;
@@ -27,6 +31,7 @@ pub mod tuning;
 
 pub use emit::wanted;
 pub use host::TestOutcome;
+pub use predict::{launch_args, predict};
 pub use run::{Results, Value, contiguous, host as host_arg};
 pub use session::{Argument, Compiled, Session, Wrong};
 pub use table::entry_types;

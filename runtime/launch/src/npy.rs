@@ -12,8 +12,8 @@ use std::path::Path;
 
 use tk_ops::{DType, DTypeSet};
 
+use crate::element::Element;
 use crate::files::Input;
-use crate::gpu::Element;
 use crate::room;
 
 /// A tensor on the host: row-major, little-endian, without gaps.

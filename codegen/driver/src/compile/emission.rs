@@ -2,10 +2,9 @@
 //!
 //! Guarantees that everything a target does not support is a diagnostic with its position.
 
+use tk_gpu::TargetSpec;
 use tk_gpu::ir::tensor_map::{MapDimension, MapWord, TensorMap};
 use tk_gpu::ir::text;
-use tk_gpu::layout::svg;
-use tk_gpu::{Layout, TargetSpec};
 use tk_llvm::emit::{Slot, SlotKind, Stop};
 use tk_llvm::gpu;
 pub use tk_llvm::gpu::Until;
@@ -13,10 +12,10 @@ use tk_llvm::lines::{FileLines, SourceFiles};
 use tk_ops::DType;
 use tk_syntax::{Diagnostic, FileId, Source, SourceMap, Span, codes};
 use tk_tile::text::Options;
-use tk_tile::{ElemType, Id, Type, ValueId};
 
 use crate::compile::kernel::{CompiledKernel, KernelParam, KernelParamKind, Request, StageTexts};
 use crate::compile::memory::fits;
+use crate::compile::pictures::pictures;
 use crate::compile::pipeline::{name_in_code, schedule};
 
 /// Compiles a kernel up to a stage; keeps the texts of intermediate stages if requested.
@@ -57,28 +56,6 @@ pub fn compile(
         object: made.object,
         stages: texts,
     })
-}
-
-/// Drawings of the layouts of a kernel, each with the first tile that has it.
-fn pictures(kernel: &tk_gpu::Kernel) -> String {
-    let mut seen: Vec<(String, &Layout, Vec<u32>, u32)> = vec![];
-    for (v, id) in kernel.value_layouts.iter().enumerate() {
-        let Some(layout) = id.and_then(|id| kernel.layouts.find(id)) else { continue };
-        let ty = kernel.module.types.get(kernel.func().ty(ValueId::new(v)));
-        let Type::Tile { elem, shape } = ty else { continue };
-        if !shape.is_empty() && !seen.iter().any(|(_, known, ..)| *known == layout) {
-            let bytes = match elem {
-                ElemType::Scalar(d) => d.bytes() as u32,
-                ElemType::Ptr { .. } => 8,
-            };
-            seen.push((format!("l{}: v{v}, {ty}", seen.len()), layout, shape.clone(), bytes));
-        }
-    }
-    let all: Vec<(String, &Layout, &[u32], u32)> = seen
-        .iter()
-        .map(|(title, layout, shape, bytes)| (title.clone(), *layout, shape.as_slice(), *bytes))
-        .collect();
-    svg::svg(&all, kernel.options.spec.banks())
 }
 
 /// The lines of all files.

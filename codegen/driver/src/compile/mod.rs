@@ -14,6 +14,7 @@ pub(crate) mod kernel;
 pub(crate) mod members;
 #[cfg(feature = "llvm")]
 pub(crate) mod memory;
+pub(crate) mod pictures;
 pub(crate) mod pipeline;
 pub(crate) mod sample;
 pub(crate) mod unchanged;

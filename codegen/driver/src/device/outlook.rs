@@ -1,21 +1,28 @@
-//! What the compiler expects of the kernels of a file that is being written: [`outlook`], for an editor.
+//! What the compiler expects of the kernels of a file that is being written ([`outlook`]), and what it makes of them
+//! ([`forms`]), for an editor.
 //!
 //! Guarantees that nothing is launched and no assembler is started.
 
-use tk_gpu::TargetSpec;
+use std::sync::Arc;
+
+use tk_gpu::{ArgFacts, TargetSpec};
 use tk_ops::DType;
-use tk_runtime::Session;
+use tk_runtime::{Compiled, Session};
 use tk_sema::Checked;
-use tk_sema::contract::{self, SetValue};
+use tk_sema::contract::{self, ClosedContract, SetValue};
 use tk_sema::hir::{CKind, FnId};
-use tk_syntax::Severity;
+use tk_syntax::{Diagnostic, Severity};
+use tk_tile::text;
 
 use crate::compile::instance::{Asking, Specialization, specializations};
 use crate::compile::kernel::{ProgramShape, Request};
+use crate::compile::pictures::pictures;
+use crate::compile::pipeline::schedule;
 use crate::compile::sample;
 use crate::compile::variant::{MAX_OPTIONAL, Variant};
 use crate::device::facts::usual_place;
 use crate::device::typical::{EXTENTS, Expected, expected};
+use crate::ship::artifact::remarks;
 
 /// What is expected of a specialization of a kernel.
 #[derive(Clone, Debug)]
@@ -47,7 +54,8 @@ pub fn outlook(checked: &Checked, target: &'static TargetSpec) -> Vec<Outlook> {
     instances.filter_map(|special| of_instance(&session, &special)).collect()
 }
 
-fn instances(session: &Session, kernel: FnId, target: &'static TargetSpec) -> Vec<Specialization> {
+/// The exported instances of a kernel; without an `export` that with the defaults, or with values that are guessed.
+pub fn instances(session: &Session, kernel: FnId, target: &'static TargetSpec) -> Vec<Specialization> {
     let hir = &session.checked().hir;
     let with = |sets: &[(String, SetValue)]| {
         let name = Some(hir.func(kernel).name.as_str());
@@ -95,19 +103,78 @@ fn guesses(session: &Session, kernel: FnId) -> Option<Vec<(String, SetValue)>> {
 }
 
 fn of_instance(session: &Session, special: &Specialization) -> Option<Outlook> {
-    let hir = &session.checked().hir;
-    if special.bindings.present.len() > MAX_OPTIONAL {
-        return None;
-    }
-    let bindings = &special.bindings;
-    let (compiled, _) = session.compile(special.kernel, bindings).ok()?;
-    let contract = contract::close(hir, special.kernel, bindings).ok()?;
-    let prefer = contract::preferred(hir, special.kernel, bindings).ok()?;
-    let (module, entry, target) = (&compiled.module, compiled.entry, special.target);
-    let (_, facts) = Variant::of(module, entry, &prefer).into_iter().next()?;
-    let shape = ProgramShape::of(target, special.asked);
-    let request = Request { module, entry, target, shape, facts, sources: &session.checked().sources };
     let values: Vec<String> = special.values.iter().map(|(n, v)| format!("{n}={v}")).collect();
-    let expected = expected(session, special, (bindings, &contract), &request)?;
+    let ready = Ready::new(session, special).ok()?;
+    let expected = ready.expected(session, special)?;
     Some(Outlook { kernel: special.kernel, values: values.join(", "), expected })
+}
+
+/// A specialization with the facts of its fastest variant.
+struct Ready {
+    compiled: Arc<Compiled>,
+    contract: ClosedContract,
+    facts: Vec<ArgFacts>,
+}
+
+impl Ready {
+    fn new(session: &Session, special: &Specialization) -> Result<Ready, Vec<Diagnostic>> {
+        let hir = &session.checked().hir;
+        let bindings = &special.bindings;
+        if bindings.present.len() > MAX_OPTIONAL {
+            return Err(vec![]);
+        }
+        let (compiled, _) = session.compile(special.kernel, bindings)?;
+        let contract = contract::close(hir, special.kernel, bindings).map_err(|d| vec![*d])?;
+        let prefer = contract::preferred(hir, special.kernel, bindings).map_err(|d| vec![*d])?;
+        let variants = Variant::of(&compiled.module, compiled.entry, &prefer);
+        let facts = variants.into_iter().next().map(|(_, facts)| facts).unwrap_or_default();
+        Ok(Ready { compiled, contract, facts })
+    }
+
+    fn request<'r>(&'r self, session: &'r Session, special: &Specialization) -> Request<'r> {
+        let (module, entry, target) = (&self.compiled.module, self.compiled.entry, special.target);
+        let shape = ProgramShape::of(target, special.asked);
+        let facts = self.facts.clone();
+        Request { module, entry, target, shape, facts, sources: &session.checked().sources }
+    }
+
+    fn expected(&self, session: &Session, special: &Specialization) -> Option<Expected> {
+        let request = self.request(session, special);
+        expected(session, special, (&special.bindings, &self.contract), &request)
+    }
+}
+
+/// The forms of a kernel between its source and machine code, of the fastest variant.
+#[derive(Clone, Debug)]
+pub struct Forms {
+    /// Tile IR after the target-independent passes.
+    pub tile: String,
+    /// Laid-out IR.
+    pub layout: String,
+    /// Scheduled IR.
+    pub sched: String,
+    /// Drawings of the layouts, as SVG.
+    pub pictures: String,
+    /// Where the fastest instructions do not apply, and why.
+    pub remarks: Vec<tk_bundle::Remark>,
+    /// The predicted cost of a typical launch; `None` if nothing is known of a GPU for the target.
+    pub expected: Option<Expected>,
+}
+
+/// The forms of a specialization.
+///
+/// # Errors
+/// It cannot be compiled; without a diagnostic, it has too many optional arguments.
+pub fn forms(session: &Session, special: &Specialization) -> Result<Forms, Vec<Diagnostic>> {
+    let ready = Ready::new(session, special)?;
+    let request = ready.request(session, special);
+    let stages = schedule(&request, None)?;
+    Ok(Forms {
+        tile: text::print(request.module, text::Options { locs: false }),
+        layout: stages.laid_out.to_string(),
+        sched: stages.scheduled.to_string(),
+        pictures: pictures(&stages.laid_out),
+        remarks: remarks(&stages.scheduled.remarks, request.sources),
+        expected: ready.expected(session, special),
+    })
 }

@@ -12,7 +12,7 @@ use tk_gpu::ArgFacts;
 use tk_gpu::target::chip;
 use tk_runtime::Session;
 use tk_runtime::compile::{Estimate, Launch};
-use tk_runtime::gpu::launch_args;
+use tk_runtime::launch_args;
 use tk_sema::contract::{self, ClosedContract, Decided, HostArg, Plan};
 use tk_sema::eval::Bindings;
 use tk_syntax::{FileId, SourceMap, Span};
@@ -22,6 +22,11 @@ use crate::compile::kernel::Request;
 use crate::compile::sample;
 use crate::device::facts::place_of;
 use crate::device::predict::Predicted;
+
+/// `1 block/SM`, `2 blocks/SM`
+pub fn blocks_per_sm(n: u32) -> String {
+    format!("{n} block{}/SM", if n == 1 { "" } else { "s" })
+}
 
 /// The predicted cost of a typical launch.
 #[derive(Clone, Debug)]

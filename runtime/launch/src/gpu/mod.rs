@@ -36,10 +36,7 @@ mod vendor;
 mod with_memory;
 
 pub use backend::Backend;
-pub use binaries::{launch_args, predict};
-pub use buffer::{
-    Bool, Buffer, E2M1, E8M0, Element, F8E4M3, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, Pending, Pinned,
-};
+pub use buffer::{Buffer, Pending, Pinned};
 pub use clock::{Caches, Clock, Times};
 pub use cpu::stopped_by;
 pub use device::Device;
@@ -53,6 +50,8 @@ pub use placed::{Elements, Placed};
 pub use stream::{Event, Stream};
 pub use trial::Trial;
 pub use vendor::Api;
+
+pub use crate::element::{Bool, E2M1, E8M0, Element, F8E4M3, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ};
 
 /// A component that [`probe`] looked for.
 #[derive(Clone, Debug, PartialEq, Eq)]

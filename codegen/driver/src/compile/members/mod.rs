@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use tk_gpu::TargetSpec;
 use tk_ops::DType;
 use tk_runtime::choice::{MARGIN, Ranked};
-use tk_runtime::gpu::predict;
+use tk_runtime::predict;
 use tk_runtime::tuning::{as_text, code_of};
 use tk_runtime::{Compiled, Session};
 use tk_sema::contract::{self, Closed, ClosedOp, Plan, SetValue, Values};

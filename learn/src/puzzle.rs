@@ -1,8 +1,6 @@
-//! The puzzles: `docs/learn` is part of the binary.
+//! The puzzles: `docs/learn` is part of the program.
 
 use include_dir::{Dir, include_dir};
-
-use crate::suggest;
 
 static FILES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../docs/learn");
 
@@ -57,20 +55,4 @@ pub fn all() -> Vec<Puzzle> {
     let mut all: Vec<Puzzle> = FILES.dirs().filter_map(Puzzle::new).collect();
     all.sort_by_key(|p| p.number);
     all
-}
-
-/// The puzzle with a number or a name: `3`, `edges`, `03_edges`, `tk-learn/03_edges.tk`. The error is one sentence.
-pub fn find<'p>(puzzles: &'p [Puzzle], text: &str) -> Result<&'p Puzzle, String> {
-    let stem = text.rsplit(['/', '\\']).next().unwrap_or(text);
-    let stem = stem.strip_suffix(".tk").unwrap_or(stem).to_lowercase();
-    let number = stem.parse::<usize>().ok();
-    let short = |p: &Puzzle| p.name.split_once('_').map_or(p.name, |(_, short)| short);
-    let found = puzzles.iter().find(|p| Some(p.number) == number || p.name == stem || short(p) == stem);
-    found.ok_or_else(|| {
-        let last = puzzles.last().map_or(0, |p| p.number);
-        let names: Vec<&str> = puzzles.iter().map(short).chain(super::ACTIONS).collect();
-        let hint = if number.is_some() { String::new() } else { suggest::hint(&stem, &names) };
-        let advice = if hint.is_empty() { "; `tk learn` lists them" } else { &hint };
-        format!("there is no puzzle `{text}`, they are 1 to {last}{advice}")
-    })
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use tk_interp::Arg;
 use tk_interp::trace::{AccessKind, ELEMENTS, Launch, Param, Programs, Touched};
 
-use crate::terminal::Terminal;
+/// Colors a text for where it is shown: the number of an escape sequence, and the text.
+type Paint<'p> = dyn Fn(&str, &str) -> String + 'p;
 
 /// Columns of a picture: as many as the narrowest terminals in use have.
 const WIDTH: usize = 80;
@@ -40,10 +41,10 @@ fn rank(grid: [u32; 3]) -> usize {
     grid.iter().rposition(|d| *d > 1).map_or(1, |last| last + 1)
 }
 
-/// Draws a launch; `which` says which one it is.
-pub fn draw(which: &str, launch: &Launch, terminal: &Terminal) -> String {
+/// Draws a launch as text; `which` says which one it is, and `paint` colors a text by the number of an escape sequence.
+pub fn draw(which: &str, launch: &Launch, paint: &Paint<'_>) -> String {
     let labels = Labels::new(launch.grid);
-    let mut out = format!("\n{which}: {}\n\n", terminal.painted("1", &self::launch(launch)));
+    let mut out = format!("\n{which}: {}\n\n", paint("1", &self::launch(launch)));
     let mut is_touched = false;
     for (i, param) in launch.params.iter().enumerate() {
         let shape = param.shape().unwrap_or_default();
@@ -58,7 +59,7 @@ pub fn draw(which: &str, launch: &Launch, terminal: &Terminal) -> String {
         ] {
             if let Some(touched) = launch.touched(i, kind) {
                 out += &format!("{}, {word}:\n", array(param));
-                out += &Drawing::new(&touched, &labels, terminal).text();
+                out += &Drawing::new(&touched, &labels, paint).text();
                 is_touched = true;
             }
         }
@@ -132,16 +133,16 @@ impl Labels {
 struct Drawing<'p> {
     touched: &'p Touched,
     labels: &'p Labels,
-    terminal: &'p Terminal,
+    paint: &'p Paint<'p>,
     /// Columns of an element.
     width: usize,
 }
 
 impl<'p> Drawing<'p> {
-    fn new(touched: &'p Touched, labels: &'p Labels, terminal: &'p Terminal) -> Drawing<'p> {
+    fn new(touched: &'p Touched, labels: &'p Labels, paint: &'p Paint<'p>) -> Drawing<'p> {
         let all = touched.elements.iter().flatten();
         let width = all.map(|programs| labels.of(programs).len()).max().unwrap_or(1);
-        Drawing { touched, labels, terminal, width }
+        Drawing { touched, labels, paint, width }
     }
 
     fn text(&self) -> String {
@@ -216,7 +217,7 @@ impl<'p> Drawing<'p> {
         let width = self.width;
         let cell = |programs: &Option<Programs>| match programs {
             None => format!("{:>width$}", "·"),
-            Some(p) => self.terminal.painted(self.labels.color(p), &format!("{:>width$}", self.labels.of(p))),
+            Some(p) => (self.paint)(self.labels.color(p), &format!("{:>width$}", self.labels.of(p))),
         };
         let cells: Vec<String> = cells.iter().map(cell).collect();
         let start = number.map(|(number, margin)| format!("{number:>margin$} │ ")).unwrap_or_default();
@@ -244,7 +245,7 @@ impl<'p> Drawing<'p> {
                 _ => format!("elements {first} to {last}"),
             };
             let text = format!("✗ outside: {elements}, by program {}", self.labels.of(programs));
-            out += &format!("  {}\n", self.terminal.painted("31", &text));
+            out += &format!("  {}\n", (self.paint)("31", &text));
         }
         if runs.len() > 4 {
             out += &format!("  and {} more places outside\n", runs.len() - 4);

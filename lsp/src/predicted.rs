@@ -1,0 +1,92 @@
+//! What the cost model predicts, as the language server shows it: [`of_kernels`].
+
+use tk_driver::{LineCost, Outlook};
+use tk_sema::Checked;
+use tk_syntax::FileId;
+
+use crate::ide::costs;
+
+/// The target that is asked about, unless the client names another one.
+const TARGET: &str = "sm_90a";
+/// Bytes of a lane at once from which on an access is wide enough to be no news: a warp moves a line with them.
+const NARROW: u32 = 2;
+/// The least share of the time of a line that is shown.
+const LEAST: f64 = 0.005;
+
+/// What the kernels of a program are expected to cost on a target; the error says why nothing is known of it.
+pub fn of_kernels(checked: &Checked, target: &str) -> Result<Vec<costs::KernelCost>, String> {
+    let target = if target.is_empty() { TARGET } else { target };
+    let Some(spec) = tk_driver::TARGETS.into_iter().find(|t| t.name == target) else {
+        let names: Vec<&str> = tk_driver::TARGETS.iter().map(|t| t.name).collect();
+        return Err(format!("there is no target `{target}`; the targets are {}", names.join(", ")));
+    };
+    if tk_driver::usual_place(spec).is_none() {
+        return Err(format!("nothing is known of the speed of a GPU for `{target}`"));
+    }
+    let found = tk_driver::outlook(checked, spec);
+    Ok(found.iter().map(|outlook| of_kernel(checked, outlook)).collect())
+}
+
+fn of_kernel(checked: &Checked, outlook: &Outlook) -> costs::KernelCost {
+    let (unit, lines) = tk_driver::lines(&checked.sources, &outlook.expected.estimate);
+    let own = lines.iter().filter(|c| c.file == FileId(0) && c.share >= LEAST);
+    costs::KernelCost {
+        kernel: checked.hir.func(outlook.kernel).name.clone(),
+        summary: summary(outlook),
+        lines: own.map(|c| of_line(unit, c)).collect(),
+    }
+}
+
+/// `T=f16: 90 registers · 128.1 KiB shared · 1 block/SM · bound by L2 86 % (NVIDIA H100, extents of 4096)`
+fn summary(outlook: &Outlook) -> String {
+    let Outlook { values, expected, .. } = outlook;
+    let found = &expected.estimate;
+    let mut parts = vec![format!("{} registers", found.registers[0])];
+    if found.registers[1] > 0 {
+        parts.push(format!("{} spilled", found.registers[1]));
+    }
+    if found.shared_bytes > 0 {
+        parts.push(format!("{:.1} KiB shared", f64::from(found.shared_bytes) / 1024.0));
+    }
+    parts.push(tk_driver::blocks_per_sm(found.blocks_per_sm));
+    if let Some((bound, us)) = found.parts.first() {
+        parts.push(format!("bound by {bound} {:.0} %", 100.0 * us / found.us));
+    }
+    let values = if values.is_empty() { String::new() } else { format!("{values}: ") };
+    // What depends on data is a guess.
+    let guess = if found.is_guess { "~" } else { "" };
+    format!("{guess}{values}{} ({}, extents of {})", parts.join(" · "), expected.gpu, expected.extent)
+}
+
+fn of_line(unit: &str, cost: &LineCost) -> costs::LineCost {
+    let access = access(cost);
+    let mut tooltip = format!(
+        "{:.3e} instructions of warps, {:.2} MB, {} registers live",
+        cost.instructions,
+        cost.bytes / 1e6,
+        cost.registers
+    );
+    if cost.conflicts > 0.0 {
+        tooltip.push_str(&format!(", {:.3e} cycles of bank conflicts", cost.conflicts));
+    }
+    if let Some(access) = &access {
+        tooltip.push_str(&format!("; {}", access.0));
+    }
+    let mut label = format!("{:.0} % of {unit}", 100.0 * cost.share);
+    if let Some((text, true)) = access {
+        label.push_str(&format!(" · {text}"));
+    }
+    costs::LineCost { line: cost.line, label, tooltip }
+}
+
+/// How a line accesses device memory, and whether another way would be better.
+fn access(cost: &LineCost) -> Option<(String, bool)> {
+    // Of a sector, less than a half: the rest is moved for nothing.
+    let used = if cost.needed > 0.0 { cost.needed / cost.bytes.max(cost.needed) } else { 1.0 };
+    let wasted = if used < 0.5 { format!(", {:.0} % of what is moved", 100.0 * used) } else { String::new() };
+    match (cost.lane_bytes, cost.tensor_copies) {
+        (0, true) => Some((format!("tensor copies{wasted}"), used < 0.5)),
+        (0, false) => None,
+        (n, _) => Some((format!("{n} bytes a lane{wasted}"), n <= NARROW || used < 0.5)),
+    }
+}

@@ -1,0 +1,30 @@
+// Puts the page into a folder: node build.mjs MODULE.wasm OUT
+
+import { createHash } from "node:crypto";
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+
+import { build } from "esbuild";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const [module, out] = process.argv.slice(2).map((path) => resolve(path));
+mkdirSync(out, { recursive: true });
+const bundle = (name, define = {}) => build({
+    entryPoints: [join(here, "src", `${name}.ts`)], outfile: join(out, `${name}.js`), bundle: true, minify: true, format: "esm",
+    target: "es2022", define, logLevel: "warning", legalComments: "eof",
+});
+await Promise.all(["main", "worker"].map((name) => bundle(name)));
+for (const name of ["index.html", "style.css"]) {
+    copyFileSync(join(here, name), join(out, name));
+}
+copyFileSync(module, join(out, "tk.wasm"));
+const folder = join(here, "../../examples");
+const examples = readdirSync(folder).filter((name) => name.endsWith(".tk")).sort();
+const text = (name) => readFileSync(join(folder, name), "utf8");
+writeFileSync(join(out, "examples.json"), JSON.stringify(Object.fromEntries(examples.map((name) => [name.slice(0, -3), text(name)]))));
+// A page is as old as the oldest of its files: all of them make its version.
+const files = ["index.html", "style.css", "main.js", "worker.js", "tk.wasm", "examples.json"];
+const hash = createHash("sha256");
+files.forEach((name) => hash.update(readFileSync(join(out, name))));
+await bundle("offline", { FILES: JSON.stringify(["./", ...files]), VERSION: JSON.stringify(hash.digest("hex").slice(0, 16)) });

@@ -1,0 +1,311 @@
+// The page: the list of programs, the buttons, the panels.
+
+import { Editor } from "./editor.js";
+import { Runner } from "./engine.js";
+import { element, form, lineButton, Run, terminal } from "./results.js";
+import { fragment, linked } from "./share.js";
+import { onFailure, remember, remembered } from "./storage.js";
+
+interface Puzzle {
+    number: number;
+    title: string;
+    task: string;
+    text: string;
+    hints: string[];
+    solution: string;
+}
+
+const get = <T extends HTMLElement = HTMLElement>(id: string) => document.getElementById(id) as T;
+const [program, target, instance, which] = ["program", "target", "instance", "form"].map((id) => get<HTMLSelectElement>(id)) as [
+    HTMLSelectElement, HTMLSelectElement, HTMLSelectElement, HTMLSelectElement,
+];
+const state = get("state");
+const runner = new Runner();
+const builder = new Runner();
+let puzzles: Puzzle[] = [];
+let examples: Record<string, string> = {};
+/** The program of the list that is open: `puzzle 3`, `example add`, or one of the reader's own. */
+let open = "own";
+let forms: any;
+
+/** A new program. */
+const EMPTY = `// A kernel says what one program does; a test block launches it.
+
+kernel double[BLOCK: i32 = 16](x: *f32, y: *mut f32, n: i32)
+    grid(cdiv(n, BLOCK))
+{
+    let offsets = program_id(0) * BLOCK + arange(0, BLOCK);
+    let mask = offsets < n;
+    store(y + offsets, 2.0 * load(x + offsets, mask = mask, other = 0.0), mask = mask);
+}
+
+test "twice each element" {
+    let x = buffer(arange(0, 20) as f32);
+    let y = buffer(zeros([20], f32));
+    double(x, y, 20);
+    print(y.tile());
+    assert(all(y.tile() == 2.0 * x.tile()));
+}
+`;
+
+function say(text: string) {
+    state.textContent = text;
+}
+
+const editor = new Editor(get("editor"), EMPTY, {
+    changed(text) {
+        remember(`text.${open}`, text);
+        if (location.hash) {
+            history.replaceState(null, "", location.pathname);
+        }
+        laterForms();
+    },
+    checked(errors, warnings) {
+        document.documentElement.dataset["checked"] = String(errors);
+        if (!runner.runs) {
+            const parts = [errors && `${errors} error${errors > 1 ? "s" : ""}`, warnings && `${warnings} warning${warnings > 1 ? "s" : ""}`];
+            say(parts.filter(Boolean).join(", ") || "no errors");
+        }
+    },
+    restarted(why) {
+        say(`${why} It was started again.`);
+    },
+});
+const go = (line: number) => editor.go(line);
+
+// Panels.
+
+const tabs = [...document.querySelectorAll<HTMLButtonElement>("[role=tab]")];
+
+function select(tab: HTMLButtonElement) {
+    for (const other of tabs) {
+        const is = other === tab;
+        other.setAttribute("aria-selected", String(is));
+        other.tabIndex = is ? 0 : -1;
+        get(other.getAttribute("aria-controls")!).hidden = !is;
+    }
+    if (tab.id === "tab-kernel") {
+        void showForms();
+    }
+}
+for (const [i, tab] of tabs.entries()) {
+    tab.onclick = () => select(tab);
+    tab.onkeydown = (event) => {
+        const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+        if (step) {
+            const next = tabs[(i + step + tabs.length) % tabs.length]!;
+            next.focus();
+            select(next);
+        }
+    };
+}
+
+// Runs.
+
+async function run() {
+    const puzzle = puzzles.find((p) => open === `puzzle ${p.number}`);
+    const into = puzzle ? get("judged") : get("output");
+    select(get(puzzle ? "tab-puzzle" : "tab-output"));
+    const results = new Run(into, go);
+    get<HTMLButtonElement>("stop").disabled = false;
+    say("running…");
+    const text = editor.text;
+    const request = puzzle
+        ? { ask: "answer", puzzle: puzzle.number, text }
+        : { ask: "test", text, checked: get<HTMLInputElement>("checked").checked };
+    const why = await runner.ask(request, (said) => results.hear(said));
+    get<HTMLButtonElement>("stop").disabled = true;
+    const end = results.end(why);
+    say(end);
+    document.documentElement.dataset["ran"] = String(Number(document.documentElement.dataset["ran"] ?? 0) + 1);
+    if (puzzle && results.solved !== undefined) {
+        solved(puzzle, results.solved, into);
+    }
+}
+
+function solved(puzzle: Puzzle, is: boolean, into: HTMLElement) {
+    if (!is) {
+        into.append(element("p", { text: "Not solved yet." }));
+        return;
+    }
+    remember(`solved.${puzzle.number}`, "yes");
+    into.append(element("p", { class: "solved", text: `Puzzle ${puzzle.number} is done.` }));
+    const next = puzzles.find((p) => p.number > puzzle.number && !remembered(`solved.${p.number}`));
+    if (next) {
+        const button = element("button", { text: `Next: ${next.title}` });
+        button.onclick = () => void choose(`puzzle ${next.number}`);
+        into.append(button);
+    }
+    list();
+}
+
+// Kernels.
+
+let formsTimer: ReturnType<typeof setTimeout> | undefined;
+
+function laterForms() {
+    if (!get("kernel").hidden) {
+        clearTimeout(formsTimer);
+        formsTimer = setTimeout(() => void showForms(), 500);
+    }
+}
+
+async function showForms() {
+    const into = get("forms");
+    const messages: Node[] = [];
+    let found: any;
+    const request = { ask: "forms", text: editor.text, target: target.value || "sm_90a", chosen: Math.max(instance.selectedIndex, 0) };
+    const why = await builder.ask(request, (said) => {
+        if (said.instances) {
+            const at = instance.selectedIndex;
+            const known = [...instance.options].map((o) => o.value).join("\n") === said.instances.join("\n");
+            if (!known) {
+                instance.replaceChildren(...said.instances.map((label: string) => element("option", { text: label })));
+                instance.selectedIndex = at >= 0 && at < said.instances.length ? at : 0;
+            }
+        } else if (said.forms) {
+            found = said.forms;
+        } else if (said.error) {
+            messages.push(element("p", { class: "error", text: said.error }));
+        } else if (said.diagnostics) {
+            messages.push(...said.diagnostics.map((d: any) => terminal(d.text)));
+        }
+    });
+    if (why === "Another run began.") {
+        return;
+    }
+    if (why) {
+        messages.push(element("p", { class: "error", text: why }));
+    }
+    forms = found;
+    into.replaceChildren(...(forms ? form(forms, which.value, go) : []), ...messages);
+}
+
+// Programs.
+
+function list() {
+    const option = (value: string, text: string) => {
+        const made = element("option", { text });
+        made.value = value;
+        return made;
+    };
+    const group = (label: string, ...options: HTMLOptionElement[]) => {
+        const made = element("optgroup", {}, ...options);
+        made.label = label;
+        return made;
+    };
+    program.replaceChildren(
+        option("own", "your program"),
+        group("Examples", ...Object.keys(examples).map((name) => option(`example ${name}`, name))),
+        group("Puzzles", ...puzzles.map((p) => option(`puzzle ${p.number}`, `${remembered(`solved.${p.number}`) ? "✓ " : ""}${p.number} ${p.title}`))),
+    );
+    program.value = open;
+}
+
+function original(name: string): string {
+    const puzzle = puzzles.find((p) => name === `puzzle ${p.number}`);
+    return puzzle?.text ?? examples[name.replace("example ", "")] ?? EMPTY;
+}
+
+async function choose(name: string) {
+    runner.stop("Another program was opened.");
+    open = name;
+    remember("open", name);
+    editor.open(remembered(`text.${name}`) ?? original(name));
+    list();
+    const puzzle = puzzles.find((p) => name === `puzzle ${p.number}`);
+    showPuzzle(puzzle);
+    select(get(puzzle ? "tab-puzzle" : "tab-output"));
+}
+
+function showPuzzle(puzzle: Puzzle | undefined) {
+    const into = get("puzzle");
+    if (!puzzle) {
+        into.replaceChildren(element("p", { text: "Choose a puzzle in the list of programs." }));
+        return;
+    }
+    const hints = element("ol");
+    const hint = element("button", { text: "Hint" });
+    hint.onclick = () => {
+        hints.append(element("li", { text: puzzle.hints[hints.childElementCount] ?? "" }));
+        hint.disabled = hints.childElementCount === puzzle.hints.length;
+    };
+    const solution = element("button", { text: "Solution" });
+    solution.onclick = () => solution.replaceWith(terminal(puzzle.solution));
+    const again = element("button", { text: "Begin again" });
+    again.onclick = () => {
+        editor.open(puzzle.text);
+        remember(`text.${open}`, puzzle.text);
+    };
+    const judged = element("div");
+    judged.id = "judged";
+    const line = puzzle.text.split("\n").findIndex((text) => text.includes("TODO")) + 1;
+    const where = element("p", { text: "Complete the kernel where it says TODO" }, lineButton(line || 1, go), ", then run it.");
+    into.replaceChildren(
+        element("h2", { text: `Puzzle ${puzzle.number}: ${puzzle.title}` }), terminal(puzzle.task.trim()), where,
+        element("div", { class: "controls" }, hint, solution, again), hints, judged,
+    );
+}
+
+// Buttons.
+
+get("run").onclick = () => void run();
+get("stop").onclick = () => runner.stop("You ended it.");
+get("format").onclick = async () => {
+    if (!(await editor.format().catch(() => false))) {
+        say("a program with syntax errors is not formatted");
+    }
+};
+get("share").onclick = async () => {
+    history.replaceState(null, "", await fragment(editor.text));
+    try {
+        await navigator.clipboard.writeText(location.href);
+        say("the link is in the clipboard");
+    } catch {
+        say("the link is in the address bar");
+    }
+};
+get<HTMLInputElement>("costs").onchange = (event) => editor.costs((event.target as HTMLInputElement).checked);
+program.onchange = () => void choose(program.value);
+target.onchange = instance.onchange = () => void showForms();
+which.onchange = () => forms && get("forms").replaceChildren(...form(forms, which.value, go));
+// Before the editor, for which it is a blank line.
+window.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+        event.preventDefault();
+        event.stopPropagation();
+        void run();
+    }
+}, { capture: true });
+
+async function begin() {
+    onFailure(say);
+    const shared = linked(location.hash).catch((error) => {
+        say(`the link does not hold a program: ${error instanceof Error ? error.message : error}`);
+        return undefined;
+    });
+    const first = await shared;
+    if (first !== undefined) {
+        open = "own";
+        editor.open(first);
+    }
+    runner.prepare();
+    examples = await (await fetch("examples.json")).json();
+    await runner.ask({ ask: "puzzles" }, (said) => (puzzles = said.puzzles));
+    await runner.ask({ ask: "targets" }, (said) => target.replaceChildren(...said.targets.map((name: string) => element("option", { text: name }))));
+    target.value = "sm_90a";
+    if (first === undefined) {
+        const asked = new URLSearchParams(location.search).get("program");
+        const last = asked ?? remembered("open") ?? "own";
+        const known = last === "own" || last.replace("example ", "") in examples || puzzles.some((p) => last === `puzzle ${p.number}`);
+        await choose(known ? last : "own");
+    } else {
+        list();
+    }
+    document.documentElement.dataset["ready"] = "yes";
+    if ("serviceWorker" in navigator) {
+        await navigator.serviceWorker.register("offline.js").catch(() => undefined);
+    }
+}
+
+begin().catch((error) => say(`the playground does not work in this browser: ${error instanceof Error ? error.message : error}`));
