@@ -34,6 +34,8 @@ export interface Listener {
 
 const capabilities = {
     textDocument: {
+        // The server sends diagnostics: the client library says that it asks for them, and does not.
+        diagnostic: false,
         publishDiagnostics: { relatedInformation: true },
         codeAction: {
             codeActionLiteralSupport: { codeActionKind: { valueSet: ["quickfix", "refactor"] } },

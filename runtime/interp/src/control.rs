@@ -1,7 +1,6 @@
 //! Control flow, program ids, hints and assertions: the steps that move a [`Machine`] between blocks.
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use tk_ops::buf::Buf;
 use tk_ops::scalar::Scalar;
@@ -118,8 +117,7 @@ impl<'c, 'm> Machine<'c, 'm> {
                 Ok(())
             }
             ControlOp::GlobalTimer => {
-                let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |t| t.as_nanos());
-                let now = Scalar::int(DType::U64, since as i128);
+                let now = Scalar::int(DType::U64, i128::from(nanoseconds()));
                 Args::new(step, &mut self.frame()?.slots).put(0, Value::Splat(now))
             }
             // There is one processor, which all programs share.
@@ -279,4 +277,21 @@ impl<'c, 'm> Machine<'c, 'm> {
 fn with_first(first: Value, mut rest: Vec<Value>) -> Vec<Value> {
     rest.insert(0, first);
     rest
+}
+
+/// The time since 1970.
+#[cfg(not(target_family = "wasm"))]
+fn nanoseconds() -> u64 {
+    use std::time::{SystemTime, UNIX_EPOCH};
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |t| u64::try_from(t.as_nanos()).unwrap_or(u64::MAX))
+}
+
+/// In a browser the standard library has no clock: each look is a microsecond after the one before.
+#[cfg(target_family = "wasm")]
+fn nanoseconds() -> u64 {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    static TIME: AtomicU64 = AtomicU64::new(0);
+    TIME.fetch_add(1000, Ordering::Relaxed)
 }

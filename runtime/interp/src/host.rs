@@ -111,12 +111,16 @@ fn pointers(args: &mut Args<'_, '_>, space: &Space, memory: &Memory) -> Result<(
 
 /// `host_empty`: likewise.
 fn empty(args: &Args<'_, '_>, memory: &Memory) -> Result<(View, BufferId), Fault> {
-    let shape: Vec<usize> = args.ints("shape")?.iter().filter_map(|d| usize::try_from(*d).ok()).collect();
-    let elements = shape.iter().try_fold(1usize, |n, d| n.checked_mul(*d));
-    let bytes = elements.and_then(|n| n.checked_mul(elem_size(args.def(0).ok()?.ty.elem())));
-    let bytes = bytes.filter(|n| Vec::<u8>::new().try_reserve_exact(*n).is_ok());
-    let bytes =
-        bytes.ok_or_else(|| Fault::run(format!("a tensor of shape {shape:?} does not fit in memory")))?;
+    let extents = args.ints("shape")?;
+    let size = elem_size(args.def(0)?.ty.elem());
+    // An extent may be more than the addresses of this machine reach.
+    let shape: Option<Vec<usize>> = extents.iter().map(|d| usize::try_from(*d).ok()).collect();
+    let fitting = shape.and_then(|shape| {
+        let bytes = shape.iter().try_fold(size, |n, d| n.checked_mul(*d))?;
+        Vec::<u8>::new().try_reserve_exact(bytes).is_ok().then_some((shape, bytes))
+    });
+    let (shape, bytes) =
+        fitting.ok_or_else(|| Fault::run(format!("a tensor of shape {extents:?} does not fit in memory")))?;
     Ok((contiguous(Pointer::NULL, &shape), memory.alloc_unwritten(bytes)))
 }
 

@@ -381,6 +381,7 @@ impl Session {
     }
 
     /// Returns true if there are records of a kernel, so that its launches depend on all extents.
+    #[cfg(not(target_family = "wasm"))]
     pub(crate) fn has_records(&self, kernel: FnId) -> bool {
         let name = &self.checked().hir.func(kernel).name;
         self.records(kernel).as_ref().as_ref().is_ok_and(|r| r.iter().any(|r| r.kernel == *name))

@@ -15,6 +15,7 @@ pub mod files;
 #[cfg(not(target_family = "wasm"))]
 pub mod gpu;
 mod host;
+#[cfg_attr(target_family = "wasm", allow(unused_imports, unused_variables, reason = "without files"))]
 pub mod leftovers;
 pub mod make;
 pub mod npy;

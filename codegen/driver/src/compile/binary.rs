@@ -56,6 +56,7 @@ impl Work {
 }
 
 /// Compiles a kernel and checks that it fits the target. `place` is the position of the kernel.
+#[cfg_attr(not(feature = "llvm"), allow(private_interfaces, reason = "nobody calls it"))]
 pub fn compile_for(
     request: &Request<'_>,
     keep_stages: bool,

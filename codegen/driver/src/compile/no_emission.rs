@@ -6,6 +6,7 @@ use crate::compile::kernel::{CompiledKernel, Request};
 
 /// How far a kernel is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(dead_code, reason = "as with LLVM")]
 pub(crate) enum Until {
     /// The IR of a code generator.
     Ir,
