@@ -27,6 +27,8 @@ let examples: Record<string, string> = {};
 /** The program of the list that is open: `puzzle 3`, `example add`, or one of the reader's own. */
 let open = "own";
 let forms: any;
+/** Whether the state is about a run of this text. */
+let ran = false;
 
 /** A new program. */
 const EMPTY = `// A kernel says what one program does; a test block launches it.
@@ -54,6 +56,7 @@ function say(text: string) {
 
 const editor = new Editor(get("editor"), EMPTY, {
     changed(text) {
+        ran = false;
         remember(`text.${open}`, text);
         if (location.hash) {
             history.replaceState(null, "", location.pathname);
@@ -62,7 +65,7 @@ const editor = new Editor(get("editor"), EMPTY, {
     },
     checked(errors, warnings) {
         document.documentElement.dataset["checked"] = String(errors);
-        if (!runner.runs) {
+        if (!runner.runs && !ran) {
             const parts = [errors && `${errors} error${errors > 1 ? "s" : ""}`, warnings && `${warnings} warning${warnings > 1 ? "s" : ""}`];
             say(parts.filter(Boolean).join(", ") || "no errors");
         }
@@ -109,6 +112,7 @@ async function run() {
     const results = new Run(into, go);
     get<HTMLButtonElement>("stop").disabled = false;
     say("running…");
+    ran = true;
     const text = editor.text;
     const request = puzzle
         ? { ask: "answer", puzzle: puzzle.number, text }
@@ -210,6 +214,7 @@ function original(name: string): string {
 async function choose(name: string) {
     runner.stop("Another program was opened.");
     open = name;
+    ran = false;
     remember("open", name);
     editor.open(remembered(`text.${name}`) ?? original(name));
     list();

@@ -104,7 +104,7 @@ export class Run {
         if (why) {
             this.current?.classList.add("failed");
             this.into.append(element("p", { class: "error", text: why }));
-            parts.push("ended");
+            parts.push("ended early");
         } else if (this.count !== undefined) {
             this.into.append(element("p", { class: this.failed ? "error" : "", text: parts.join(" ") }));
         } else if (this.into.childElementCount > 0) {

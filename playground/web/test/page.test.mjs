@@ -170,6 +170,8 @@ test("what becomes of a kernel: cost, layouts, IR, other targets", async () => {
     await page.selectOption("#form", "pictures");
     await page.waitForFunction(() => document.querySelector("#forms img")?.naturalWidth > 0);
     await page.screenshot({ path: join(pictures, "layouts.png") });
+    await page.click("#costs");
+    await page.waitForFunction(() => [...document.querySelectorAll(".tk-hint")].some((hint) => hint.textContent.includes("% of")));
     await page.selectOption("#form", "sched");
     assert.match(await page.textContent("#forms"), /softmax/);
     await page.selectOption("#target", "gfx942");
