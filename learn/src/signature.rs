@@ -13,12 +13,13 @@ pub fn changed(puzzle: &Puzzle, text: &str, path: &str) -> Option<String> {
     if !wrong.is_empty() {
         return None;
     }
-    if let Some(name) = taken(puzzle, &file) {
+    let (before, _) = tk_syntax::parse(FileId(0), puzzle.text);
+    if let Some(name) = taken(puzzle, &before, &file) {
         return Some(format!(
             "the hidden tests use `{name}`, and {path} has one of its own; give it another name"
         ));
     }
-    let (wanted, found) = (signatures(puzzle.text), signatures(text));
+    let (wanted, found) = (signatures(puzzle.text, &before), signatures(text, &file));
     let missing = wanted.iter().find(|w| !found.iter().any(|f| f.parts == w.parts))?;
     let is = match found.iter().find(|f| f.name == missing.name) {
         Some(other) => format!("has `{}`", other.text),
@@ -33,11 +34,10 @@ pub fn changed(puzzle: &Puzzle, text: &str, path: &str) -> Option<String> {
 
 /// A name that the hidden tests use, and that the reader's file gives another meaning than the puzzle does: a function
 /// `assert_close` of the reader would judge the reader.
-fn taken<'f>(puzzle: &Puzzle, file: &'f File) -> Option<&'f str> {
-    let (before, _) = tk_syntax::parse(FileId(0), puzzle.text);
+fn taken<'f>(puzzle: &Puzzle, before: &File, file: &'f File) -> Option<&'f str> {
     let tokens = lex(FileId(0), puzzle.hidden).tokens;
     let used = |name: &str| tokens.iter().any(|t| matches!(t.tok, Tok::Id(used) if used == name));
-    let before = names(&before);
+    let before = names(before);
     names(file).into_iter().find(|name| used(name) && !before.contains(name))
 }
 
@@ -67,11 +67,10 @@ struct Signature {
 }
 
 /// The kernels of a text.
-fn signatures(text: &str) -> Vec<Signature> {
+fn signatures(text: &str, file: &File) -> Vec<Signature> {
     let slice = |span: Span| text.get(span.start as usize..span.end as usize).unwrap_or_default();
     let tight = |span: Span| slice(span).split_whitespace().collect::<String>();
     let loose = |span: Span| slice(span).split_whitespace().collect::<Vec<_>>().join(" ");
-    let (file, _) = tk_syntax::parse(FileId(0), text);
     let kernels = file.items.iter().filter_map(|item| match &item.kind {
         ItemKind::Fn(f) if f.kernel => Some(f),
         ItemKind::Fn(_)

@@ -11,7 +11,7 @@ const TARGET: &str = "sm_90a";
 /// Bytes of a lane at once from which on an access is wide enough to be no news: a warp moves a line with them.
 const NARROW: u32 = 2;
 /// The least share of the time of a line that is shown.
-const LEAST: f64 = 0.005;
+pub const LEAST: f64 = 0.005;
 
 /// What the kernels of a program are expected to cost on a target; the error says why nothing is known of it.
 pub fn of_kernels(checked: &Checked, target: &str) -> Result<Vec<costs::KernelCost>, String> {

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use tk_driver::{Forms, TARGETS, forms as of_kernel, instances, lines};
+use tk_lsp::predicted::LEAST;
 use tk_runtime::Session;
 use tk_syntax::FileId;
 
@@ -50,7 +51,7 @@ fn object(session: &Session, found: &Forms) -> Value {
 fn cost(session: &Session, expected: &tk_driver::Expected) -> Value {
     let e = &expected.estimate;
     let (unit, lines) = lines(&session.checked().sources, e);
-    let own = lines.iter().filter(|l| l.file == FileId(0) && l.share >= 0.005);
+    let own = lines.iter().filter(|l| l.file == FileId(0) && l.share >= LEAST);
     json!({
         "gpu": expected.gpu,
         "extent": expected.extent,

@@ -173,15 +173,19 @@ function action(view: EditorView, fix: lsp.CodeAction): Action {
 }
 
 function apply(view: EditorView, fix: lsp.CodeAction) {
-    const plugin = LSPPlugin.get(view);
     const documents = fix.edit?.documentChanges ?? [];
     const of = documents.flatMap((change) => ("edits" in change ? (change.edits as lsp.TextEdit[]) : []));
-    const edits = [...(fix.edit?.changes?.[URI] ?? []), ...of];
+    change(view, [...(fix.edit?.changes?.[URI] ?? []), ...of], "input.fix");
+}
+
+/** Makes the edits of the server. */
+function change(view: EditorView, edits: lsp.TextEdit[], userEvent: string) {
+    const plugin = LSPPlugin.get(view);
     if (plugin) {
-        const change = (edit: lsp.TextEdit) => ({
-            from: plugin.fromPosition(edit.range.start), to: plugin.fromPosition(edit.range.end), insert: edit.newText,
+        const one = ({ range, newText }: lsp.TextEdit) => ({
+            from: plugin.fromPosition(range.start), to: plugin.fromPosition(range.end), insert: newText,
         });
-        view.dispatch({ changes: edits.map(change), userEvent: "input.fix" });
+        view.dispatch({ changes: edits.map(one), userEvent });
     }
 }
 
@@ -227,19 +231,12 @@ export class Editor {
 
     /** Formats the program; returns whether the formatter took it. */
     async format(): Promise<boolean> {
-        const plugin = LSPPlugin.get(this.view);
-        if (!plugin) {
-            return false;
-        }
         this.client.sync();
         const doc = this.view.state.doc;
         const params = { textDocument: { uri: URI }, options: { tabSize: 4, insertSpaces: true } };
         const edits = await this.client.request<typeof params, lsp.TextEdit[] | null>("textDocument/formatting", params);
         if (edits && this.view.state.doc === doc) {
-            const change = (edit: lsp.TextEdit) => ({
-                from: plugin.fromPosition(edit.range.start), to: plugin.fromPosition(edit.range.end), insert: edit.newText,
-            });
-            this.view.dispatch({ changes: edits.map(change), userEvent: "format" });
+            change(this.view, edits, "format");
         }
         return edits !== null;
     }
