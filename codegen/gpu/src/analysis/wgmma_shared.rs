@@ -16,6 +16,10 @@
 //! row 1   k 0 .. 63                                  k 1    columns 0 .. 63
 //! ```
 //!
+//! Lines across K are as wide as possible also where atoms of the tile are not: the nine atoms of 64 x 144 of f16, of 16
+//! columns each, are in lines of 64 columns, four to a line and the last one alone. One instruction multiplies all of them,
+//! and reads shared memory at its full speed, which it does not with lines of 32 bytes.
+//!
 //! Requires operands of [`crate::target::mma`]. Guarantees that lowering, verifier and emission use the same offsets.
 
 use tk_ops::DType;
@@ -24,7 +28,6 @@ use tk_tile::{Func, Inst, InstId};
 use crate::analysis;
 use crate::ir::kernel::{ALIGN, Kernel};
 use crate::ir::op::{GpuOp, Mma, Product};
-use crate::layout::cut;
 use crate::target::mma::{MmaInstruction, Tiles};
 
 /// Lines after which the exclusive or repeats.
@@ -71,14 +74,26 @@ impl WgmmaShared {
     }
 
     /// The layout of an operand whose neighbours in memory are along the dimension `fast`, and remain neighbours.
-    /// Returns it with the offset of each bit of the coordinates, as they are in the tile.
-    pub fn order(fast: usize, tiles: &Tiles, side: usize, dtype: DType, k: u32) -> (WgmmaShared, Vec<i64>) {
-        let bits = extents(tiles, side, k);
+    /// Returns it with the offset of each bit of the coordinates, as they are in the tile, and then of the numbers of
+    /// atoms that share lines, if they may `share`.
+    pub fn order(
+        fast: usize,
+        tiles: &Tiles,
+        (side, dtype): (usize, DType),
+        k: u32,
+        share: bool,
+    ) -> (WgmmaShared, Vec<i64>) {
+        let mut bits = extents(tiles, side, k);
         let bytes = dtype.bytes() as u32;
         // Columns that are not in one line would be no multiple of 16 bytes apart.
-        let own = if side == 0 { tiles.matrix.m } else { tiles.matrix.n };
+        let mut own = if side == 0 { tiles.matrix.m } else { tiles.matrix.n };
         let wide = |bits: u32| (bytes << bits).min(WIDEST);
         let is_across = bytes == 2 && wide(own) >= 2 * CHUNK && fast == side;
+        if is_across && share && side == 1 && tiles.adjoin() && tiles.accumulator().repeats()[1] > 1 {
+            let of_line = (WIDEST / bytes).trailing_zeros();
+            own = own.max(of_line);
+            bits[0] = bits[0].max(of_line);
+        }
         let swizzled = WgmmaShared::new(is_across, wide(if is_across { own } else { bits[1] }), bits);
         (swizzled, swizzled.transposed(side, bits, bytes))
     }
@@ -94,14 +109,20 @@ impl WgmmaShared {
 
     /// The layout with these offsets.
     pub fn find(tiles: &Tiles, side: usize, dtype: DType, k: u32, bases: &[i64]) -> Option<WgmmaShared> {
-        let bits = extents(tiles, side, k);
+        let mut bits = extents(tiles, side, k);
         let bytes = dtype.bytes() as u32;
+        let more = (bases.len() as u32).checked_sub(bits.iter().sum())?;
+        if more > 0 && (side == 0 || !tiles.adjoin()) {
+            return None;
+        }
+        bits[0] += more;
         let all = [2 * CHUNK, 4 * CHUNK, WIDEST].into_iter();
         let all = all.flat_map(|span| [false, true].map(|across| WgmmaShared::new(across, span, bits)));
         let fits = |p: &WgmmaShared| {
             let lines = if p.across { bits[1] } else { bits[0] };
             let line = if p.across { bits[0] } else { bits[1] };
-            (!p.across || bytes == 2) && bytes << line >= p.span && 1 << lines >= LINES
+            let atoms = more == 0 || p.across && bytes << line == p.span;
+            (!p.across || bytes == 2) && bytes << line >= p.span && 1 << lines >= LINES && atoms
         };
         all.filter(fits).find(|p| p.transposed(side, bits, bytes) == bases)
     }
@@ -161,9 +182,4 @@ pub fn multiplies(func: &Func, insts: &[InstId]) -> bool {
 pub fn offset(matrix: &MmaInstruction, side: usize, bits: [u32; 2], bases: &[i64], at: [u32; 2]) -> i64 {
     let at = if side == 0 { at } else { [at[1], at[0]] };
     crate::ir::shared_access::image(bases, &bits, &at) * i64::from(matrix.bytes())
-}
-
-/// Bytes of an atom of an operand whose tile has these extents.
-pub fn atom_bytes(shape: [u32; 2], bytes: u32) -> u32 {
-    bytes << shape.iter().map(|n| cut(*n).log2).sum::<u32>()
 }

@@ -56,7 +56,8 @@ pub enum Placement {
     /// By strides; padding has no offset.
     Strided(Strides),
     /// At the exclusive or of one entry, in elements, for each bit of the coordinates in an atom, dimension by
-    /// dimension; atoms are consecutive.
+    /// dimension; atoms are consecutive. Further entries are for the bits of the number of an atom along the last
+    /// dimension: so many neighbours share a swizzle atom, and such groups are consecutive.
     Swizzled {
         /// The entries.
         bases: Vec<i64>,

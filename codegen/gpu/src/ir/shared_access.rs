@@ -15,7 +15,7 @@ use crate::ir::op::{
     ProducerCommit, SharedAdd, SharedGather, SharedLoad, SharedRank, SharedScatter, SharedStore, TmaStore,
 };
 use crate::layout::linear::InDim;
-use crate::layout::{Layout, padded};
+use crate::layout::{Cut, Layout, cut, padded};
 
 /// The buffers of an instruction in the order of its fields, each with its stages.
 pub fn buffers(inst: &Inst) -> Vec<BufferRef> {
@@ -169,6 +169,28 @@ pub fn image(bases: &[i64], out_bits: &[u32], at: &[u32]) -> i64 {
         }
     }
     place
+}
+
+/// The place of atom `n` in a buffer with these `bases`, in elements: where its group begins, and the exclusive or for it
+/// in the group ([`Placement::Swizzled`]). A tile has `along` atoms along its last dimension, of `out_bits`.
+pub fn atom_place(bases: &[i64], out_bits: &[u32], along: usize, n: usize) -> [i64; 2] {
+    let bits = out_bits.iter().sum::<u32>() as usize;
+    let more = bases.get(bits..).unwrap_or(&[]);
+    let (across, n) = (n / along.max(1), n % along.max(1));
+    let group = across * along.div_ceil(1 << more.len()) + (n >> more.len());
+    let inside = more.iter().enumerate().filter(|(i, _)| n >> i & 1 == 1).fold(0, |all, (_, b)| all ^ b);
+    [(group as i64) << bits.max(bases.len()), inside]
+}
+
+/// The elements of a buffer that has room for a tile with these `bases`.
+pub fn swizzled_elements(shape: &[u32], bases: &[i64]) -> u64 {
+    let cuts: Vec<Cut> = shape.iter().map(|n| cut(*n)).collect();
+    let bits: u32 = cuts.iter().map(|c| c.log2).sum();
+    let more = (bases.len() as u32).saturating_sub(bits);
+    let (last, before) = cuts.split_last().map_or((1, &[][..]), |(last, before)| (last.repeats, before));
+    let groups =
+        before.iter().map(|c| u64::from(c.repeats)).product::<u64>() * u64::from(last.div_ceil(1 << more));
+    groups << (bits + more)
 }
 
 /// The same for an element at `start`, in bytes, plus the sum of its coordinates times `strides`, in elements, in a

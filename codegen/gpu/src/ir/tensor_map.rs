@@ -12,7 +12,7 @@ use tk_tile::{Def, ElemType, Inst, Type, ValueId, walk};
 use crate::ir::kernel::Kernel;
 use crate::ir::op::{GpuOp, TmaBox};
 use crate::ir::params::flattened;
-use crate::layout::cut;
+use crate::layout::{cut, padded};
 
 /// An extent or a stride of a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,43 +138,79 @@ pub struct TensorMap {
     pub span: u32,
 }
 
+/// One box of a copy: TMA moves a tile in boxes whose lines are as long as a swizzle is wide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BoxPart {
+    /// The row and column of the tile at which it begins.
+    pub at: [u32; 2],
+    /// Bytes from the start of the tile in shared memory.
+    pub place: u32,
+}
+
 /// The tensor maps of a kernel, in the order in which they are passed.
 pub fn maps(kernel: &Kernel) -> Vec<TensorMap> {
     let func = kernel.func();
     let mut all: Vec<TensorMap> = vec![];
     for id in walk::insts(func) {
-        let found = map(kernel, &func.insts[id]);
+        let found = boxes(kernel, &func.insts[id]).map(|b| b.0);
         all.extend(found.filter(|m| !all.contains(m)));
     }
     all
 }
 
-/// The map of a copy.
-pub fn map(kernel: &Kernel, inst: &Inst) -> Option<TensorMap> {
+/// The map of a copy and its boxes. Blocks of a cluster that load together take as many each, one after the other.
+pub fn boxes(kernel: &Kernel, inst: &Inst) -> Option<(TensorMap, Vec<BoxPart>)> {
     let copied = copied(inst)?;
     let matrix = matrix(kernel, *inst.operands.first()?)?;
     let blocks = match GpuOp::of(inst) {
         Some(GpuOp::TmaLoad(load)) => load.multicast.map_or(1, |m| m.blocks),
         _ => 1,
     };
-    let lines = lines_of_box(copied, matrix.dtype, blocks)?;
-    Some(TensorMap { matrix, lines, span: copied.span })
+    let (lines, parts) = parts(copied, matrix.dtype, blocks)?;
+    Some((TensorMap { matrix, lines, span: copied.span }, parts))
 }
 
-/// The lines of each box of a tile that this many blocks load together, as many boxes each; `None` if they cannot.
-pub fn lines_of_box(of: TmaBox, dtype: DType, blocks: u32) -> Option<u32> {
-    let [tall, wide] = of.shape.map(cut);
-    let of_line = (of.span / dtype.bytes() as u32).max(1);
-    let beside = u64::from(tall.repeats) * u64::from(wide.repeats) * u64::from((1 << wide.log2) / of_line);
-    let mut lines = (1 << tall.log2).min(MOST_OF_BOX);
-    while !(beside * u64::from((1 << tall.log2) / lines)).is_multiple_of(blocks.into()) {
-        // A swizzle repeats after this many lines.
-        if lines <= SWIZZLED_LINES {
-            return None;
-        }
-        lines /= 2;
+/// The lines of each box of a tile that this many blocks load together, as many boxes each, and the boxes; `None` if they
+/// cannot. Rows that follow one another in shared memory are in one box. Where atoms of the tile share lines
+/// ([`wgmma_shared`](crate::analysis::wgmma_shared)), the last box has columns after the tile, which nothing reads: boxes with
+/// lines that are shorter than a swizzle is wide are slower than that (measured on an H200: docs/performance.md).
+pub fn parts(of: TmaBox, dtype: DType, blocks: u32) -> Option<(u32, Vec<BoxPart>)> {
+    let bytes = dtype.bytes() as u32;
+    let [mut tall, wide] = of.shape.map(cut);
+    let of_line = (of.span / bytes).max(1);
+    // Swizzle atoms along an atom of the tile; or atoms of the tile share lines.
+    let (groups, each) = match (1 << wide.log2) / of_line {
+        0 => ((wide.repeats << wide.log2).div_ceil(of_line), 1),
+        each => (wide.repeats, each),
+    };
+    let mut rows = 1 << tall.log2;
+    if groups * each == 1 {
+        rows *= std::mem::replace(&mut tall.repeats, 1);
     }
-    Some(lines)
+    let beside = u64::from(tall.repeats) * u64::from(groups * each);
+    let divides = |lines: &u32| {
+        // A swizzle repeats after so many lines.
+        let whole = rows.is_multiple_of(*lines) && (lines.is_multiple_of(SWIZZLED_LINES) || *lines == rows);
+        whole && (beside * u64::from(rows / lines)).is_multiple_of(blocks.into())
+    };
+    let lines = (1..=rows.min(MOST_OF_BOX)).rev().find(divides)?;
+    let atom = of.span << tall.log2 << (each.ilog2());
+    let mut parts = vec![];
+    for (m, n) in (0..tall.repeats).flat_map(|m| (0..groups * each).map(move |n| (m, n))) {
+        for first in (0..rows).step_by(lines as usize) {
+            let place = (m * groups + n / each) * atom + (((n % each) << tall.log2) + first) * of.span;
+            parts.push(BoxPart { at: [(m << tall.log2) + first, n * of_line], place });
+        }
+    }
+    Some((lines, parts))
+}
+
+/// The bytes of shared memory in which a copy places a tile.
+pub fn placed_bytes(of: TmaBox, dtype: DType) -> u64 {
+    let bytes = dtype.bytes() as u64;
+    let [tall, wide] = of.shape.map(|n| u64::from(padded(n)));
+    let of_line = (u64::from(of.span) / bytes).max(1);
+    tall * wide.next_multiple_of(of_line) * bytes
 }
 
 /// The box of a TMA load or store.

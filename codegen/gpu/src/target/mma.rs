@@ -363,6 +363,18 @@ impl Tiles {
         self.rows()..self.matrix.m
     }
 
+    /// Returns true if the atoms along the columns are one operand of a wider wgmma, where they follow one another in
+    /// shared memory: each is that of one instruction, and all their columns are no more than an instruction has. It reads
+    /// the left operand once for all of them. Warpgroups that divide the columns of an atom do not have the next columns
+    /// in the next atom.
+    pub fn adjoin(&self) -> bool {
+        let most = all().filter(|m| m.is_like(&self.matrix)).map(|m| m.n).max().unwrap_or(self.matrix.n);
+        self.matrix.is_wgmma()
+            && self.more(1).is_empty()
+            && self.warps[1] == 0
+            && cut(self.shape[1]).repeats << self.matrix.n <= 1 << most
+    }
+
     /// Warpgroups that do different work: for each bit of the number of a warpgroup the row and column at which it
     /// begins.
     pub fn groups(&self) -> Vec<[u32; 2]> {

@@ -16,10 +16,10 @@ use crate::ir::attrs::{axis_of, is_unit};
 use crate::ir::kernel::Kernel;
 use crate::ir::op::{GpuOp, Placement, SharedLoad, SharedStore, Strides};
 use crate::ir::params::element_bytes;
-use crate::ir::shared_access::{buffers, plain_operands};
+use crate::ir::shared_access::{buffers, plain_operands, swizzled_elements};
 use crate::layout::linear::InDim;
 use crate::layout::linear::gf2::Span;
-use crate::layout::{Layout, cut, padded};
+use crate::layout::{Layout, cut};
 
 /// Checks every instruction.
 pub(super) fn check(kernel: &Kernel) -> Result<(), GpuVerifyError> {
@@ -346,9 +346,14 @@ fn spread(cx: Cx<'_>, v: ValueId, bases: &[i64], capacity: i64) -> Check {
 /// The same for a tile of this shape.
 pub(super) fn spread_over(shape: &[u32], bases: &[i64], capacity: i64) -> Check {
     let bits: u32 = shape.iter().map(|n| cut(*n).log2).sum();
-    ensure(bases.len() == bits as usize, S03, || format!("{} bases for {bits} bits", bases.len()))?;
-    let inside = bases.iter().all(|b| (0..1i64 << bits.min(40)).contains(b));
-    let elements: i64 = shape.iter().map(|n| i64::from(padded(*n))).product();
+    // Atoms share a group only if there are several.
+    let atoms = shape.last().map_or(1, |n| cut(*n).repeats);
+    let most = bits + atoms.next_power_of_two().trailing_zeros();
+    ensure((bits..=most).contains(&(bases.len() as u32)), S03, || {
+        format!("{} bases for {bits} bits", bases.len())
+    })?;
+    let inside = bases.iter().all(|b| (0..1i64 << bases.len().min(40)).contains(b));
+    let elements = i64::try_from(swizzled_elements(shape, bases)).unwrap_or(i64::MAX);
     ensure(inside && elements <= capacity, S04, || format!("{elements} elements in a buffer of {capacity}"))?;
     let rank = Span::of(bases.iter().map(|b| b.cast_unsigned())).rank();
     ensure(rank == bases.len(), S04, || "two elements have one place".into())

@@ -31,14 +31,17 @@ pub(super) fn check(cx: Cx<'_>, inst: &Inst, op: &GpuOp, operands: &[ValueId]) -
         (GpuOp::ConsumerWait(wait), _) => scalar(DType::I32).and_then(|()| barriers(cx, wait.pipeline)),
         (GpuOp::TmaLoad(load), [view, ..]) => {
             barriers(cx, load.pipeline)?;
-            ensure(load.multicast.is_none() || tensor_map::map(cx.kernel, inst).is_some(), S03, || {
+            ensure(load.multicast.is_none() || tensor_map::boxes(cx.kernel, inst).is_some(), S03, || {
                 "the blocks of a cluster cannot divide the box".into()
             })?;
             copy(cx, (load.destination, load.pipeline.stages), load.copied, *view)
         }
         (GpuOp::TmaStore(store), [view, ..]) => {
-            let TmaBox { shape, .. } = store.copied;
-            ensure(shape.iter().all(|n| padded(*n) == *n), S03, || "it stores padding".into())?;
+            let TmaBox { shape, span } = store.copied;
+            let matrix = tensor_map::matrix(cx.kernel, *view);
+            let line = u64::from(shape[1]) * matrix.map_or(1, |m| m.dtype.bytes() as u64);
+            let whole = line.is_multiple_of(u64::from(span).max(1));
+            ensure(whole && shape.iter().all(|n| padded(*n) == *n), S03, || "it stores padding".into())?;
             copy(cx, (store.buffer, 1), store.copied, *view)
         }
         (GpuOp::TmaStoreWait(_), []) => Ok(()),
@@ -107,12 +110,11 @@ fn copy(cx: Cx<'_>, (buffer, stages): (usize, u32), TmaBox { shape, span }: TmaB
         "its map has too many dimensions".into()
     })?;
     ensure(shape.iter().all(|n| *n > 0), S03, || "it copies nothing".into())?;
-    let [tall, wide] = shape.map(|n| u64::from(padded(n)));
-    let bytes = matrix.dtype.bytes() as u64;
-    ensure([32, 64, 128].contains(&span) && wide * bytes >= u64::from(span), S03, || {
+    let wide = u64::from(padded(shape[1])) * matrix.dtype.bytes() as u64;
+    ensure([32, 64, 128].contains(&span) && 2 * wide > u64::from(span), S03, || {
         format!("no lines have {span} bytes")
     })?;
-    let all = u128::from(stages) * u128::from(tall) * u128::from(wide) * u128::from(bytes);
+    let all = u128::from(stages) * u128::from(tensor_map::placed_bytes(TmaBox { shape, span }, matrix.dtype));
     let fits = cx.kernel.buffers.get(buffer).is_some_and(|b| u128::from(b.bytes) == all);
     ensure(fits, S04, || format!("buffer {buffer} has not {stages} stages of what is copied"))
 }

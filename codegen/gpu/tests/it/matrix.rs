@@ -6,7 +6,7 @@
 use tk_gpu::analysis::conversion::in_warp;
 use tk_gpu::analysis::ldmatrix::{Read, neighbours, order, read, reader};
 use tk_gpu::analysis::wgmma_shared::WgmmaShared;
-use tk_gpu::ir::shared_access::image;
+use tk_gpu::ir::shared_access::{atom_place, image, swizzled_elements};
 use tk_gpu::layout::linear::{Conversion, InDim, bank_conflict_ways};
 use tk_gpu::layout::{Layout, Threads};
 use tk_gpu::target::mma::{
@@ -370,7 +370,7 @@ fn factors_of_groups_lie_in_the_orders_of_the_manual() {
         let own = if side == 0 { [m, k] } else { [k, n] };
         let bytes = d.bytes() as u32;
         let held = Layout::blocked(&own, &[fast, 1 - fast], 16 / bytes, threads(2));
-        let (swizzled, bases) = WgmmaShared::order(fast, &tiles, side, d, k);
+        let (swizzled, bases) = WgmmaShared::order(fast, &tiles, (side, d), k, true);
         assert_eq!((swizzled.span, swizzled.across), (span, (fast == side)), "{d} {own:?}");
         assert_eq!(WgmmaShared::find(&tiles, side, d, k, &bases), Some(swizzled), "{d} {own:?}");
         let bits = own.map(|n: u32| n.trailing_zeros());
@@ -390,5 +390,32 @@ fn factors_of_groups_lie_in_the_orders_of_the_manual() {
     }
     // Bytes across K are moved: only halves may be neighbours there.
     let tiles = Tiles::choose(group(DType::I8), [64, 64], threads(2), false).unwrap();
-    assert!(!WgmmaShared::order(1, &tiles, 1, DType::I8, 64).0.across);
+    assert!(!WgmmaShared::order(1, &tiles, (1, DType::I8), 64, true).0.across);
+}
+
+#[test]
+fn atoms_of_few_columns_share_the_lines_of_the_manual() {
+    for n in [48, 80, 96, 144, 160, 176, 224, 240] {
+        let tiles = Tiles::choose(group(DType::F16), [64, n], threads(2), false).unwrap();
+        let (swizzled, bases) = WgmmaShared::order(1, &tiles, (1, DType::F16), 64, true);
+        assert_eq!((swizzled.span, swizzled.across), (128, true), "{n}");
+        assert_eq!(WgmmaShared::find(&tiles, 1, DType::F16, 64, &bases), Some(swizzled), "{n}");
+        assert_eq!(swizzled_elements(&[64, n], &bases), u64::from(64 * n.next_multiple_of(64)), "{n}");
+        let atom = 1u32 << n.trailing_zeros().min(6);
+        let bits = [6, atom.trailing_zeros()];
+        for (row, column) in (0..64).flat_map(|r| (0..n).map(move |c| (r, c))) {
+            let [group, of_atom] = atom_place(&bases, &bits, (n / atom) as usize, (column / atom) as usize);
+            let place = group + (image(&bases, &bits, &[row, column % atom]) ^ of_atom);
+            assert_eq!(place as u32 * 2, of_manual(128, 64, row, 2 * column), "{n} {row} {column}");
+        }
+        // Those of two groups of warps, or of a tile that is stored in another order, have lines of their own.
+        let apart = WgmmaShared::order(1, &tiles, (1, DType::F16), 64, false).0;
+        assert_eq!(apart.span, 2 * atom, "{n}");
+        let tiles = Tiles::choose(group(DType::F16), [64, n], threads(3), false).unwrap();
+        assert_eq!(
+            WgmmaShared::order(1, &tiles, (1, DType::F16), 64, true).1.len(),
+            6 + bits[1] as usize,
+            "{n}"
+        );
+    }
 }

@@ -3,7 +3,8 @@
 use inkwell::values::IntValue;
 use tk_gpu::ir::kernel::LayoutId;
 use tk_gpu::ir::op::{BufferRef, Placement, Strides};
-use tk_gpu::ir::shared_access::image;
+use tk_gpu::ir::shared_access::{atom_place, image};
+use tk_gpu::layout::Layout;
 use tk_gpu::layout::linear::InDim;
 use tk_tile::{Inst, ValueId};
 
@@ -131,18 +132,16 @@ impl<'c> Emit<'_, 'c> {
         };
         let (register, mut thread) = (of(InDim::Register), of(InDim::Lane));
         thread.extend(of(InDim::Warp));
-        let atom_bytes = (1i64 << atom.out_bits().iter().sum::<u32>()) * size;
-        let (base, registers) =
-            self.spread(tile_layout.registers(), (start, atom_bytes), &thread, &register)?;
+        let (base, registers) = self.spread(tile_layout, (start, bases, size), &thread, &register)?;
         Ok(Places { base, registers, vector: 1 })
     }
 
-    /// The addresses of registers whose atoms are consecutive, from the offsets of the bits of a thread and of a
-    /// register, in bytes: for register 0, and relative to that.
+    /// The addresses of registers of a tile in a buffer that begins at `start` and has these `bases`, for elements of `size`
+    /// bytes, from the offsets of the bits of a thread and of a register, in bytes: for register 0, and relative to that.
     pub(super) fn spread(
         &self,
-        count: usize,
-        (start, atom_bytes): (i64, i64),
+        layout: &Layout,
+        (start, bases, size): (i64, &[i64], i64),
         thread: &[i64],
         register: &[i64],
     ) -> Res<(IntValue<'c>, Vec<At<'c>>)> {
@@ -150,20 +149,22 @@ impl<'c> Emit<'_, 'c> {
         let near = self.linear(self.tid, &images)?;
         let threads = thread.iter().fold(0, |a, b| a | b);
         let per_atom = 1usize << register.len();
-        let start_of = |n: usize| start + (n / per_atom) as i64 * atom_bytes;
+        let along = layout.repeats().last().map_or(1, |n| *n as usize);
+        let atom = |n: usize| atom_place(bases, layout.atom().out_bits(), along, n / per_atom);
         let base =
             self.builder.build_int_add(near, self.i32().const_int(start.cast_unsigned(), false), "")?;
         let mut registers = vec![];
-        for n in 0..count {
-            let inside =
-                register.iter().enumerate().filter(|(i, _)| n >> i & 1 == 1).fold(0, |a, (_, b)| a ^ b);
+        for n in 0..layout.registers() {
+            let [group, of_atom] = atom(n).map(|at| at * size);
+            let bits = register.iter().enumerate().filter(|(i, _)| n >> i & 1 == 1);
+            let inside = bits.fold(of_atom, |a, (_, b)| a ^ b);
             // Exclusive or is addition in bits that are zero in the thread's offset.
             let (met, clear) = (inside & threads, inside & !threads);
             registers.push(if met == 0 {
-                At::Bytes(start_of(n) - start + clear)
+                At::Bytes(group + clear)
             } else {
                 let met = self.i32().const_int(met.cast_unsigned(), false);
-                At::Place(self.builder.build_xor(near, met, "")?, start_of(n) + clear)
+                At::Place(self.builder.build_xor(near, met, "")?, start + group + clear)
             });
         }
         Ok((base, registers))

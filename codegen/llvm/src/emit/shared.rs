@@ -139,10 +139,8 @@ impl<'c> Emit<'_, 'c> {
         let Some(rows) = stmatrix::rows(self.kernel, op, v) else { return bug("no matrices of this layout") };
         let tile_layout = self.kernel.layouts.get(self.layout_id(v)?);
         let start = i64::from(self.buffer(op.buffer.buffer)?);
-        let atom_bytes =
-            (1i64 << tile_layout.atom().out_bits().iter().sum::<u32>()) * i64::from(self.bytes_of(v));
-        let (base, places) =
-            self.spread(tile_layout.registers(), (start, atom_bytes), &rows.thread, &rows.register)?;
+        let placed = (start, op.placement.bases(), i64::from(self.bytes_of(v)));
+        let (base, places) = self.spread(tile_layout, placed, &rows.thread, &rows.register)?;
         let dtype = self.dtype(v).ok_or_else(|| Stop::Bug("pointers have 64 bits".into()))?;
         let regs = self.registers(v)?;
         for (part, place) in regs.chunks(8).zip(places.iter().step_by(8)) {

@@ -14,10 +14,9 @@ use tk_gpu::ir::caching::Caching;
 use tk_gpu::ir::kernel::BARRIERS;
 use tk_gpu::ir::op::{
     ConsumerRelease, ConsumerWait, IsProducerWarp, Multicast, Pipeline, ProducerAcquire, ProducerCommit,
-    TmaBox, TmaLoad, TmaStore, TmaStoreWait,
+    TmaLoad, TmaStore, TmaStoreWait,
 };
 use tk_gpu::ir::tensor_map::{self, Position, TensorMap};
-use tk_gpu::layout::cut;
 use tk_ops::{MemoryOp, Op};
 use tk_tile::{Inst, ValueId};
 
@@ -220,7 +219,7 @@ impl<'c> Emit<'_, 'c> {
         let [full, _] = self.barriers(&c, stage)?;
         let by = self.builder.build_int_mul(stage, self.int(buffer.bytes / c.stages), "")?;
         let start = self.builder.build_int_add(by, self.int(buffer.offset), "")?;
-        let boxes = self.boxes((inst, op.copied, op.caching), start)?;
+        let boxes = self.boxes((inst, op.caching), start)?;
         let Some(multicast) = op.multicast else {
             return boxes.iter().try_for_each(|what| self.target.tma_load(self, what, full, None));
         };
@@ -272,9 +271,9 @@ impl<'c> Emit<'_, 'c> {
     /// One thread stores a tile, and waits for it if it is the only one.
     pub(super) fn tma_store(&mut self, inst: &Inst, op: &TmaStore) -> Res<()> {
         let start = self.int(self.buffer(op.buffer)?);
-        let boxes = self.boxes((inst, op.copied, op.caching), start)?;
-        let dtype = tensor_map::map(self.kernel, inst).map(|m| m.matrix.dtype);
-        let adds = dtype.filter(|_| op.adds);
+        let boxes = self.boxes((inst, op.caching), start)?;
+        let matrix = inst.operands.first().and_then(|view| tensor_map::matrix(self.kernel, *view));
+        let adds = matrix.map(|m| m.dtype).filter(|_| op.adds);
         self.elected(|| {
             for what in &boxes {
                 self.target.tma_store(self, what, adds)?;
@@ -283,36 +282,22 @@ impl<'c> Emit<'_, 'c> {
         })
     }
 
-    /// A tile in boxes, atom by atom, and in each swizzle atom by swizzle atom.
-    fn boxes(
-        &self,
-        (inst, copied, caching): (&Inst, TmaBox, Caching),
-        start: IntValue<'c>,
-    ) -> Res<Vec<PlacedBox<'c>>> {
-        let map = tensor_map::map(self.kernel, inst).ok_or_else(nothing)?;
+    /// The boxes of a copy to or from `start` in shared memory.
+    fn boxes(&self, (inst, caching): (&Inst, Caching), start: IntValue<'c>) -> Res<Vec<PlacedBox<'c>>> {
+        let (map, parts) = tensor_map::boxes(self.kernel, inst).ok_or_else(nothing)?;
         let number = tensor_map::maps(self.kernel).iter().position(|m| *m == map).ok_or_else(nothing)?;
         let address = *self.maps.get(number).ok_or_else(nothing)?;
-        let b = self.builder;
         let begin = self.corner_of_copy(inst, &map)?;
-        let bytes = map.matrix.dtype.bytes() as u32;
-        let [tall, wide] = copied.shape.map(cut);
-        let of_line = map.span / bytes;
-        let atom = bytes << (tall.log2 + wide.log2);
+        let b = self.builder;
         let mut boxes = vec![];
-        for (m, n) in (0..tall.repeats).flat_map(|m| (0..wide.repeats).map(move |n| (m, n))) {
-            let swizzled = (1 << wide.log2) / of_line;
-            let parts = (1 << tall.log2) / map.lines;
-            for (p, part) in (0..swizzled).flat_map(|p| (0..parts).map(move |q| (p, q))) {
-                let rows = (m << tall.log2) + part * map.lines;
-                let columns = (n << wide.log2) + p * of_line;
-                let at = (m * wide.repeats + n) * atom + ((p << tall.log2) + part * map.lines) * map.span;
-                let mut places = begin.clone();
-                for (place, by) in places.iter_mut().zip([columns, rows]) {
-                    *place = b.build_int_add(*place, self.int(by), "")?;
-                }
-                let shared = b.build_int_add(start, self.int(at), "")?;
-                boxes.push(PlacedBox { map: address, at: places, shared, caching });
+        for part in parts {
+            let [rows, columns] = part.at;
+            let mut at = begin.clone();
+            for (place, by) in at.iter_mut().zip([columns, rows]) {
+                *place = b.build_int_add(*place, self.int(by), "")?;
             }
+            let shared = b.build_int_add(start, self.int(part.place), "")?;
+            boxes.push(PlacedBox { map: address, at, shared, caching });
         }
         Ok(boxes)
     }

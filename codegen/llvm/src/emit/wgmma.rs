@@ -9,7 +9,7 @@ use tk_gpu::analysis::wgmma_shared::{self, WgmmaShared};
 use tk_gpu::ir::op::{Mma, MmaOperand, MmaWait};
 use tk_gpu::ir::shared_access;
 use tk_gpu::layout::cut;
-use tk_gpu::target::mma::{self, Tiles};
+use tk_gpu::target::mma::Tiles;
 use tk_tile::Inst;
 
 use super::{Emit, Res, Stop, bug};
@@ -20,22 +20,28 @@ use crate::target::request::{OperandA, SharedOperand, Step, WgmmaOperands, words
 /// Log2 of the lines after which the swizzle repeats.
 const LINES_LOG2: u32 = 3;
 
-/// Returns true if the atoms of the right operand along the columns are one operand of a wider instruction: each is
-/// that of one instruction, they follow one another in memory as lines or swizzle atoms do, and all their columns
-/// are no more than the instruction has. It reads the left operand once for all of them. Warpgroups that divide the
-/// columns of an atom do not have the next columns in the next atom.
+/// Returns true if the atoms of the right operand along the columns, of so many bytes, follow one another in memory as lines
+/// or swizzle atoms do, so that one instruction multiplies all of them ([`Tiles::adjoin`]).
 fn follow(tiles: &Tiles, right: &SharedOperand<'_>, bytes: i64) -> bool {
     let n = tiles.matrix.n;
     let p = right.swizzled;
     let lines = i64::from(p.lines) << n >> LINES_LOG2;
-    let most = mma::all().filter(|m| m.is_like(&tiles.matrix)).map(|m| m.n).max().unwrap_or(n);
-    let atoms = tiles.accumulator().repeats()[1];
-    tiles.more(0).is_empty()
-        && tiles.more(1).is_empty()
-        && tiles.groups().iter().all(|at| at[1] == 0)
-        && n >= LINES_LOG2
-        && (p.across || lines == bytes)
-        && atoms << n <= 1 << most
+    tiles.adjoin() && n >= LINES_LOG2 && (p.across || lines == bytes)
+}
+
+/// The registers of accumulators in the order of instructions that multiply so many atoms along the columns each.
+fn accumulator_order(tiles: &Tiles, atoms: u32) -> Vec<usize> {
+    let acc = tiles.accumulator();
+    let all = acc.registers() * acc.repeats().iter().product::<u32>() as usize;
+    if atoms == 1 {
+        return (0..all).collect();
+    }
+    // In a layout atoms come first, then the rows of instructions in each.
+    let (rows, atoms, each) = (1 << tiles.more(0).len(), atoms as usize, 1 << (tiles.matrix.n - 1));
+    let place = |m: usize, n: usize, row: usize| ((m * atoms + n) * rows + row) * each;
+    let instructions = (0..acc.repeats()[0] as usize).flat_map(|m| (0..rows).map(move |row| (m, row)));
+    let of_atoms = instructions.flat_map(|(m, row)| (0..atoms).map(move |n| place(m, n, row)));
+    of_atoms.flat_map(|first| first..first + each).collect()
 }
 
 impl<'c> Emit<'_, 'c> {
@@ -46,7 +52,25 @@ impl<'c> Emit<'_, 'c> {
         (product, tiles, k): (&MmaRequest, &Tiles, u32),
         acc: Vec<BasicValueEnum<'c>>,
     ) -> Res<Vec<BasicValueEnum<'c>>> {
-        let mut together = self.together((inst, op), (product, tiles, k))?;
+        let together = self.together((inst, op), (product, tiles, k))?;
+        // Registers of an instruction for several atoms are those of all of them, although others may lie between.
+        let order = accumulator_order(tiles, together.atoms);
+        let in_order = order.iter().filter_map(|r| acc.get(*r).copied()).collect();
+        let sums = self.multiply_in_order((op, k), together, in_order)?;
+        let mut all = acc;
+        for (r, x) in order.into_iter().zip(sums) {
+            all.get_mut(r).into_iter().for_each(|slot| *slot = x);
+        }
+        Ok(all)
+    }
+
+    /// The same for accumulators in the order of the instructions.
+    fn multiply_in_order(
+        &mut self,
+        (op, k): (&Mma, u32),
+        mut together: WgmmaOperands<'c>,
+        acc: Vec<BasicValueEnum<'c>>,
+    ) -> Res<Vec<BasicValueEnum<'c>>> {
         if op.asynchronous {
             return self.target.wgmma_issue(self, &together, &acc);
         }
@@ -54,10 +78,10 @@ impl<'c> Emit<'_, 'c> {
             let begun = self.target.wgmma_issue(self, &together, &acc)?;
             return self.target.wgmma_wait(self, 0, &begun);
         };
-        let mut all = acc;
+        let (mut all, depth) = (acc, together.product.matrix.k);
         let steps = std::mem::take(&mut together.steps);
-        let each = steps.len() / (k >> product.matrix.k).max(1) as usize;
-        for part in steps.chunks(each * (every >> product.matrix.k) as usize) {
+        let each = steps.len() / (k >> depth).max(1) as usize;
+        for part in steps.chunks(each * (every >> depth) as usize) {
             together.steps = part.to_vec();
             let zeros: Vec<_> = all.iter().map(|x| x.get_type().const_zero()).collect();
             let begun = self.target.wgmma_issue(self, &together, &zeros)?;
@@ -93,9 +117,10 @@ impl<'c> Emit<'_, 'c> {
         let (atoms, along) = (acc.repeats(), cut(k));
         let (rows, columns) = (tiles.more(0).len(), tiles.more(1).len());
         let bits = [0, 1].map(|side| tiles.operand(side, k).out_bits());
+        let bases = [&op.a, &op.b].map(|operand| operand.bases());
         let size = |side: usize| i64::from(matrix.bytes()) << bits[side].iter().sum::<u32>();
         let offset = |side: usize, inside: [u32; 2]| {
-            wgmma_shared::offset(&matrix, side, bits[side], [&op.a, &op.b][side].bases(), inside)
+            wgmma_shared::offset(&matrix, side, bits[side], bases[side], inside)
         };
         let words = words_of(product) as i64;
         let merged = if follow(tiles, &right, size(1)) { atoms[1] } else { 1 };
@@ -107,18 +132,24 @@ impl<'c> Emit<'_, 'c> {
             for (m, n) in (0..atoms[0]).flat_map(|m| (0..atoms[1] / merged).map(move |n| (m, n))) {
                 for (row, column) in (0..1u32 << rows).flat_map(|r| (0..1u32 << columns).map(move |c| (r, c)))
                 {
-                    let instruction = ((((m * atoms[1] + n) << rows) + row) << columns) + column;
+                    // With several atoms to an instruction, it has all columns.
+                    let instruction = match merged {
+                        1 => ((((m * atoms[1] + n) << rows) + row) << columns) + column,
+                        _ => ((m << rows) + row) * merged,
+                    };
                     let inside = offset(0, [row << matrix.m, at]);
                     let of_left = i64::from(m * along.repeats + atom);
                     // Words are those of an atom of the operand, steps first, then rows.
                     let register =
                         (((of_left << (along.log2 - matrix.k)) + i64::from(step)) << rows) + i64::from(row);
                     let left = if left.is_some() { of_left * size(0) + inside } else { register * words };
-                    let of_right = i64::from(atom * atoms[1] + n);
+                    let of_right = (atom * atoms[1] + n) as usize;
+                    let [group, _] =
+                        shared_access::atom_place(bases[1], &bits[1], atoms[1] as usize, of_right);
                     steps.push(Step {
                         accumulator: (instruction as usize) << (matrix.n - 1),
                         left,
-                        right: of_right * size(1) + offset(1, [column << matrix.n, at]),
+                        right: group * i64::from(matrix.bytes()) + offset(1, [column << matrix.n, at]),
                     });
                 }
             }

@@ -22,8 +22,9 @@ use crate::analysis::wgmma_shared::WgmmaShared;
 use crate::ir::attrs::{inverse, permutation};
 use crate::ir::kernel::{Remedy, Shortage};
 use crate::ir::op::{BufferRef, Convert, Mma, MmaOperand, Placement, Product, SharedDot};
+use crate::ir::shared_access::swizzled_elements;
 use crate::layout::linear::{Conversion, classify};
-use crate::layout::{Layout, cut, padded};
+use crate::layout::{Layout, cut};
 use crate::passes::assign_layouts::anchor::kind;
 use crate::target::mma::{self, InstructionName, MmaInstruction, Tiles};
 use crate::target::precision::Precision;
@@ -171,7 +172,11 @@ impl Lower<'_> {
             return Place::Register(v);
         }
         let bases = match self.ty(v).dtype() {
-            Some(d) if group => WgmmaShared::order(self.fastest(v, &source), tiles, side, d, k).1,
+            // Atoms that share lines are neighbours along the last dimension of what is stored.
+            Some(d) if group => {
+                let share = self.permuted(v).is_none();
+                WgmmaShared::order(self.fastest(v, &source), tiles, (side, d), k, share).1
+            }
             _ => ldmatrix::order(&source, &fragment, bytes, self.kernel.options.spec),
         };
         let block = self.earliest(block, v);
@@ -183,7 +188,7 @@ impl Lower<'_> {
         if let Some(s) = self.stored.iter().find(known) {
             return Place::Buffer(s.buffer, bases);
         }
-        let elements = self.shape(v).iter().map(|n| padded(*n)).product();
+        let elements = swizzled_elements(&self.shape(value), &own) as u32;
         let buffer = self.buffer(elements, bytes);
         self.store(block, value, &Slot { buffer, placement: Placement::Swizzled { bases: own.clone() } });
         self.stored.push(Stored { value, block, bases: own, buffer });
@@ -254,15 +259,19 @@ impl Lower<'_> {
         usize::from(source.vector(1) >= source.vector(0))
     }
 
+    /// The permutation of axes that computes a value, and its operand.
+    fn permuted(&self, v: ValueId) -> Option<(&Inst, ValueId)> {
+        let func = self.kernel.func();
+        let Def::Inst(id, _) = func.values[v].def else { return None };
+        let inst = &func.insts[id];
+        let x = inst.operands.first().copied()?;
+        (inst.op == Op::Shape(ShapeOp::Permute)).then_some((inst, x))
+    }
+
     /// The operand of a permutation of axes, and its `bases` if those of the result are `bases`: an operand that is
     /// loaded and transposed goes straight to shared memory.
     fn untransposed(&self, v: ValueId, bases: &[i64]) -> (ValueId, Vec<i64>) {
-        let func = self.kernel.func();
-        let Def::Inst(id, _) = func.values[v].def else { return (v, bases.to_vec()) };
-        let inst = &func.insts[id];
-        let (Op::Shape(ShapeOp::Permute), Some(x)) = (inst.op, inst.operands.first().copied()) else {
-            return (v, bases.to_vec());
-        };
+        let Some((inst, x)) = self.permuted(v) else { return (v, bases.to_vec()) };
         // Atoms are consecutive in the order of the tile that is stored.
         if self.shape(v).iter().filter(|n| cut(**n).repeats > 1).count() > 1 {
             return (v, bases.to_vec());

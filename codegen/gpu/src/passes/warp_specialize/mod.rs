@@ -46,7 +46,7 @@ mod split;
 
 use std::collections::BTreeSet;
 
-use tk_ops::{ControlOp, Op};
+use tk_ops::{ControlOp, DType, Op};
 use tk_tile::{BlockId, InstId, walk};
 
 use self::boxes::Known;
@@ -211,12 +211,12 @@ fn specialize(kernel: &mut Kernel) {
     split::apply(kernel, &chosen, &residents, &slice);
 }
 
-/// The box of a load.
-fn box_of(kernel: &Kernel, t: &TmaLoadPlan) -> Option<TmaBox> {
+/// The box of a load, and the type of its elements.
+fn box_of(kernel: &Kernel, t: &TmaLoadPlan) -> Option<(TmaBox, DType)> {
     let func = kernel.func();
     let result = func.insts[t.load].results.first()?;
-    let shape = kernel.module.types.get(func.ty(*result)).shape()?.try_into().ok()?;
-    Some(TmaBox { shape, span: t.span })
+    let ty = kernel.module.types.get(func.ty(*result));
+    Some((TmaBox { shape: ty.shape()?.try_into().ok()?, span: t.span }, ty.dtype()?))
 }
 
 /// Returns true if no instruction of a kernel restricts when memory is read and written.

@@ -33,7 +33,7 @@ use super::slice::Slice;
 use super::{PlannedPipeline, box_of};
 use crate::ir::kernel::Kernel;
 use crate::ir::op::{GpuOp, Multicast};
-use crate::ir::tensor_map::lines_of_box;
+use crate::ir::tensor_map::parts;
 
 /// The axis of the grid along which programs form a cluster.
 const AXIS: i64 = 2;
@@ -61,8 +61,8 @@ fn shared(kernel: &Kernel, slice: &Slice, t: &TmaLoadPlan) -> Option<Multicast> 
     }
     let together =
         same(func, kernel.options.cluster, t.load, &slice.of(func, std::iter::once(t.load)).insts)?;
-    let dtype = func.insts[t.load].results.first().and_then(|r| kernel.module.types.get(func.ty(*r)).dtype());
-    lines_of_box(box_of(kernel, t)?, dtype?, together.blocks).map(|_| together)
+    let (copied, dtype) = box_of(kernel, t)?;
+    parts(copied, dtype, together.blocks).map(|_| together)
 }
 
 fn is_rank(func: &Func, i: InstId) -> bool {

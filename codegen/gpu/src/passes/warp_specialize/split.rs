@@ -206,7 +206,7 @@ impl Producer<'_> {
             let load = self.edit.kernel.func().insts[t.load].clone();
             let places = load.operands.iter().take(3);
             let operands: Vec<ValueId> = places.map(|v| renamed.get(v).copied().unwrap_or(*v)).collect();
-            let Some(copied) = box_of(self.edit.kernel, t) else { continue };
+            let Some((copied, _)) = box_of(self.edit.kernel, t) else { continue };
             let copy = TmaLoad {
                 destination: staged,
                 pipeline,
