@@ -3,7 +3,9 @@
 //! An instruction stores four matrices of eight rows of 16 bytes; each lane gives the address of one row, and its words
 //! are the elements that an accumulator of `mma` gives a lane: neighbours in a register, four lanes to a row, eight
 //! times four lanes to a matrix (PTX ISA, `stmatrix`). The bits of the lane that gives an address then choose the row
-//! and the matrix, which in the layout are bits 2 to 4 of a lane and bits 1 and 2 of a register.
+//! and the matrix, which in the layout are bits 2 to 4 of a lane and bits 1 and 2 of a register. `stmatrix.trans` stores the
+//! rows of a matrix as columns: what lanes have next to one another lies in one row, and a row is chosen by bit 0 of a
+//! register and bits 0 and 1 of a lane.
 
 use tk_tile::ValueId;
 
@@ -23,6 +25,8 @@ pub struct Rows {
     pub thread: Vec<i64>,
     /// The offset of each register bit; 0 for those that an instruction covers.
     pub register: Vec<i64>,
+    /// By `stmatrix.trans`.
+    pub transposed: bool,
 }
 
 /// The rows of a store, if `stmatrix` can do it.
@@ -42,10 +46,16 @@ pub fn rows(kernel: &Kernel, store: &SharedStore, v: ValueId) -> Option<Rows> {
     let ([near, r1, r2, more @ ..], [l0, l1, l2, l3, l4]) = (register.as_slice(), lane.as_slice()) else {
         return None;
     };
-    let thread: Vec<i64> = [l2, l3, l4, r1, r2].into_iter().chain(&warp).copied().collect();
-    let aligned = thread.iter().chain(more).all(|p| *p != 0 && p % ROW == 0);
-    let fits = [*near, *l0, *l1] == [2, 4, 8] && aligned;
-    fits.then(|| Rows { thread, register: [&[0, 0, 0], more].concat() })
+    // What is next to one another in a row of 16 bytes, and the bits that choose the row.
+    let [plain, across] = [[near, l0, l1], [l2, l3, l4]];
+    let rows = |transposed: bool| {
+        let (of_row, rows) = if transposed { (across, plain) } else { (plain, across) };
+        let thread: Vec<i64> = rows.into_iter().chain([r1, r2]).chain(&warp).copied().collect();
+        let aligned = thread.iter().chain(more).all(|p| *p != 0 && p % ROW == 0);
+        let fits = of_row.map(|p| *p) == [2, 4, 8] && aligned;
+        fits.then(|| Rows { thread, register: [&[0, 0, 0], more].concat(), transposed })
+    };
+    rows(false).or_else(|| rows(true))
 }
 
 fn elem_is_pointer(elem: &tk_tile::ElemType) -> bool {

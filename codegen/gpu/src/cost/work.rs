@@ -469,10 +469,14 @@ impl Costs<'_> {
         let vector = match store.access {
             Some(StoreAccess::Vector(n)) => n,
             // Four matrices of eight rows of 16 bytes: 8 bytes... of each lane's registers at once.
-            Some(StoreAccess::Matrices) | None => (16.0 / self.bytes(v)) as u32,
+            Some(StoreAccess::Matrices | StoreAccess::TransposedMatrices) | None => {
+                (16.0 / self.bytes(v)) as u32
+            }
         };
         let [issue, shared, conflicts] = match self.shared(v, &store.placement, vector.max(1)) {
-            [issue, ..] if store.access == Some(StoreAccess::Matrices) => [issue, issue * 4.0, 0.0],
+            [issue, ..] if !matches!(store.access, Some(StoreAccess::Vector(_)) | None) => {
+                [issue, issue * 4.0, 0.0]
+            }
             of_vectors => of_vectors,
         };
         Work { issue: issue * 1.5, shared, conflicts, latency: latency::SHARED, ..Work::default() }

@@ -135,23 +135,26 @@ impl Field for Option<usize> {
 
 impl Field for Option<StoreAccess> {
     fn names(_: &'static str) -> Vec<&'static str> {
-        vec!["stmatrix", "vector"]
+        vec!["stmatrix", "stmatrix_trans", "vector"]
     }
 
     fn write(&self, _: &'static str, out: &mut Attrs) {
         match self {
             Some(StoreAccess::Vector(n)) => n.write("vector", out),
             Some(StoreAccess::Matrices) => true.write("stmatrix", out),
+            Some(StoreAccess::TransposedMatrices) => true.write("stmatrix_trans", out),
             None => {}
         }
     }
 
     fn read(_: &'static str, from: &mut Fields) -> Read<Self> {
         let vector = Option::<u32>::read("vector", from)?.map(StoreAccess::Vector);
-        match (bool::read("stmatrix", from)?, vector) {
-            (true, Some(_)) => Err("it has `vector` and `stmatrix`".into()),
-            (true, None) => Ok(Some(StoreAccess::Matrices)),
-            (false, vector) => Ok(vector),
+        let plain = bool::read("stmatrix", from)?.then_some(StoreAccess::Matrices);
+        let transposed = bool::read("stmatrix_trans", from)?.then_some(StoreAccess::TransposedMatrices);
+        let mut all = [vector, plain, transposed].into_iter().flatten();
+        match (all.next(), all.next()) {
+            (access, None) => Ok(access),
+            _ => Err("it has two of `vector`, `stmatrix` and `stmatrix_trans`".into()),
         }
     }
 }

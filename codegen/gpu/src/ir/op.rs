@@ -81,6 +81,8 @@ pub enum StoreAccess {
     Vector(u32),
     /// `stmatrix`: four matrices of eight rows of 16 bytes at a time.
     Matrices,
+    /// `stmatrix.trans`: the same, of the transposed tile.
+    TransposedMatrices,
 }
 
 /// The instruction that reads the fragments of an operand from shared memory.

@@ -56,6 +56,7 @@ fn selected(kernel: &Kernel, axis: &AxisInfo, inst: &Inst) -> Option<GpuOp> {
             let v = operand?;
             let vector = || access_width::shared(kernel, &store.placement, store.buffer.buffer, v);
             store.access = Some(match stmatrix::rows(kernel, store, v) {
+                Some(rows) if rows.transposed => StoreAccess::TransposedMatrices,
                 Some(_) => StoreAccess::Matrices,
                 None => StoreAccess::Vector(vector()),
             });

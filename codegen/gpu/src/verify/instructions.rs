@@ -40,8 +40,9 @@ fn access(kernel: &Kernel, axis: &AxisInfo, inst: &Inst) -> Check {
     let (operand, result) = (inst.operands.first().copied(), inst.results.first().copied());
     match (GpuOp::of(inst), operand, result) {
         (Some(GpuOp::SharedStore(store)), Some(v), _) => match store.access {
-            Some(StoreAccess::Matrices) => {
-                let can = stmatrix::rows(kernel, store, v).is_some();
+            Some(access @ (StoreAccess::Matrices | StoreAccess::TransposedMatrices)) => {
+                let transposed = access == StoreAccess::TransposedMatrices;
+                let can = stmatrix::rows(kernel, store, v).is_some_and(|rows| rows.transposed == transposed);
                 ensure(can, S09, || "`stmatrix` does not store this layout there".into())
             }
             Some(StoreAccess::Vector(n)) => {

@@ -151,7 +151,7 @@ impl<'c> Emit<'_, 'c> {
             let words = self.packed_words(dtype, 1, part)?;
             let plain = |w: BasicValueEnum<'c>| self.builder.build_bit_cast(w, self.i32(), "");
             let words = words.into_iter().map(plain).collect::<Result<Vec<_>, _>>()?;
-            self.target.store_matrices(self, address, offset, &words)?;
+            self.target.store_matrices(self, (address, offset), &words, rows.transposed)?;
         }
         Ok(())
     }
@@ -199,7 +199,9 @@ impl<'c> Emit<'_, 'c> {
             self.act_where(Some(first), || self.target.mbarrier_expect(self, barrier, bytes))?;
         }
         let step = match op.access {
-            Some(StoreAccess::Matrices) => return self.store_matrices(op, v),
+            Some(StoreAccess::Matrices | StoreAccess::TransposedMatrices) => {
+                return self.store_matrices(op, v);
+            }
             Some(StoreAccess::Vector(n)) => n,
             None => decided(None)?,
         };

@@ -143,8 +143,8 @@ pub(super) enum Request {
 pub(super) enum MatrixCall {
     /// Loads this many from shared memory.
     Load { matrices: i32, transposed: bool },
-    /// Stores this many to shared memory.
-    Store { matrices: i32 },
+    /// Stores this many to shared memory, possibly transposed.
+    Store { matrices: i32, transposed: bool },
     /// Multiplies: position in [`tk_gpu::target::mma::all()`], positions of the types of the operands in `DType::ALL`.
     Multiply { kind: i32, operands: [i32; 2] },
 }
@@ -364,10 +364,11 @@ unsafe extern "C" fn store_matrices(
     ctx: *mut c_void,
     addr: u32,
     matrices: i32,
+    transposed: i32,
     registers: *mut u8,
     loc: i32,
 ) {
-    let what = MatrixCall::Store { matrices };
+    let what = MatrixCall::Store { matrices, transposed: transposed != 0 };
     // SAFETY: called by a kernel with its context.
     unsafe { ask(ctx, Request::Matrix { what, addr, registers, loc }) };
 }
@@ -508,7 +509,7 @@ unsafe extern "C" fn step(ctx: *mut c_void, loc: i32) {
 /// | `tk_sim_warp_barrier` | `i32` loc | |
 /// | `tk_sim_shuffle` | `i32` [`Shuffle`], `u32` value, `u32` operand, `i32` loc | `u32` |
 /// | `tk_sim_load_matrices` | `u32` address of a row, `i32` matrices (1, 2, 4), `i32` whether they are transposed, `ptr` to a word of each, `i32` loc | |
-/// | `tk_sim_store_matrices` | `u32` address of a row, `i32` matrices (1, 2, 4), `ptr` to a word of each, `i32` loc | |
+/// | `tk_sim_store_matrices` | `u32` address of a row, `i32` matrices (1, 2, 4), `i32` whether they are transposed, `ptr` to a word of each, `i32` loc | |
 /// | `tk_sim_multiply` | `i32` instruction (position in `tk_gpu::target::mma::all()`), `i32` type of `a`, `i32` type of `b` (positions in `DType::ALL`), `ptr` to the words of `a`, of `b`, and the accumulator, which the result replaces, `i32` loc | |
 /// | `tk_sim_group_multiply` | `i32` instruction, `i32` type of `a`, `i32` type of `b` as above, `i32` columns, `u64` descriptor of `a`, `u64` descriptor of `b` (PTX manual, "Matrix Descriptor Format"), `i32` flags (1: `a` is in registers as words, 2 and 4: neighbours of `a`, `b` are across K), `ptr` to words of `a`, `ptr` to the accumulator, which may not be read before the wait, `i32` loc | |
 /// | `tk_sim_group_commit` | | makes the lane's wgmma products since the last commit one group |

@@ -60,12 +60,20 @@ impl Block {
             MatrixCall::Load { matrices, transposed } => {
                 self.load_matrices(&brought, matrices, transposed, env)
             }
-            MatrixCall::Store { matrices } => self.store_matrices(&brought, matrices, env),
+            MatrixCall::Store { matrices, transposed } => {
+                self.store_matrices(&brought, matrices, transposed, env)
+            }
             MatrixCall::Multiply { kind, operands } => multiply_add(&brought, kind, operands),
         }
     }
 
-    fn store_matrices(&mut self, lanes: &[Brought], matrices: i32, env: &mut Env<'_>) -> Result<(), Wrong> {
+    fn store_matrices(
+        &mut self,
+        lanes: &[Brought],
+        matrices: i32,
+        transposed: bool,
+        env: &mut Env<'_>,
+    ) -> Result<(), Wrong> {
         if ![1, 2, 4].contains(&matrices) {
             return Err(Wrong::new(FaultKind::Call, format!("{matrices} matrices are stored")));
         }
@@ -77,6 +85,16 @@ impl Block {
                     // SAFETY: the lane waits, and guarantees that a word of each matrix may be read there.
                     let register = unsafe { std::slice::from_raw_parts(from.registers.add(4 * n), 4) };
                     word.copy_from_slice(register);
+                }
+            }
+            if transposed {
+                let found = rows;
+                let at =
+                    |row: usize, byte: usize| found.get(row).and_then(|r| r.get(byte)).copied().unwrap_or(0);
+                for (r, row) in rows.iter_mut().enumerate() {
+                    for (b, byte) in row.iter_mut().enumerate() {
+                        *byte = at(b / 2, 2 * r + b % 2);
+                    }
                 }
             }
             for (row, to) in rows.iter().zip(lanes.iter().skip(n * ROWS as usize)) {

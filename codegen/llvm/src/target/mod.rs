@@ -302,9 +302,9 @@ pub trait TargetEmitter<'c> {
     fn store_matrices(
         &self,
         _e: &Emit<'_, 'c>,
-        _address: IntValue<'c>,
-        _offset: i64,
+        _at: (IntValue<'c>, i64),
         _words: &[BasicValueEnum<'c>],
+        _transposed: bool,
     ) -> Res<()> {
         missing("stores of matrices")
     }

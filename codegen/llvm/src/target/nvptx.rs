@@ -313,11 +313,11 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
     fn store_matrices(
         &self,
         e: &Emit<'_, 'c>,
-        address: IntValue<'c>,
-        offset: i64,
+        (address, offset): (IntValue<'c>, i64),
         words: &[BasicValueEnum<'c>],
+        transposed: bool,
     ) -> Res<()> {
-        self.stmatrix(e, address, offset, words)
+        self.stmatrix(e, (address, offset), words, transposed)
     }
 
     fn multiply(

@@ -216,9 +216,9 @@ impl<'c> TargetEmitter<'c> for Sim {
     fn store_matrices(
         &self,
         e: &Emit<'_, 'c>,
-        address: IntValue<'c>,
-        offset: i64,
+        (address, offset): (IntValue<'c>, i64),
         words: &[BasicValueEnum<'c>],
+        transposed: bool,
     ) -> Res<()> {
         let by = address.get_type().const_int(offset.cast_unsigned(), true);
         let at = e.builder.build_int_add(address, by, "")?;
@@ -228,7 +228,13 @@ impl<'c> TargetEmitter<'c> for Sim {
             e.builder.build_store(self.element(e, &access, alloca, i)?, *word)?;
         }
         let count = e.int(words.len() as u32);
-        let args = [at.into(), count.into(), alloca.into(), self.place(e).into()];
+        let args = [
+            at.into(),
+            count.into(),
+            e.int(u32::from(transposed)).into(),
+            alloca.into(),
+            self.place(e).into(),
+        ];
         self.call(&Place::of(e), "tk_sim_store_matrices", None, &args).map(|_| ())
     }
 

@@ -11,7 +11,7 @@
 use std::collections::BTreeSet;
 
 use tk_ops::{ControlOp, CreateOp, DType, DotOp, ElementwiseOp, Group, MemoryOp, Op, ScanOp, ShapeOp};
-use tk_tile::{BlockId, Func, Id, Inst, InstId, Module, Type, ValueId, rewrite};
+use tk_tile::{BlockId, Def, Func, Id, Inst, InstId, Module, Type, ValueId, rewrite};
 
 use crate::analysis::axis::AxisInfo;
 use crate::analysis::coalesce::{Coalescing, access};
@@ -430,8 +430,14 @@ impl<'a> Anchors<'a> {
             }
             ShapeOp::Permute => {
                 let perm = permutation(inst);
-                let hint = self.value_layout(x).layout().map(|l| self.layouts.get(l).permuted(&perm));
-                return ValueLayout::Rematerializable(hint.map(|l| self.layouts.intern(l)));
+                let own = self.value_layout(x);
+                let hint = own.layout().map(|l| self.layouts.get(l).permuted(&perm));
+                let hint = hint.map(|l| self.layouts.intern(l));
+                return match (own, hint) {
+                    // A transposed accumulator moves where it is stored, after casts that make it narrower.
+                    (ValueLayout::Fixed(_), Some(l)) if !self.is_load(x) => ValueLayout::Fixed(l),
+                    _ => ValueLayout::Rematerializable(hint),
+                };
             }
             // A rematerialized value is computed in the layout that a reshape takes to the requested one.
             ShapeOp::Reshape
@@ -462,6 +468,11 @@ impl<'a> Anchors<'a> {
             Some(l) => self.layouts.intern(l),
             None => self.default(&to),
         })
+    }
+
+    fn is_load(&self, v: ValueId) -> bool {
+        let Def::Inst(i, _) = self.func.values[v].def else { return false };
+        matches!(self.func.insts[i].op, Op::Memory(MemoryOp::Load | MemoryOp::ViewLoad))
     }
 
     fn scanned(&mut self, op: ScanOp, inst: &Inst, r: ValueId) -> ValueLayout {

@@ -34,13 +34,14 @@ impl<'c> Nvptx<'c> {
     pub(super) fn stmatrix(
         &self,
         e: &Emit<'_, 'c>,
-        address: IntValue<'c>,
-        offset: i64,
+        (address, offset): (IntValue<'c>, i64),
         words: &[BasicValueEnum<'c>],
+        transposed: bool,
     ) -> Res<()> {
+        let trans = if transposed { ".trans" } else { "" };
         let parts = Parts { count: words.len(), bits: 32 };
         let (list, place) = (parts.operands(1), offset_text(0, offset));
-        let text = format!("stmatrix.sync.aligned.m8n8.x{}.shared.b16 {place}, {list};", words.len());
+        let text = format!("stmatrix.sync.aligned.m8n8.x{}{trans}.shared.b16 {place}, {list};", words.len());
         let constraints = format!("r{}", ",r".repeat(words.len()));
         let mut inputs: Vec<BasicValueEnum<'c>> = vec![self.shared_address(e, address)?.into()];
         inputs.extend(words);
