@@ -91,6 +91,8 @@ pub struct Emit<'a, 'c> {
     brings: Option<IntValue<'c>>,
     /// The phase parity for which the load of a buffer that other blocks fill waits.
     phases: BTreeMap<u32, PointerValue<'c>>,
+    /// The counters of the loops so far.
+    pub counters: Vec<IntValue<'c>>,
     /// The function of elements that is being emitted, if it is one.
     pub nested: Option<Nested>,
 }
@@ -133,6 +135,7 @@ pub fn emit<'a, 'c>(
         producers: tk_gpu::ir::warps::producers(kernel),
         brings: None,
         phases: BTreeMap::new(),
+        counters: vec![],
         nested: None,
     };
     e.parameters(&entry.params)?;

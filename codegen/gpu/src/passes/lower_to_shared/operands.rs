@@ -18,13 +18,13 @@ use tk_tile::{Attrs, BlockId, Def, Func, Id, Inst, InstId, Type, ValueId, walk};
 
 use super::{Lower, Slot};
 use crate::analysis::ldmatrix;
+use crate::analysis::mma::kind;
 use crate::analysis::wgmma_shared::WgmmaShared;
 use crate::ir::attrs::{inverse, permutation};
 use crate::ir::kernel::{Remedy, Shortage};
 use crate::ir::op::{BufferRef, Convert, Mma, MmaOperand, Placement, Product, SharedDot};
 use crate::layout::linear::{Conversion, classify};
 use crate::layout::{Layout, cut, padded};
-use crate::passes::assign_layouts::anchor::kind;
 use crate::target::mma::{self, InstructionName, MmaInstruction, Tiles};
 use crate::target::precision::Precision;
 
