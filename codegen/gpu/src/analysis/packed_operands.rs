@@ -20,6 +20,8 @@ pub struct Word {
     pub along: usize,
     /// How many there are.
     pub elements: u32,
+    /// The neighbours that a lane multiplies with one instruction: one word or several.
+    pub of_lane: u32,
 }
 
 /// The values that matrix instructions multiply in words of several elements.
@@ -37,23 +39,24 @@ pub fn packed_operands(module: &Module, func: &Func, spec: &TargetSpec) -> BTree
             continue;
         };
         let elements = 1 << matrix.packed();
-        let mut open = vec![(*a, 1), (*b, 0)];
-        while let Some((v, along)) = open.pop() {
+        let of_lane = |side: usize| 1 << matrix.neighbours_of(side);
+        let mut open = vec![(*a, 1, of_lane(0)), (*b, 0, of_lane(1))];
+        while let Some((v, along, of_lane)) = open.pop() {
             if elements == 1 || !is_alone(v) {
                 continue;
             }
-            found.insert(v, Word { along, elements });
+            found.insert(v, Word { along, elements, of_lane });
             let Def::Inst(from, _) = func.values[v].def else { continue };
             let from = &func.insts[from];
             let shape = |v: ValueId| module.types.get(func.ty(v)).shape();
             match from.op {
                 Op::Elementwise(_) => {
                     let like = from.operands.iter().filter(|x| shape(**x) == shape(v));
-                    open.extend(like.map(|x| (*x, along)));
+                    open.extend(like.map(|x| (*x, along, of_lane)));
                 }
                 Op::Shape(ShapeOp::Permute) => {
                     let at = permutation(from).get(along).copied();
-                    open.extend(from.operands.first().copied().zip(at));
+                    open.extend(from.operands.first().zip(at).map(|(x, at)| (*x, at, of_lane)));
                 }
                 _ => {}
             }

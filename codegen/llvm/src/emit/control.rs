@@ -163,7 +163,8 @@ impl<'c> Emit<'_, 'c> {
         let after = self.new_block("end");
         let goes = if at_end { Some(self.goes(lo, hi, by)?) } else { None };
         let narrow = self.zero(self.dtype(*counter)).into_int_value().get_type();
-        let is_short = at_end && narrow.get_bit_width() == 32 && by.is_const() && self.loads_run_ahead(*body);
+        let runs_ahead = self.loads_run_ahead(*body);
+        let is_short = at_end && narrow.get_bit_width() == 32 && by.is_const() && runs_ahead;
         let before = self.here()?;
         match goes {
             Some(goes) => b.build_conditional_branch(goes, header, after)?,
@@ -185,7 +186,9 @@ impl<'c> Emit<'_, 'c> {
         let count = b.build_int_truncate_or_bit_cast(at, narrow, "")?;
         self.define(*counter, Val::Scalar(count.into()));
         self.define_phis(carried, &counts, &phis)?;
+        let outer = std::mem::replace(&mut self.runs_ahead, runs_ahead);
         self.block(*body)?;
+        self.runs_ahead = outer;
         let next: Vec<_> = self.all_parts(&self.ends(*body))?.into_iter().flatten().collect();
         let end = self.here()?;
         let more = b.build_int_nsw_add(at, by, "")?;

@@ -45,9 +45,6 @@ const BUFFER: u16 = 8;
 const LOCAL: u16 = 3;
 const CONSTANT: u16 = 4;
 
-/// Bytes of a register.
-const WORD: u32 = 4;
-
 /// The alignment of the shared memory of a program: any access is then aligned to its size.
 const ALIGN: u32 = 16;
 
@@ -272,9 +269,7 @@ impl<'c> TargetEmitter<'c> for Amdgcn<'c> {
             return self.apart(e, access, all);
         }
         if let (Space::Global, Some(predicate)) = (space, access.predicate)
-            && access.caching.level != Level::Volatile
-            && access.bytes * access.count >= WORD
-            && !uniform::is_known(e, predicate)
+            && self.selects_address(e, access, predicate)
         {
             let all = self.masked_load(e, (access, predicate), ty, other)?;
             return self.apart(e, access, all);

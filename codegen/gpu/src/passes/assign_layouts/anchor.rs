@@ -165,24 +165,31 @@ impl<'a> Anchors<'a> {
     }
 
     /// The layout of a load: where its elements pass through registers on the way to a product that packs neighbours along
-    /// another dimension than that of memory into words, each thread loads as many rows as a word has elements, and
-    /// packs them when it stores them ([`packed_operands`]).
+    /// K into words, each thread loads all elements of a word, and packs them when it stores them ([`packed_operands`]).
+    /// Accesses become as narrow as a register at the least; where they are narrower anyway, each thread loads what a
+    /// lane multiplies.
     fn loaded(&mut self, r: ValueId, shape: &[u32], access: &Coalescing) -> LayoutId {
-        let each = (shape.iter().product::<u32>() / self.threads.count()).max(1);
-        // No access is narrower than a register.
-        let narrowest = (REGISTER / access.bytes).max(1);
-        let rows = match (self.packed.get(&r), access.order.as_slice()) {
-            (Some(word), [_, along]) if word.along == *along => {
-                let most = shape.get(*along).map_or(1, |n| 1 << cut(*n).log2);
-                word.elements.min(each / narrowest).min(most)
-            }
-            _ => 1,
-        };
-        let vector = access.vector.min(each / rows.max(1));
-        if rows < 2 || vector < narrowest {
+        let (Some(word), [fastest, next, ..]) = (self.packed.get(&r), access.order.as_slice()) else {
             return self.coalesced(shape, access);
+        };
+        let each = (shape.iter().product::<u32>() / self.threads.count()).max(1);
+        let narrowest = (REGISTER / access.bytes).clamp(1, access.vector);
+        let is_narrow = access.vector * access.bytes < REGISTER;
+        let most = shape.get(word.along).map_or(1, |n| 1 << cut(*n).log2);
+        let of_thread = if is_narrow { word.of_lane } else { word.elements };
+        let of_thread = of_thread.min(self.options.spec.vector_bytes / access.bytes).min(most);
+        if word.along == *next {
+            let rows = of_thread.min(each / narrowest).max(1);
+            let vector = access.vector.min(each / rows);
+            return self.layouts.intern(Layout::blocked_rows(
+                shape,
+                &access.order,
+                (vector, rows),
+                self.threads,
+            ));
         }
-        self.layouts.intern(Layout::blocked_rows(shape, &access.order, (vector, rows), self.threads))
+        let vector = if word.along == *fastest { access.vector.max(of_thread) } else { access.vector };
+        self.blocked(shape, &access.order, vector)
     }
 
     /// The layout of two scalars as a tile: each thread owns both.

@@ -9,12 +9,18 @@ use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValue, BasicValueEnum, GlobalValue, IntValue, PointerValue};
 
 use super::buffer::is_zero;
-use super::{ALIGN, Amdgcn, GLOBAL, marked};
+use super::{ALIGN, Amdgcn, GLOBAL, marked, uniform};
 use crate::emit::{Emit, Res, Stop, bug};
 use crate::target::{Access, Space};
+use tk_gpu::ir::caching::Level;
 
 /// Offsets that an instruction adds to an address are below this, on all targets (RDNA3 has 12 bits and a sign).
 const REACH: u32 = 1 << 12;
+
+/// Bytes of a register.
+const WORD: u32 = 4;
+/// Registers of a lane that are few.
+const FEW: u32 = 256;
 
 /// The zeros of a kernel.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +31,21 @@ pub(super) struct Zeros<'c> {
 }
 
 impl<'c> Amdgcn<'c> {
+    /// Returns true if a masked load is done without a branch. Loads of less than a register are many, and all of their
+    /// addresses need registers at once: where a lane has 256, products of elements one by one spilled up to 96 bytes; so did
+    /// loops with nothing else to do meanwhile (244). Volatile loads read nothing but what they are asked to.
+    pub(super) fn selects_address(
+        &self,
+        e: &Emit<'_, 'c>,
+        access: &Access<'c>,
+        predicate: IntValue<'c>,
+    ) -> bool {
+        let has_room = e.runs_ahead && e.kernel.options.spec.registers > FEW;
+        access.caching.level != Level::Volatile
+            && (access.bytes * access.count >= WORD || has_room)
+            && !uniform::is_known(e, predicate)
+    }
+
     /// A pointer to at least this many zeros.
     fn zeros(&self, e: &Emit<'_, 'c>, bytes: u32) -> Res<PointerValue<'c>> {
         let known = self.zeros.get();
