@@ -46,7 +46,7 @@ fn is_uniform<'c>(e: &Emit<'_, 'c>, x: IntValue<'c>, left: &mut u32) -> bool {
 
 /// Returns true for the intrinsics whose result is in a scalar register.
 fn is_scalar_register(call: InstructionValue<'_>) -> bool {
-    let callee = call.get_operands().last().flatten();
+    let callee = call.get_num_operands().checked_sub(1).and_then(|last| call.get_operand(last));
     let Some(Operand::Value(callee)) = callee else { return false };
     let name = callee.into_pointer_value().get_name().to_string_lossy().into_owned();
     name.starts_with("llvm.amdgcn.readfirstlane") || name.starts_with("llvm.amdgcn.workgroup.id")
