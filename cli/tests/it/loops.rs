@@ -3,7 +3,8 @@
 //!
 //! The text is that for the assembler, of the kernel for aligned arguments: its longest loop, without comments and
 //! lines of the source. Virtual registers of PTX are numbered in the order in which the loop names them, so that code
-//! before the loop does not show.
+//! before the loop does not show. `counts.txt` has the instructions of the loops for AMD GPUs by class, and how many there
+//! are for each matrix instruction.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
@@ -89,6 +90,48 @@ fn renumbered(text: &str) -> String {
     out + rest
 }
 
+/// Examples whose loops are only counted, for aligned arguments and others: a name, the file, and parameters.
+const COUNTED: [(&str, &str, &[&str]); 3] = [
+    ("128x128x32", "examples/matmul.tk", &["T=f16", "O=f16"]),
+    ("ptr 64x64x32", "examples/matmul_ptr.tk", &["T=f16"]),
+    ("flash 64", "examples/attention.tk", &["T=f16", "D=64"]),
+];
+
+/// The instructions of AMD GPUs by what they do; the first class whose beginnings an instruction has counts it.
+const CLASSES: [(&str, &[&str]); 8] = [
+    ("matrix", &["v_mfma", "v_wmma"]),
+    ("memory", &["global_", "buffer_load", "buffer_store", "flat_", "scratch_"]),
+    ("shared", &["ds_"]),
+    ("wait", &["s_wait", "s_barrier", "s_nop", "s_delay"]),
+    ("branch", &["s_cbranch", "s_branch", "s_and_saveexec", "s_xor_b64 exec", "s_or_b64 exec"]),
+    ("move", &["v_mov", "v_accvgpr", "v_perm", "v_dual_mov"]),
+    ("scalar", &["s_"]),
+    ("vector", &["v_", "buffer_"]),
+];
+
+/// The number of instructions of a loop, and of each class.
+fn counts(found: &str) -> (usize, [usize; CLASSES.len()]) {
+    let mut counts = [0; CLASSES.len()];
+    let lines = found.lines().filter(|l| l.starts_with('\t')).map(str::trim);
+    let instructions = lines.filter(|l| !l.starts_with('.'));
+    for i in instructions.clone() {
+        let of = CLASSES.iter().position(|(_, begin)| begin.iter().any(|b| i.starts_with(b)));
+        *of.and_then(|n| counts.get_mut(n)).unwrap_or_else(|| panic!("{i} is of no class")) += 1;
+    }
+    (instructions.count(), counts)
+}
+
+/// A line of the table of counts.
+fn row(name: &str, target: &str, found: &str) -> String {
+    let (all, classes) = counts(found);
+    let each = match classes[0] {
+        0 => "-".into(),
+        n => format!("{:.1}", all as f64 / n as f64),
+    };
+    let classes: String = classes.iter().map(|n| format!("{n:>8}")).collect();
+    format!("{name:<18} {target:<8}{all:>6}{each:>12}{classes}\n")
+}
+
 #[test]
 fn main_loops_are_what_was_reviewed() {
     let folder = Folder::new("loops");
@@ -97,6 +140,8 @@ fn main_loops_are_what_was_reviewed() {
     sources.retain(|p| p.extension().is_some_and(|e| e == "tk"));
     sources.sort();
     assert!(sources.len() >= 10, "{ROOT} has ten kernels");
+    let names: String = CLASSES.iter().map(|(name, _)| format!("{name:>8}")).collect();
+    let mut table = format!("{:<18} {:<8}{:>6}{:>12}{names}\n", "loop", "target", "all", "per matrix");
     for source in sources {
         for (target, form) in TARGETS {
             let name = source.file_stem().unwrap().to_string_lossy().into_owned();
@@ -110,8 +155,29 @@ fn main_loops_are_what_was_reviewed() {
             assert!(!found.is_empty(), "{name} has no loop on {target}");
             let found: String = found.iter().map(|l| format!("{l}\n")).collect();
             let found = if form == "ptx" { renumbered(&found) } else { found };
+            if form == "gcn" {
+                table += &row(&name, target, &found);
+            }
             snapshots.check(Path::new(ROOT).join(format!("{name}.{target}.{form}")), &found);
         }
     }
+    for (name, file, set) in COUNTED {
+        let source = format!("{}/../{file}", env!("CARGO_MANIFEST_DIR"));
+        for (target, form) in TARGETS.into_iter().filter(|(_, form)| *form == "gcn") {
+            let mut args = vec!["build", &source, "--target", target, "--emit", form, "-o", "out"];
+            args.extend(set.iter().flat_map(|s| ["--set", s]));
+            folder.tk(&args).code(0);
+            let mut variants: Vec<_> = fs::read_dir(folder.path("out")).unwrap().flatten().collect();
+            variants.sort_by_key(|v| v.file_name());
+            for variant in variants {
+                let text = fs::read_to_string(variant.path()).unwrap();
+                let found: String = main_loop(&lines(&text, ";")).iter().map(|l| format!("{l}\n")).collect();
+                let is_aligned = variant.file_name().to_string_lossy().contains(".aligned.");
+                table += &row(&format!("{name}{}", if is_aligned { "" } else { ", any" }), target, &found);
+            }
+            fs::remove_dir_all(folder.path("out")).unwrap();
+        }
+    }
+    snapshots.check(Path::new(ROOT).join("counts.txt"), &table);
     snapshots.finish();
 }

@@ -10,9 +10,9 @@ use tk_tile::{Inst, Type, ValueId};
 use crate::analysis::axis::AxisInfo;
 use crate::analysis::{coalesce, ldmatrix, mma};
 use crate::ir::kernel::Kernel;
-use crate::ir::op::{AsyncCopy, FragmentLoad, Fragments, Mma, MmaOperand, Placement, Strides};
+use crate::ir::op::{AsyncCopy, FragmentLoad, Fragments, Mma, MmaOperand, Placement, SharedStore, Strides};
 use crate::ir::params::element_bytes;
-use crate::ir::shared_access::{image, strided_vector, swizzled_vector};
+use crate::ir::shared_access::{CHUNK, image, neighbours, strided_vector, swizzled_vector};
 use crate::target::mma::Fragment;
 
 /// The width of an access to shared memory: the most that alignment and layout allow; 1 for a scalar.
@@ -26,6 +26,26 @@ pub fn shared(kernel: &Kernel, placement: &Placement, buffer: usize, v: ValueId)
         Placement::Strided(Strides { start, strides }) => {
             strided_vector(layout, shape, (begin + start * bytes, strides), bytes, most)
         }
+    }
+}
+
+/// The register bits of the neighbours that a store to shared memory moves at once, the nearest first. They are the
+/// lowest ones unless stores gather.
+pub fn gathered(kernel: &Kernel, store: &SharedStore, v: ValueId) -> Vec<usize> {
+    let spec = kernel.options.spec;
+    let elem = kernel.module.types.get(kernel.func().ty(v)).elem();
+    match (&store.placement, kernel.layout(v)) {
+        (Placement::Swizzled { bases }, Some(layout)) if spec.banks().stores_gather => {
+            let begin = kernel.buffers.get(store.buffer.buffer).map_or(0, |b| i64::from(b.offset));
+            let bytes = element_bytes(elem) as i64;
+            let mut bits = neighbours(layout, bases, begin, bytes, spec.vector_bytes.into());
+            // A chunk has all registers of an access.
+            let in_chunk = |bit: &usize| !store.chunked || 1 << bit < CHUNK;
+            let count = bits.iter().take_while(|bit| in_chunk(bit)).count();
+            bits.truncate(count);
+            bits
+        }
+        _ => (0..shared(kernel, &store.placement, store.buffer.buffer, v).ilog2() as usize).collect(),
     }
 }
 

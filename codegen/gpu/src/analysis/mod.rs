@@ -10,6 +10,7 @@ pub mod ldmatrix;
 pub mod liveness;
 pub mod memory_order;
 pub mod mma;
+pub mod packed_operands;
 pub mod provenance;
 pub mod stmatrix;
 pub mod wgmma_shared;

@@ -535,6 +535,7 @@ impl Costs<'_> {
             GpuOp::ProxyFence(_) => {
                 Work { issue: self.warps, latency: latency::BARRIER / 2.0, ..Work::default() }
             }
+            GpuOp::Unspecified(_) => Work::default(),
             GpuOp::AsyncCommit(_)
             | GpuOp::AsyncWait(_)
             | GpuOp::MmaWait(_)

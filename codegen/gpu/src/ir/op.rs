@@ -251,6 +251,9 @@ gpu_ops! {
     /// `convert(v)`: the same tile in another layout.
     Convert = "convert" Pure {}
 
+    /// `unspecified()`: a tile on whose elements nothing depends.
+    Unspecified = "unspecified" Pure {}
+
     /// `shared_store(v)`.
     SharedStore = "shared_store" Ordered {
         /// The destination.

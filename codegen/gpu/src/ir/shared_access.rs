@@ -42,6 +42,7 @@ pub fn buffers(inst: &Inst) -> Vec<BufferRef> {
         | GpuOp::ConsumerWait(ConsumerWait { pipeline })
         | GpuOp::ConsumerRelease(ConsumerRelease { pipeline, .. }) => whole(&[pipeline.barriers]),
         GpuOp::Convert(_)
+        | GpuOp::Unspecified(_)
         | GpuOp::AsyncCommit(_)
         | GpuOp::AsyncWait(_)
         | GpuOp::Elect(_)
@@ -92,6 +93,7 @@ pub fn set_stages(op: &mut GpuOp, buffer: usize, stages: u32) {
         | GpuOp::ConsumerWait(_)
         | GpuOp::ConsumerRelease(_)
         | GpuOp::Convert(_)
+        | GpuOp::Unspecified(_)
         | GpuOp::AsyncCommit(_)
         | GpuOp::AsyncWait(_)
         | GpuOp::Elect(_)
@@ -135,6 +137,12 @@ pub fn plain_operands(inst: &Inst) -> &[ValueId] {
 /// The number of neighbours in consecutive registers that one access to a buffer with these `bases` moves. All sizes
 /// are bytes; `start` is the offset of the buffer, `most` the widest access.
 pub fn swizzled_vector(layout: &Layout, bases: &[i64], start: i64, bytes: i64, most: i64) -> u32 {
+    let bits = neighbours(layout, bases, start, bytes, most);
+    1 << bits.iter().enumerate().take_while(|(i, bit)| i == *bit).count()
+}
+
+/// The register bits of the neighbours that one access moves, the nearest first.
+pub fn neighbours(layout: &Layout, bases: &[i64], start: i64, bytes: i64, most: i64) -> Vec<usize> {
     let atom = layout.atom();
     let of = |dim: InDim| {
         (0..atom.bits(dim))
@@ -144,17 +152,17 @@ pub fn swizzled_vector(layout: &Layout, bases: &[i64], start: i64, bytes: i64, m
     };
     let (register, mut thread) = (of(InDim::Register), of(InDim::Lane));
     thread.extend(of(InDim::Warp));
-    let mut vector = 1i64;
-    for (i, p) in register.iter().enumerate() {
-        let wide = (2 * bytes) << i;
-        let aligned =
-            thread.iter().chain(register.iter().skip(i + 1)).all(|p| p % wide == 0) && start % wide == 0;
-        if *p != bytes << i || !aligned || wide > most {
-            break;
+    let mut found = vec![];
+    loop {
+        let wide = (2 * bytes) << found.len();
+        let Some(next) = register.iter().position(|p| 2 * p == wide) else { return found };
+        let others = register.iter().enumerate().filter(|(i, _)| *i != next && !found.contains(i));
+        let mut others = others.map(|(_, p)| p).chain(&thread);
+        if wide > most || start % wide != 0 || others.any(|p| p % wide != 0) {
+            return found;
         }
-        vector = 2 << i;
+        found.push(next);
     }
-    vector as u32
 }
 
 /// The offset of coordinates, in elements, if `bases` has an entry for each of their `out_bits`, dimension by
@@ -298,6 +306,7 @@ pub fn touched(inst: &Inst) -> (Vec<usize>, Vec<usize>) {
         GpuOp::Elect(_)
         | GpuOp::SetMaxRegisters(_)
         | GpuOp::Convert(_)
+        | GpuOp::Unspecified(_)
         | GpuOp::ClusterArrive(_)
         | GpuOp::ClusterWait(_)
         | GpuOp::ClusterSync(_)

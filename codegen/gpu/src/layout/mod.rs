@@ -97,8 +97,26 @@ impl Layout {
     /// Each thread owns `vector` neighbours along the fastest dimension, lanes continue along `order`, then warps; the
     /// rest repeats in registers.
     pub fn blocked(shape: &[u32], order: &[usize], vector: u32, threads: Threads) -> Layout {
+        Layout::blocked_rows(shape, order, (vector, 1), threads)
+    }
+
+    /// The same, where each thread owns such vectors of `rows` neighbours along the second dimension of `order`.
+    pub fn blocked_rows(
+        shape: &[u32],
+        order: &[usize],
+        (vector, rows): (u32, u32),
+        threads: Threads,
+    ) -> Layout {
         let bits: Vec<u32> = shape.iter().map(|n| cut(*n).log2).collect();
         let mut left = bits.clone();
+        // What each thread owns is along these two dimensions only.
+        let mut register = vec![0; bits.len()];
+        for (d, count) in order.iter().zip([vector, rows]) {
+            if let (Some(own), Some(left)) = (register.get_mut(*d), left.get_mut(*d)) {
+                *own = count.max(1).ilog2().min(*left);
+                *left -= *own;
+            }
+        }
         let mut take = |wanted: u32| -> Vec<u32> {
             let mut taken = vec![0; bits.len()];
             let mut wanted = wanted;
@@ -115,9 +133,6 @@ impl Layout {
             }
             taken
         };
-        let fastest = order.first().and_then(|d| bits.get(*d)).copied().unwrap_or(0);
-        // The vector is along the fastest dimension only.
-        let register = take(vector.max(1).ilog2().min(fastest));
         let lane = take(threads.lane_bits);
         let warp = take(threads.warp_bits);
         Layout::new(LinearLayout::blocked(&bits, order, &register, &lane, &warp), shape)

@@ -400,6 +400,7 @@ impl Barriers<'_> {
                     | GpuOp::TmaStoreWait(_)
                     | GpuOp::Fragments(_)
                     | GpuOp::Convert(_)
+                    | GpuOp::Unspecified(_)
                     | GpuOp::ClusterArrive(_)
                     | GpuOp::ClusterWait(_)
                     | GpuOp::ClusterSync(_)

@@ -54,7 +54,7 @@ fn selected(kernel: &Kernel, axis: &AxisInfo, inst: &Inst) -> Option<GpuOp> {
     match &mut op {
         GpuOp::SharedStore(store) => {
             let v = operand?;
-            let vector = || access_width::shared(kernel, &store.placement, store.buffer.buffer, v);
+            let vector = || 1 << access_width::gathered(kernel, store, v).len();
             store.access = Some(match stmatrix::rows(kernel, store, v) {
                 Some(rows) if rows.transposed => StoreAccess::TransposedMatrices,
                 Some(_) => StoreAccess::Matrices,

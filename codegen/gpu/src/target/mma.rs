@@ -124,6 +124,11 @@ impl MmaInstruction {
         }
     }
 
+    /// The same for the left operand (0) or the right one (1).
+    pub fn neighbours_of(&self, side: usize) -> u32 {
+        self.neighbours(if side == 0 { self.m - self.warps } else { self.n })
+    }
+
     /// Returns true if several warps multiply together, with operands in shared memory.
     pub fn is_wgmma(&self) -> bool {
         self.warps > 0

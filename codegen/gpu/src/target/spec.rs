@@ -61,7 +61,11 @@ impl TargetSpec {
 
     /// The properties that determine the cost of its accesses to shared memory.
     pub const fn banks(&self) -> SharedBanks {
-        SharedBanks { count: self.shared_banks, vector_bytes: self.vector_bytes }
+        SharedBanks {
+            count: self.shared_banks,
+            vector_bytes: self.vector_bytes,
+            stores_gather: !self.has_async_copy,
+        }
     }
 
     /// The simulated version of this target: on the host, whose arithmetic is that of the interpreter.
@@ -176,6 +180,8 @@ pub struct TargetSpec {
     /// It has instructions for the minimum and the maximum of two floats of up to 32 bits that ignore NaN, and that
     /// propagate it; both order -0 below +0.
     pub has_float_min_max: bool,
+    /// A uniform comparison of 64-bit numbers is one instruction.
+    pub has_wide_comparison: bool,
     /// Nanoseconds of a tick of the clock that all programs share.
     pub tick_ns: u32,
     /// The fields of hardware registers that number the processor of a program, the lowest first: register, first bit, bits.
@@ -226,6 +232,7 @@ pub const SM_80: TargetSpec = TargetSpec {
     has_f8_conversion: false,
     float_to_int_saturates: true,
     has_float_min_max: true,
+    has_wide_comparison: true,
     tick_ns: 1,
     processor_fields: &[],
 };
@@ -348,6 +355,7 @@ pub const GFX90A: TargetSpec = TargetSpec {
     has_f8_conversion: false,
     float_to_int_saturates: false,
     has_float_min_max: false,
+    has_wide_comparison: false,
     tick_ns: 40,
     // `HW_ID`: CU_ID, SH_ID and SE_ID are adjacent.
     processor_fields: &[(4, 8, 8)],

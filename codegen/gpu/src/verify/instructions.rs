@@ -46,7 +46,7 @@ fn access(kernel: &Kernel, axis: &AxisInfo, inst: &Inst) -> Check {
                 ensure(can, S09, || "`stmatrix` does not store this layout there".into())
             }
             Some(StoreAccess::Vector(n)) => {
-                width(Some(n), access_width::shared(kernel, &store.placement, store.buffer.buffer, v))
+                width(Some(n), 1 << access_width::gathered(kernel, store, v).len())
             }
             None => width(None, 1),
         },

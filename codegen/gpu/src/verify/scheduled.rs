@@ -157,9 +157,11 @@ fn arity(op: &GpuOp) -> (std::ops::RangeInclusive<usize>, usize) {
         GpuOp::Convert(_) | GpuOp::SharedGather(_) | GpuOp::SharedRank(_) | GpuOp::SharedDot(_) => (1..=1, 1),
         GpuOp::MmaWait(_) | GpuOp::Fragments(_) => (1..=1, 1),
         GpuOp::SharedStore(_) => (1..=1, 0),
-        GpuOp::SharedLoad(_) | GpuOp::IsProducerWarp(_) | GpuOp::Elect(_) | GpuOp::ConsumerWait(_) => {
-            (0..=0, 1)
-        }
+        GpuOp::SharedLoad(_)
+        | GpuOp::Unspecified(_)
+        | GpuOp::IsProducerWarp(_)
+        | GpuOp::Elect(_)
+        | GpuOp::ConsumerWait(_) => (0..=0, 1),
         GpuOp::SharedScatter(_) => (2..=2, 0),
         GpuOp::SharedAdd(_) => (1..=2, 0),
         GpuOp::Mma(_) => (1..=3, 1),
@@ -241,6 +243,9 @@ fn access(cx: Cx<'_>, inst: &Inst, op: &GpuOp, sizes: &mut [Option<u64>]) -> Che
         (GpuOp::SharedDot(dot), [acc], [r]) => mma::plain(cx, dot, *acc, *r, &mut use_of),
         (GpuOp::Mma(mma), [acc, operands @ ..], [r]) => {
             mma::instruction(cx, mma, *acc, operands, *r, &mut use_of)
+        }
+        (GpuOp::Unspecified(_), [], [r]) => {
+            ensure(cx.ty(*r).dtype().is_some(), S03, || "its elements are pointers".into())
         }
         (GpuOp::MmaWait(wait), [v], [r]) => mma::wait(cx, wait, *v, *r),
         (GpuOp::Fragments(fragments), [acc], [r]) => mma::fragments(cx, fragments, *acc, *r, &mut use_of),

@@ -227,3 +227,32 @@ fn plans_need_one_tile_in_one_block() {
     assert_eq!(SharedPlan::new(&blocks(0, 1), &blocks(1, 0), 4, SM_90A.banks()), None);
     assert!(SharedPlan::new(&blocks(0, 1), &blocks(0, 1), 4, SM_90A.banks()).is_some());
 }
+
+/// A thread has two rows of four, and lanes read pairs of rows: stores gather the pairs, so that both sides are wide.
+#[test]
+fn stores_gather_what_loads_read_together() {
+    let list = |bases: &[[u32; 2]]| bases.iter().map(|b| b.to_vec()).collect::<Vec<_>>();
+    let rows = LinearLayout::new(
+        &[5, 6],
+        list(&[[0, 1], [0, 2], [1, 0]]),
+        list(&[[0, 4], [0, 8], [0, 16], [0, 32], [2, 0], [4, 0]]),
+        list(&[[8, 0], [16, 0]]),
+    )
+    .unwrap();
+    let columns = LinearLayout::new(
+        &[5, 6],
+        list(&[[1, 0], [2, 0]]),
+        list(&[[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [4, 0]]),
+        list(&[[8, 0], [16, 0], [0, 32]]),
+    )
+    .unwrap();
+    let plan = |spec: &TargetSpec| SharedPlan::new(&rows, &columns, 2, spec.banks()).unwrap();
+    let gathered = plan(&SIM_64);
+    assert_eq!((gathered.store_vector, gathered.load_vector), (8, 2));
+    assert_eq!((gathered.store_ways, gathered.load_ways), (1, 1));
+    let [a, b] = [[1, 0], [2, 0]].map(|at| gathered.map.offset_of(&at));
+    assert_eq!(a, 1, "a pair is a word");
+    assert!(b < gathered.map.offset_of(&[8, 0]), "both words of a lane are near");
+    // Where elements are copied from memory, a store has them in their order.
+    assert!(plan(&SM_90A).store_vector < 8 || plan(&SM_90A).load_vector < 2);
+}

@@ -6,8 +6,9 @@ use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValue, BasicValueEnum, InstructionOpcode, IntValue, PhiValue, VectorValue};
+use tk_gpu::ir::op::GpuOp;
 use tk_ops::{ControlOp, Op};
-use tk_tile::{BlockId, Inst, Type, ValueId, rewrite, walk};
+use tk_tile::{BlockId, Inst, InstId, Type, ValueId, rewrite, walk};
 
 use super::value::{Tile, Val, View};
 use super::{Emit, Res, Stop, bug};
@@ -149,21 +150,26 @@ impl<'c> Emit<'_, 'c> {
         let b = self.builder;
         let [lo, hi, by] = [self.wide(*lo)?, self.wide(*hi)?, self.wide(*step)?];
         let (lo, hi, by) = (self.uniform(lo)?, self.uniform(hi)?, self.uniform(by)?);
+        let args = self.func().blocks[*body].args.clone();
+        let Some((counter, carried)) = args.split_first() else { return bug("a loop counts") };
         let start = self.all_parts(init)?;
         let counts: Vec<usize> = start.iter().map(Vec::len).collect();
         let start: Vec<BasicValueEnum<'c>> = start.into_iter().flatten().collect();
         let types: Vec<_> = start.iter().map(|x| x.get_type()).collect();
-        let before = self.here()?;
         // Where the test is at the end, the values of an iteration are those of the next one, without copies.
         let at_end = self.target.keeps_vectors(self);
         let header = self.new_block("for");
         let inside = if at_end { header } else { self.new_block("iteration") };
         let after = self.new_block("end");
-        if at_end {
-            b.build_conditional_branch(self.goes(lo, hi, by)?, header, after)?;
-        } else {
-            b.build_unconditional_branch(header)?;
-        }
+        let goes = if at_end { Some(self.goes(lo, hi, by)?) } else { None };
+        let narrow = self.zero(self.dtype(*counter)).into_int_value().get_type();
+        let runs_ahead = self.loads_run_ahead(*body);
+        let is_short = at_end && narrow.get_bit_width() == 32 && by.is_const() && runs_ahead;
+        let before = self.here()?;
+        match goes {
+            Some(goes) => b.build_conditional_branch(goes, header, after)?,
+            None => b.build_unconditional_branch(header)?,
+        };
         b.position_at_end(header);
         let iv = b.build_phi(self.i64(), "")?;
         iv.add_incoming(&[(&lo, before)]);
@@ -172,17 +178,17 @@ impl<'c> Emit<'_, 'c> {
             p.add_incoming(&[(x, before)]);
         }
         let at = iv.as_basic_value().into_int_value();
+        self.counters.push(at);
         if !at_end {
             b.build_conditional_branch(self.goes(at, hi, by)?, inside, after)?;
             b.position_at_end(inside);
         }
-        let args = self.func().blocks[*body].args.clone();
-        let Some((counter, carried)) = args.split_first() else { return bug("a loop counts") };
-        let narrow = self.zero(self.dtype(*counter)).into_int_value().get_type();
         let count = b.build_int_truncate_or_bit_cast(at, narrow, "")?;
         self.define(*counter, Val::Scalar(count.into()));
         self.define_phis(carried, &counts, &phis)?;
+        let outer = std::mem::replace(&mut self.runs_ahead, runs_ahead);
         self.block(*body)?;
+        self.runs_ahead = outer;
         let next: Vec<_> = self.all_parts(&self.ends(*body))?.into_iter().flatten().collect();
         let end = self.here()?;
         let more = b.build_int_nsw_add(at, by, "")?;
@@ -190,9 +196,13 @@ impl<'c> Emit<'_, 'c> {
         for (p, x) in phis.iter().zip(&next) {
             p.add_incoming(&[(x, end)]);
         }
-        let back = match at_end {
-            true => b.build_conditional_branch(self.goes(more, hi, by)?, header, after)?,
-            false => b.build_unconditional_branch(header)?,
+        let back = match (at_end, is_short) {
+            (true, true) => {
+                let short = |x: IntValue<'c>| b.build_int_truncate(x, narrow, "");
+                b.build_conditional_branch(self.is_far(count, short(hi)?, short(by)?)?, header, after)?
+            }
+            (true, false) => b.build_conditional_branch(self.goes(more, hi, by)?, header, after)?,
+            (false, _) => b.build_unconditional_branch(header)?,
         };
         crate::module::keep_rolled(self.context, back);
         b.position_at_end(after);
@@ -275,6 +285,25 @@ impl<'c> Emit<'_, 'c> {
         let rises = b.build_int_compare(IntPredicate::SGT, by, zero, "")?;
         let falls = b.build_int_compare(IntPredicate::SLT, by, zero, "")?;
         Ok(b.build_or(b.build_and(rises, up, "")?, b.build_and(falls, down, "")?, "")?)
+    }
+
+    /// Returns true if an iteration stores what was loaded for the next one, and asks whether there is one.
+    fn loads_run_ahead(&self, body: BlockId) -> bool {
+        let stores = |i: &InstId| match GpuOp::of(&self.func().insts[*i]) {
+            Some(GpuOp::SharedStore(store)) => store.ahead,
+            _other => false,
+        };
+        self.func().blocks[body].insts.iter().any(stores)
+    }
+
+    /// Whether an iteration is followed by another one, for a constant step. The distance from its counter to the end is a
+    /// number without a sign, which has no more bits than the counter.
+    fn is_far(&self, at: IntValue<'c>, hi: IntValue<'c>, by: IntValue<'c>) -> Res<IntValue<'c>> {
+        let b = self.builder;
+        let falls = by.get_sign_extended_constant().is_some_and(|by| by < 0);
+        let (from, to, by) = if falls { (hi, at, b.build_int_neg(by, "")?) } else { (at, hi, by) };
+        let left = b.build_int_sub(to, from, "")?;
+        Ok(b.build_int_compare(IntPredicate::UGT, left, by, "")?)
     }
 
     fn while_loop(&mut self, inst: &Inst) -> Res<()> {

@@ -91,6 +91,10 @@ pub struct Emit<'a, 'c> {
     brings: Option<IntValue<'c>>,
     /// The phase parity for which the load of a buffer that other blocks fill waits.
     phases: BTreeMap<u32, PointerValue<'c>>,
+    /// In a loop whose loads run ahead.
+    pub runs_ahead: bool,
+    /// The counters of the loops so far.
+    pub counters: Vec<IntValue<'c>>,
     /// The function of elements that is being emitted, if it is one.
     pub nested: Option<Nested>,
 }
@@ -133,6 +137,8 @@ pub fn emit<'a, 'c>(
         producers: tk_gpu::ir::warps::producers(kernel),
         brings: None,
         phases: BTreeMap::new(),
+        runs_ahead: false,
+        counters: vec![],
         nested: None,
     };
     e.parameters(&entry.params)?;

@@ -1,8 +1,9 @@
 //! Emits operations on shared memory: stores and loads of tiles, gathers, ranks, histograms.
 
 use inkwell::IntPredicate;
+use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, IntValue};
-use tk_gpu::analysis::stmatrix;
+use tk_gpu::analysis::{access_width, stmatrix};
 use tk_gpu::ir::cluster::{self, BARRIER};
 use tk_gpu::ir::op::{
     AsyncCopy, BufferRef, ClusterArrive, GpuOp, Placement, SharedAdd, SharedGather, SharedLoad, SharedRank,
@@ -32,6 +33,7 @@ impl<'c> Emit<'_, 'c> {
         let Some(op) = GpuOp::of(inst) else { return bug("an operation has no fields") };
         match op {
             GpuOp::Convert(_) => self.convert(inst),
+            GpuOp::Unspecified(_) => self.unspecified(inst),
             GpuOp::SharedStore(op) => self.shared_store(inst, op),
             GpuOp::SharedLoad(op) => self.shared_load(inst, op),
             GpuOp::SharedGather(op) => self.shared_gather(inst, op),
@@ -61,6 +63,17 @@ impl<'c> Emit<'_, 'c> {
             GpuOp::Barrier(_) => self.target.barrier(self),
             GpuOp::ProxyFence(_) => self.target.proxy_fence(self),
         }
+    }
+
+    /// Registers that nobody fills.
+    fn unspecified(&mut self, inst: &Inst) -> Res<()> {
+        let r = self.result(inst)?;
+        let any: BasicValueEnum<'c> = match self.zero(self.dtype(r)).get_type() {
+            BasicTypeEnum::FloatType(t) => t.get_undef().into(),
+            BasicTypeEnum::IntType(t) => t.get_undef().into(),
+            _other => return bug("an element is a number"),
+        };
+        self.define_regs(r, vec![any; self.count(r)?])
     }
 
     /// The offset of a buffer.
@@ -198,6 +211,9 @@ impl<'c> Emit<'_, 'c> {
             let first = self.is_first_of_block()?;
             self.act_where(Some(first), || self.target.mbarrier_expect(self, barrier, bytes))?;
         }
+        if op.ahead {
+            self.target.schedules_after(self)?;
+        }
         let step = match op.access {
             Some(StoreAccess::Matrices | StoreAccess::TransposedMatrices) => {
                 return self.store_matrices(op, v);
@@ -210,11 +226,22 @@ impl<'c> Emit<'_, 'c> {
         let places = self.places_of(at, v)?;
         let layout = if self.shape(v).is_empty() { None } else { Some(self.layout_id(v)?) };
         let first = self.is_first(layout)?;
+        let mut bits = if layout.is_some() { access_width::gathered(self.kernel, op, v) } else { vec![] };
+        bits.truncate(step.ilog2() as usize);
+        let moving = bits.iter().fold(0, |all, bit| all | 1 << bit);
+        let neighbour = |i: u32| {
+            let own = bits.iter().enumerate().filter(|(n, _)| i >> n & 1 == 1);
+            own.fold(0, |all, (_, bit)| all | 1 << bit)
+        };
         let store = |from: usize, regs: &[BasicValueEnum<'c>]| -> Res<()> {
-            for (n, values) in (from..).step_by(step as usize).zip(regs.chunks(step as usize)) {
-                let predicate = self.both(self.lies(&op.placement, v, n)?, first)?;
-                let values = values.iter().map(|x| self.to_memory(dtype, *x)).collect::<Res<Vec<_>>>()?;
-                let access = self.shared_access(v, &places, n, predicate);
+            for n in (0..regs.len()).filter(|n| n & moving == 0) {
+                let values = (0..step).map(|i| regs.get(n | neighbour(i)).copied());
+                let Some(values) = values.collect::<Option<Vec<_>>>() else {
+                    return bug("a chunk is too small");
+                };
+                let predicate = self.both(self.lies(&op.placement, v, from + n)?, first)?;
+                let values = values.into_iter().map(|x| self.to_memory(dtype, x)).collect::<Res<Vec<_>>>()?;
+                let access = self.shared_access(v, &places, from + n, predicate);
                 match remote {
                     Some(barrier) => self.target.remote_store(self, &access, &values, barrier)?,
                     None => self.target.store(self, Space::Shared, &access, &values)?,

@@ -6,11 +6,15 @@
 
 mod atomic;
 mod buffer;
+mod masked;
 mod matrix;
 mod message;
 mod module;
 mod shuffle;
 mod text;
+mod uniform;
+
+use std::cell::Cell;
 
 use inkwell::AddressSpace;
 use inkwell::builder::Builder;
@@ -48,6 +52,8 @@ const ALIGN: u32 = 16;
 #[derive(Debug, Default)]
 pub struct Amdgcn<'c> {
     message_buffer: MessageBuffer<'c>,
+    /// What masked lanes load.
+    zeros: Cell<Option<masked::Zeros<'c>>>,
 }
 
 /// Calls an intrinsic; `types` are those on which it is overloaded.
@@ -208,6 +214,7 @@ impl<'c> TargetEmitter<'c> for Amdgcn<'c> {
     fn enter(&self, start: &Start<'_, 'c>) -> Res<Entry<'c>> {
         let Passed { params, programs, control, .. } = Passed::of(start)?;
         self.message_buffer.begin(start, control)?;
+        self.zeros.set(None);
         Ok(Entry {
             tid: special(start.builder, start.module, "workitem.id.x")?,
             programs,
@@ -259,6 +266,12 @@ impl<'c> TargetEmitter<'c> for Amdgcn<'c> {
         let ty = self.whole(access)?;
         if let (Space::Global, Some(near), Some(predicate)) = (space, access.near, access.predicate) {
             let all = self.bounded_load(e, (access, near, predicate), ty, other)?;
+            return self.apart(e, access, all);
+        }
+        if let (Space::Global, Some(predicate)) = (space, access.predicate)
+            && self.selects_address(e, access, predicate)
+        {
+            let all = self.masked_load(e, (access, predicate), ty, other)?;
             return self.apart(e, access, all);
         }
         let pointer = self.place(e, space, access)?;
@@ -330,6 +343,9 @@ impl<'c> TargetEmitter<'c> for Amdgcn<'c> {
     /// LLVM treats loaded values and those from other lanes as divergent, and would mask lanes off around code that
     /// depends on them.
     fn uniform(&self, e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<IntValue<'c>> {
+        if uniform::is_known(e, x) {
+            return Ok(x);
+        }
         let (b, ty) = (e.builder, x.get_type());
         let wide = if ty.get_bit_width() < 32 { b.build_int_z_extend(x, e.i32(), "")? } else { x };
         let same = self.given(e, "llvm.amdgcn.readfirstlane", &[wide.get_type().into()], &[wide.into()])?;
@@ -338,6 +354,11 @@ impl<'c> TargetEmitter<'c> for Amdgcn<'c> {
 
     fn loop_header(&self, e: &Emit<'_, 'c>, waits: bool) -> Res<()> {
         if waits { self.waits(e) } else { Ok(()) }
+    }
+
+    fn schedules_after(&self, e: &Emit<'_, 'c>) -> Res<()> {
+        let nothing_moves = e.int(0).into();
+        intrinsic(e.builder, e.module, "llvm.amdgcn.sched.barrier", &[], &[nothing_moves]).map(|_| ())
     }
 
     fn grid_barrier(&self, e: &Emit<'_, 'c>) -> Res<()> {

@@ -353,6 +353,11 @@ pub trait TargetEmitter<'c> {
         Ok(x)
     }
 
+    /// What comes next is not scheduled before what came before: it waits for memory.
+    fn schedules_after(&self, _e: &Emit<'_, 'c>) -> Res<()> {
+        Ok(())
+    }
+
     /// A uniform integer, in a form that the target knows to be uniform: it branches without masking lanes off.
     fn uniform(&self, _e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<IntValue<'c>> {
         Ok(x)

@@ -32,6 +32,7 @@ pub(crate) static NVIDIA: Vendor = Vendor {
         shared_bytes: Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN as c_int,
         threads: Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK as c_int,
     },
+    grid_threads: u64::MAX,
     // The same for every GPU since compute capability 2.0, from NVIDIA's programming guide.
     shared: Shared::Launch { unasked: 48 << 10 },
     code: Code::Machine,

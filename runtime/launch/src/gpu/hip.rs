@@ -2,8 +2,9 @@
 //!
 //! HIP took the form of its calls and the numbers of its errors, flags and modes from CUDA, so [`super::driver`] calls both
 //! alike; what is here differs. The architecture of a GPU is a text in `hipDeviceProp_t`, whose layout changed between
-//! ROCm 5 and 6, so the kernel driver is asked instead. On a wild access the runtime may end the process, which nothing
-//! here can turn into an error.
+//! ROCm 5 and 6, so the kernel driver is asked first; where it shows nothing, as in some containers, the text is looked for
+//! in what the function of ROCm 6 writes ([`reported`]). On a wild access the runtime may end the process, which nothing here
+//! can turn into an error.
 
 #[cfg(feature = "hip-sys")]
 pub(crate) mod signature;
@@ -38,6 +39,8 @@ pub(crate) static AMD: Vendor = Vendor {
     // The oldest version whose header was compared with the table of entry points.
     needed: (5, 5),
     attributes: Attributes { sms: 63, shared_bytes: 74, threads: 56 },
+    // HIP counts them in 32 bits: `hipModuleLaunchKernel` refuses more.
+    grid_threads: u32::MAX as u64,
     shared: Shared::Binary,
     code: Code::Machine,
     architecture,
@@ -118,7 +121,8 @@ fn architecture(driver: &Driver, device: CUdevice) -> Result<Architecture, CudaE
     };
     let system = std::env::var_os("TK_SYSFS").map_or_else(|| PathBuf::from("/sys"), PathBuf::from);
     let nodes = system.join("class/kfd/kfd/topology/nodes");
-    version(&nodes, place).map(named).ok_or_else(|| {
+    let known = version(&nodes, place).map(name_of).or_else(|| reported(device));
+    known.and_then(|name| named(&name)).ok_or_else(|| {
         let Place { domain, bus, slot } = place;
         let sentence = format!(
             "the architecture of the AMD GPU at {domain:04x}:{bus:02x}:{slot:02x} is unknown: the kernel driver does not report it in {}",
@@ -151,13 +155,50 @@ fn described(properties: &str, place: Place) -> Option<u32> {
     value("gfx_target_version").filter(|version| *version > 0 && at == place)
 }
 
-/// The architecture of a number: two decimal digits each for the minor version and the stepping, which a name has as one
-/// hexadecimal digit each.
-fn named(version: u32) -> Architecture {
+/// The name of the architecture of a number: two decimal digits each for the minor version and the stepping, which a name
+/// has as one hexadecimal digit each.
+fn name_of(version: u32) -> String {
     let (major, minor, stepping) = (version / 10_000, version / 100 % 100, version % 100);
-    let name = format!("gfx{major}{minor:x}{stepping:x}");
+    format!("gfx{major}{minor:x}{stepping:x}")
+}
+
+/// The architecture with this name.
+fn named(name: &str) -> Option<Architecture> {
+    let digits = name.strip_prefix("gfx")?;
+    let (major, rest) = digits.split_at_checked(digits.len().checked_sub(2)?)?;
+    let (minor, stepping) = rest.split_at_checked(1)?;
+    let hexadecimal = |digit| u32::from_str_radix(digit, 16).ok();
+    hexadecimal(stepping)?;
+    let number = (major.parse().ok()?, hexadecimal(minor)?);
     let targets = TARGETS.into_iter().filter(|t| *t == name).collect();
-    Architecture { text: format!("architecture {name}"), number: (major, minor), targets }
+    Some(Architecture { text: format!("architecture {name}"), number, targets })
+}
+
+/// Bytes of `hipDeviceProp_tR0600` (1472 in ROCm 6) and what later versions may add.
+const PROPERTIES: usize = 8192;
+/// Bytes of its first field, the name for people.
+const NAME: usize = 256;
+
+/// The name of the architecture in what the runtime says of a GPU; `None` before ROCm 6.
+fn reported(device: CUdevice) -> Option<String> {
+    type Properties = unsafe extern "C" fn(*mut u8, c_int) -> u32;
+    // The runtime writes numbers of 8 bytes.
+    let mut found = vec![0u64; PROPERTIES / 8];
+    // SAFETY: the function has this type in all versions that have this name, and writes fewer bytes.
+    let code = unsafe {
+        let ask = library()?.get::<Properties>(b"hipGetDevicePropertiesR0600\0").ok()?;
+        ask(found.as_mut_ptr().cast(), device)
+    };
+    let bytes: Vec<u8> = found.into_iter().flat_map(u64::to_ne_bytes).collect();
+    bytes.get(NAME..).filter(|_| code == 0).and_then(architecture_in)
+}
+
+/// The name of an architecture in the fields of properties: `gfx942` of `gfx942:sramecc+:xnack-`. It begins a field, and no
+/// number has these bytes by chance, three letters and three digits at least.
+fn architecture_in(properties: &[u8]) -> Option<String> {
+    let texts = properties.split(|b| *b == 0).filter_map(|t| std::str::from_utf8(t).ok());
+    let names = texts.filter_map(|t| t.split(':').next()).filter(|t| t.starts_with("gfx") && t.len() > 5);
+    names.filter(|t| named(t).is_some()).map(str::to_string).next()
 }
 
 #[cfg(test)]
@@ -166,8 +207,8 @@ mod tests {
 
     #[test]
     fn numbers_of_architectures_have_names() {
-        let names =
-            [90_010, 90_402, 110_000, 100_300].map(|n| (named(n).text, named(n).targets.first().copied()));
+        let of = |version| named(&name_of(version)).unwrap();
+        let names = [90_010, 90_402, 110_000, 100_300].map(|n| (of(n).text, of(n).targets.first().copied()));
         let expected = [
             ("architecture gfx90a", Some("gfx90a")),
             ("architecture gfx942", Some("gfx942")),
@@ -191,5 +232,17 @@ mod tests {
             None
         );
         assert_eq!(described("", place), None);
+    }
+
+    #[test]
+    fn the_runtime_says_an_architecture_somewhere() {
+        let mut properties = vec![7u8; 600];
+        assert_eq!(architecture_in(&properties), None);
+        let text = b"\0gfx942:sramecc+:xnack-\0";
+        properties[300..300 + text.len()].copy_from_slice(text);
+        assert_eq!(architecture_in(&properties).as_deref(), Some("gfx942"));
+        assert_eq!(named("gfx942").unwrap().number, (9, 4));
+        assert_eq!(named("gfx1100").unwrap().number, (11, 0));
+        assert!(named("gfx").is_none() && named("gfxabc").is_none());
     }
 }

@@ -19,6 +19,7 @@ use super::device::{Context, Device, MOST_BLOCKS};
 use super::error::CudaError;
 use super::maps::Maps;
 use super::stream::Stream;
+use super::vendor::Vendor;
 use crate::compile::{Binary, ParamKind};
 
 /// Arguments that need no memory from the heap: four views of rank 3 have 28.
@@ -325,8 +326,8 @@ impl Kernel {
         if values.len() != self.info.params.len() || control.is_some() != self.info.has_control() {
             return Err(self.miscounted(values.len()));
         }
-        let blocks = self.blocks(grid)?;
         let context = stream.context();
+        let blocks = self.blocks(grid, context.driver.vendor)?;
         context.enter()?;
         let function = match self.first.get() {
             Some((id, function)) if *id == context.id => *function,
@@ -373,7 +374,7 @@ impl Kernel {
     }
 
     /// The blocks of a grid on each axis.
-    fn blocks(&self, [x, y, z]: [u32; 3]) -> Result<[u32; 3], CudaError> {
+    fn blocks(&self, [x, y, z]: [u32; 3], vendor: &Vendor) -> Result<[u32; 3], CudaError> {
         let most = |axis: usize, n: u32, most: u32| {
             let name = &self.info.name;
             CudaError::new(
@@ -384,7 +385,8 @@ impl Kernel {
             )
         };
         let each = self.info.blocks_per_program.max(1);
-        let longest = i32::MAX as u32 / each;
+        let by_threads = vendor.grid_threads / u64::from(self.info.threads.max(1));
+        let longest = u64::from(i32::MAX as u32).min(by_threads) as u32 / each;
         match (x, y, z) {
             (x, ..) if x > longest => Err(most(0, x, longest)),
             (_, y, _) if y > MOST_BLOCKS => Err(most(1, y, MOST_BLOCKS)),

@@ -69,6 +69,8 @@ pub(crate) struct Vendor {
     /// The least version.
     pub needed: (u32, u32),
     pub attributes: Attributes,
+    /// The most threads of a grid along its first axis.
+    pub grid_threads: u64,
     pub shared: Shared,
     /// The form of a shipped kernel that it runs.
     pub code: Code,

@@ -166,6 +166,8 @@ pub struct SharedBanks {
     pub count: u32,
     /// Bytes of the widest access of a lane.
     pub vector_bytes: u32,
+    /// A store takes its elements from any registers of a lane. Copies from device memory that bypass registers cannot.
+    pub stores_gather: bool,
 }
 
 /// How to convert one layout to another through shared memory: store, wait for all warps, load.
@@ -203,7 +205,8 @@ impl SharedPlan {
         }
         let cap = (banks.vector_bytes / element_bytes).checked_ilog2().unwrap_or(0);
         let mut best: Option<Self> = None;
-        for who in [Vectors::Both, Vectors::Stores, Vectors::Loads] {
+        let gathered = banks.stores_gather.then_some(Vectors::Gathered);
+        for who in [Vectors::Both, Vectors::Stores, Vectors::Loads].into_iter().chain(gathered) {
             for size in (0..=cap).rev() {
                 let Some(map) = (Search { src, dst, element_bytes, banks, who }).map(size) else { continue };
                 let plan = Self::measure(map, src, dst, element_bytes, banks)?;
@@ -249,8 +252,8 @@ impl SharedPlan {
         element_bytes: u32,
         banks: SharedBanks,
     ) -> Option<Self> {
-        let store = Side::measure(&map.through(src)?, element_bytes, banks);
-        let load = Side::measure(&map.through(dst)?, element_bytes, banks);
+        let store = Side::measure(&map.through(src)?, element_bytes, banks, banks.stores_gather);
+        let load = Side::measure(&map.through(dst)?, element_bytes, banks, false);
         Some(Self {
             map,
             element_bytes,
@@ -283,18 +286,23 @@ struct Side {
 }
 
 impl Side {
-    /// `offsets` are the offsets that the places of a layout access.
-    fn measure(offsets: &LinearLayout, element_bytes: u32, banks: SharedBanks) -> Self {
+    /// `offsets` are the offsets that the places of a layout access, in consecutive registers unless it gathers.
+    fn measure(offsets: &LinearLayout, element_bytes: u32, banks: SharedBanks, gathers: bool) -> Self {
         let cap = (banks.vector_bytes / element_bytes).checked_ilog2().unwrap_or(0);
         let registers = Span::of(offsets.register.iter().copied());
         // The offset of a thread must not vary within an access.
         let aligned = offsets.thread_bases().iter().fold(0, |all, b| all | b).trailing_zeros();
-        // Emission takes neighbours from consecutive registers; the other registers must not vary within an access
-        // either.
-        let reaches = |n: u32| offsets.register.iter().skip(n as usize).any(|b| b.trailing_zeros() < n);
-        let follows = |i: &u32| offsets.register.get(*i as usize) == Some(&bit(*i));
-        let most = (0..cap.min(aligned)).take_while(follows).count() as u32;
-        let run = (0..=most).rev().find(|n| !reaches(*n)).unwrap_or(0);
+        // The other registers must not vary within an access either.
+        let owner = |i: u32| offsets.register.iter().position(|b| *b == bit(i));
+        let follows = |(i, n): &(usize, usize)| gathers || i == n;
+        let owners = (0..cap.min(aligned)).map_while(owner).enumerate().take_while(follows);
+        let owners: Vec<usize> = owners.map(|(_, n)| n).collect();
+        let reaches = |run: usize| {
+            let own = owners.get(..run).unwrap_or(&[]);
+            let others = offsets.register.iter().enumerate().filter(|(i, _)| !own.contains(i));
+            others.map(|(_, b)| b).any(|b| (b.trailing_zeros() as usize) < run)
+        };
+        let run = (0..=owners.len()).rev().find(|n| !reaches(*n)).unwrap_or(0) as u32;
         let vector = bit(run) as u32;
         let access_bytes = vector * element_bytes;
         let lanes: Vec<u32> = offsets.lane.iter().map(|b| (*b as u32).wrapping_mul(element_bytes)).collect();
@@ -330,6 +338,8 @@ enum Vectors {
     Both,
     Stores,
     Loads,
+    /// Stores, whose first elements are those that loads access together.
+    Gathered,
 }
 
 /// One attempt to find a map.
@@ -348,14 +358,23 @@ impl Search<'_> {
         let total = self.src.total_bits();
         // All other directions, those of the threads that access vectors first: vectors do not vary along them.
         let mut all = Span::of(vector.iter().copied());
+        let first = match self.who {
+            // Loads are shorter than stores: those of words that are used together are near one another, so that one
+            // instruction with two offsets loads both.
+            Vectors::Gathered => [&self.dst.lane[..], &self.dst.register].concat(),
+            Vectors::Both | Vectors::Stores | Vectors::Loads => self.threads(),
+        };
         let others = [self.src.thread_bases(), self.dst.thread_bases()].concat();
-        let across = self.threads().into_iter().chain(others).chain((0..total).map(bit));
+        let across = first.into_iter().chain(others).chain((0..total).map(bit));
         let rest: Vec<u64> = across.filter(|b| all.insert(*b)).collect();
         let row = (self.banks.count * BANK_BYTES / self.element_bytes).checked_ilog2().unwrap_or(0);
         let word = (BANK_BYTES / self.element_bytes).checked_ilog2().unwrap_or(0);
         // Accesses to one word never conflict; a word comes from the vector and, if that is too short, from lanes.
         let in_word: Vec<u64> = vector.iter().chain(&rest).take(word as usize).copied().collect();
-        let segment = self.segment(&vector, &in_word, &rest, total.saturating_sub(row));
+        let mut segment = self.segment(&vector, &in_word, &rest, total.saturating_sub(row));
+        if self.who == Vectors::Gathered {
+            segment.reverse();
+        }
         let mut order = vector;
         order.extend(in_word.iter().skip(order.len()));
         let mut used = Span::of(order.iter().chain(&segment).copied());
@@ -375,11 +394,16 @@ impl Search<'_> {
         let common = src.iter().copied().filter(|b| of_dst.contains(*b)).chain(intersection(src, dst));
         let own: &[u64] = match self.who {
             Vectors::Both => &[],
-            Vectors::Stores => src,
+            Vectors::Stores | Vectors::Gathered => src,
             Vectors::Loads => dst,
         };
+        let own = own.iter().copied();
         let mut used = Span::of(self.threads());
-        let free = own.iter().copied().chain(common).filter(|b| used.insert(*b));
+        let ordered: Vec<u64> = match self.who {
+            Vectors::Gathered => common.chain(own).collect(),
+            Vectors::Both | Vectors::Stores | Vectors::Loads => own.chain(common).collect(),
+        };
+        let free = ordered.into_iter().filter(|b| used.insert(*b));
         let vector: Vec<u64> = free.take(size as usize).collect();
         (vector.len() == size as usize).then_some(vector)
     }
@@ -387,7 +411,7 @@ impl Search<'_> {
     fn threads(&self) -> Vec<u64> {
         match self.who {
             Vectors::Both => [self.src.thread_bases(), self.dst.thread_bases()].concat(),
-            Vectors::Stores => self.src.thread_bases(),
+            Vectors::Stores | Vectors::Gathered => self.src.thread_bases(),
             Vectors::Loads => self.dst.thread_bases(),
         }
     }

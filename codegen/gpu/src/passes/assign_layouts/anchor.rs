@@ -8,20 +8,21 @@
 //!
 //! Requires a verified kernel without calls.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use tk_ops::{ControlOp, CreateOp, DType, DotOp, ElementwiseOp, Group, MemoryOp, Op, ScanOp, ShapeOp};
+use tk_ops::{ControlOp, CreateOp, DotOp, ElementwiseOp, Group, MemoryOp, Op, ScanOp, ShapeOp};
 use tk_tile::{BlockId, Def, Func, Id, Inst, InstId, Module, Type, ValueId, rewrite};
 
+use super::REGISTER;
 use crate::analysis::axis::AxisInfo;
 use crate::analysis::coalesce::{Coalescing, access};
 use crate::analysis::dot_chains::{chained, sources};
+use crate::analysis::mma::kind;
+use crate::analysis::packed_operands::{Word, packed_operands};
 use crate::ir::attrs::{axis_of, is_unit, permutation, units};
 use crate::ir::kernel::{CompileOptions, LayoutId, Layouts};
-use crate::layout::{Layout, Threads, is_relabelling};
-use crate::target::mma::{self, MmaKind, Tiles};
-use crate::target::precision::Precision;
-use crate::target::spec::TargetSpec;
+use crate::layout::{Layout, Threads, cut, is_relabelling};
+use crate::target::mma::{self, Tiles};
 
 /// Where a value is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +61,8 @@ pub struct Anchors<'a> {
     chained: BTreeSet<InstId>,
     /// Shapes that are reduced, and along which dimension.
     folded: BTreeSet<(&'a [u32], usize)>,
+    /// How products pack values into words, where loads pass through registers.
+    packed: BTreeMap<ValueId, Word>,
 }
 
 impl<'a> Anchors<'a> {
@@ -75,7 +78,13 @@ impl<'a> Anchors<'a> {
         let chained = chained(func);
         let layouts = Layouts::default();
         let folded = BTreeSet::new();
-        let mut n = Anchors { module, func, axis, options, threads, layouts, value_layouts, chained, folded };
+        let packed = if options.spec.has_async_copy {
+            BTreeMap::new()
+        } else {
+            packed_operands(module, func, options.spec)
+        };
+        let mut n =
+            Anchors { module, func, axis, options, threads, layouts, value_layouts, chained, folded, packed };
         let insts = tk_tile::walk::insts(func).into_iter().map(|i| &func.insts[i]);
         // Tiles that are reduced beside products are mostly their accumulators, which have the layout of the
         // instruction.
@@ -155,6 +164,34 @@ impl<'a> Anchors<'a> {
         self.blocked(shape, &access.order, access.vector)
     }
 
+    /// The layout of a load: where its elements pass through registers on the way to a product that packs neighbours along
+    /// K into words, each thread loads all elements of a word, and packs them when it stores them ([`packed_operands`]).
+    /// Accesses become as narrow as a register at the least; where they are narrower anyway, each thread loads what a
+    /// lane multiplies.
+    fn loaded(&mut self, r: ValueId, shape: &[u32], access: &Coalescing) -> LayoutId {
+        let (Some(word), [fastest, next, ..]) = (self.packed.get(&r), access.order.as_slice()) else {
+            return self.coalesced(shape, access);
+        };
+        let each = (shape.iter().product::<u32>() / self.threads.count()).max(1);
+        let narrowest = (REGISTER / access.bytes).clamp(1, access.vector);
+        let is_narrow = access.vector * access.bytes < REGISTER;
+        let most = shape.get(word.along).map_or(1, |n| 1 << cut(*n).log2);
+        let of_thread = if is_narrow { word.of_lane } else { word.elements };
+        let of_thread = of_thread.min(self.options.spec.vector_bytes / access.bytes).min(most);
+        if word.along == *next {
+            let rows = of_thread.min(each / narrowest).max(1);
+            let vector = access.vector.min(each / rows);
+            return self.layouts.intern(Layout::blocked_rows(
+                shape,
+                &access.order,
+                (vector, rows),
+                self.threads,
+            ));
+        }
+        let vector = if word.along == *fastest { access.vector.max(of_thread) } else { access.vector };
+        self.blocked(shape, &access.order, vector)
+    }
+
     /// The layout of two scalars as a tile: each thread owns both.
     pub fn pair(&mut self) -> LayoutId {
         self.layouts.intern(Layout::blocked(&[2], &[0], 2, self.threads))
@@ -164,7 +201,7 @@ impl<'a> Anchors<'a> {
     pub fn along(&mut self, shape: &[u32], axis: usize) -> LayoutId {
         let mut order: Vec<usize> = (0..shape.len()).rev().filter(|d| *d != axis).collect();
         order.insert(0, axis);
-        let bits = shape.get(axis).map_or(0, |n| crate::layout::cut(*n).log2);
+        let bits = shape.get(axis).map_or(0, |n| cut(*n).log2);
         let vector = 1 << bits.saturating_sub(self.threads.lane_bits);
         self.layouts.intern(Layout::blocked(shape, &order, vector, self.threads))
     }
@@ -341,7 +378,7 @@ impl<'a> Anchors<'a> {
             Op::Memory(MemoryOp::Load | MemoryOp::ViewLoad) => {
                 let shape = self.shape(r).to_vec();
                 let layout = match self.access(inst) {
-                    Some(a) => self.coalesced(&shape, &a),
+                    Some(a) => self.loaded(r, &shape, &a),
                     None => self.default(&shape),
                 };
                 ValueLayout::Fixed(layout)
@@ -487,22 +524,6 @@ impl<'a> Anchors<'a> {
             ScanOp::Sort | ScanOp::TopK | ScanOp::Histogram => self.default(&shape),
         })
     }
-}
-
-/// The matrix instruction kind of a `dot` on a target. 8-bit floats without an instruction are converted to f16, which
-/// represents them exactly.
-pub fn kind(spec: &TargetSpec, module: &Module, func: &Func, dot: &Inst) -> Option<MmaKind> {
-    let [a, b, acc] = dot.operands.as_slice() else { return None };
-    let ty = |v: ValueId| module.types.get(func.ty(v));
-    let own = [ty(*a).dtype()?, ty(*b).dtype()?];
-    let has = spec.matrices.iter().any(|m| own.iter().all(|d| m.operands.contains(d)));
-    let operands = own.map(|d| if d.is_f8() && !has { DType::F16 } else { d });
-    Some(MmaKind {
-        operands,
-        acc: ty(*acc).dtype()?,
-        precision: Precision::of(&dot.attrs),
-        k: *ty(*a).shape()?.get(1)?,
-    })
 }
 
 /// Neighbours in a thread by default: four 32-bit registers are one access to shared memory.

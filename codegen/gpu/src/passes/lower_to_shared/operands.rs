@@ -18,6 +18,7 @@ use tk_tile::{Attrs, BlockId, Def, Func, Id, Inst, InstId, Type, ValueId, walk};
 
 use super::{Lower, Slot};
 use crate::analysis::ldmatrix;
+use crate::analysis::mma::kind;
 use crate::analysis::wgmma_shared::WgmmaShared;
 use crate::ir::attrs::{inverse, permutation};
 use crate::ir::kernel::{Remedy, Shortage};
@@ -25,7 +26,6 @@ use crate::ir::op::{BufferRef, Convert, Mma, MmaOperand, Placement, Product, Sha
 use crate::ir::shared_access::swizzled_elements;
 use crate::layout::linear::{Conversion, classify};
 use crate::layout::{Layout, cut};
-use crate::passes::assign_layouts::anchor::kind;
 use crate::target::mma::{self, InstructionName, MmaInstruction, Tiles};
 use crate::target::precision::Precision;
 

@@ -367,9 +367,11 @@ impl<'a> Expand<'a> {
         let then = if straight { outer } else { self.func().add_block() };
         let mut renamed = Renamed::new();
         let d = self.dtype(iv);
-        let far = self.int(then, d, iterations.into());
-        let far = self.compute(then, ElementwiseOp::Mul, &[step, far], d);
-        let later = self.compute(then, ElementwiseOp::Add, &[iv, far], d);
+        // Before the branch, where the loop counts on too.
+        let before = if self.plan.by_registers { outer } else { then };
+        let far = self.int(before, d, iterations.into());
+        let far = self.compute(before, ElementwiseOp::Mul, &[step, far], d);
+        let later = self.compute(before, ElementwiseOp::Add, &[iv, far], d);
         renamed.extend(args.first().map(|a| (*a, later)));
         for (k, c) in self.plan.carried.iter().zip(current) {
             renamed.extend(args.get(k + 1).map(|a| (*a, *c)));
@@ -391,7 +393,7 @@ impl<'a> Expand<'a> {
         let other = self.func().add_block();
         let types = |v: &ValueId| (self.kernel.func().ty(*v), self.layout_of(*v));
         let types: Vec<_> = loaded.iter().map(types).collect();
-        let nothing = types.into_iter().map(|like| self.nothing(other, like)).collect::<Vec<_>>();
+        let nothing = types.into_iter().map(|like| self.unspecified(other, like)).collect::<Vec<_>>();
         let current: Vec<ValueId> = current.iter().copied().chain(nothing).collect();
         self.yields(other, &current);
         let results: Vec<_> =
@@ -483,7 +485,10 @@ impl<'a> Expand<'a> {
         self.func().blocks[body].insts.append(&mut after);
         let waited =
             self.plan.in_flight.clone().map(|f| (f.result, f.wait(&mut self.edit, body, f.result, 1)));
-        let slot = self.edit.next_stage(body, slot, self.plan.stages);
+        let slot = match self.plan.by_registers {
+            true => self.other_stage(body, slot),
+            false => self.edit.next_stage(body, slot, self.plan.stages),
+        };
         let Some(end) = end else { return };
         let func = self.func();
         if let Some((sums, waited)) = waited {
@@ -515,6 +520,11 @@ impl<'a> Expand<'a> {
         let (Some(iv), Some(step)) = (args.first().copied(), step) else { return (vec![], slot) };
         // The stage of the previous iteration, which is no longer read; with products in flight, of the iteration
         // before that.
+        if self.plan.by_registers {
+            let is_iteration = self.edit.is_iteration(self.plan.at.1, body, iv, far);
+            let stage = self.other_stage(body, slot);
+            return (self.branch(body, is_iteration, &args, ahead, (iv, step, far), stage, true), stage);
+        }
         let back = i64::from(self.plan.stages) - i64::from(far);
         let (by, more) = (self.int(body, DType::I32, back), self.int(body, DType::I32, far.into()));
         let is_iteration = self.edit.is_iteration(self.plan.at.1, body, iv, far);
@@ -523,9 +533,7 @@ impl<'a> Expand<'a> {
         let around = self.compute(body, ElementwiseOp::Add, &[slot, more], DType::I32);
         let stage = self.compute(body, ElementwiseOp::Select, &[begins, around, before], DType::I32);
         let next = self.branch(body, is_iteration, &args, ahead, (iv, step, far), stage, true);
-        if !self.plan.by_registers {
-            self.gpu(body, AsyncCommit {}, &[], &[]);
-        }
+        self.gpu(body, AsyncCommit {}, &[], &[]);
         (next, stage)
     }
 

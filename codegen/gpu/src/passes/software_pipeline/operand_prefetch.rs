@@ -178,7 +178,7 @@ impl Expand<'_> {
     }
 
     /// A tile of zeros.
-    pub(super) fn nothing(&mut self, block: BlockId, (ty, layout): (TypeId, Option<LayoutId>)) -> ValueId {
+    fn nothing(&mut self, block: BlockId, (ty, layout): (TypeId, Option<LayoutId>)) -> ValueId {
         let d = self.kernel.module.types.get(ty).dtype().unwrap_or(DType::F32);
         let attrs = Attrs::new().with("value", Attr::Scalar(Scalar::zero(d)));
         let inst = self.inst(Op::Create(CreateOp::Const), &[], attrs);

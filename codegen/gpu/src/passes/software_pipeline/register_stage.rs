@@ -10,10 +10,12 @@
 //!
 //! Requires a plan with at most two stages. Guarantees that nothing is read for an iteration that is not executed.
 
-use tk_tile::{BlockId, Inst, ValueId};
+use tk_ops::{DType, ElementwiseOp};
+use tk_tile::{BlockId, Inst, TypeId, ValueId};
 
 use super::expand::{Expand, Renamed};
-use crate::ir::op::{GpuOp, SharedStore};
+use crate::ir::kernel::LayoutId;
+use crate::ir::op::{GpuOp, SharedStore, Unspecified};
 
 impl Expand<'_> {
     /// Loads for a later iteration.
@@ -27,6 +29,18 @@ impl Expand<'_> {
             loaded.extend(self.add(block, inst, &[result]).1);
         }
         loaded
+    }
+
+    /// The stage that an iteration does not read; its own, if there is no other.
+    pub(super) fn other_stage(&mut self, block: BlockId, slot: ValueId) -> ValueId {
+        let last = i64::from(self.plan.stages) - 1;
+        let last = self.int(block, DType::I32, last);
+        self.compute(block, ElementwiseOp::Sub, &[last, slot], DType::I32)
+    }
+
+    /// What is stored for an iteration that is not executed.
+    pub(super) fn unspecified(&mut self, block: BlockId, like: (TypeId, Option<LayoutId>)) -> ValueId {
+        self.gpu(block, Unspecified {}, &[], &[like]).first().copied().unwrap_or(ValueId(0))
     }
 
     /// Stores the loaded values, the last of these, to a stage.

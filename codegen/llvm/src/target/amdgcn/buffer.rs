@@ -95,7 +95,7 @@ impl<'c> Amdgcn<'c> {
 }
 
 /// Returns true if a value is known to have no bit set.
-fn is_zero(x: &BasicValueEnum<'_>) -> bool {
+pub(super) fn is_zero(x: &BasicValueEnum<'_>) -> bool {
     match x {
         BasicValueEnum::IntValue(x) => x.get_zero_extended_constant() == Some(0),
         BasicValueEnum::FloatValue(x) => {

@@ -34,6 +34,7 @@ pub(crate) static CPU: Vendor = Vendor {
     version: |n| (n / 1000, n % 1000),
     needed: (0, 0),
     attributes: Attributes { sms: SMS, shared_bytes: SHARED_BYTES, threads: THREADS },
+    grid_threads: u64::MAX,
     shared: Shared::Binary,
     code: Code::Tile,
     architecture: |_: &Driver, _: CUdevice| -> Result<Architecture, CudaError> {

@@ -161,6 +161,30 @@ fn a_gpu_that_the_kernel_driver_does_not_know() {
 }
 
 #[test]
+fn a_gpu_of_which_only_the_runtime_knows() {
+    on_amd("contained", || {
+        let device = Device::open_on(Api::Hip, 0).unwrap();
+        assert_eq!((device.target(), device.architecture()), (Some("gfx1100"), "architecture gfx1100"));
+    });
+}
+
+#[test]
+fn a_grid_of_more_threads_than_the_runtime_counts() {
+    on_amd("", || {
+        let device = Device::open_on(Api::Hip, 0).unwrap();
+        let stream = device.stream().unwrap();
+        let mut wide = info("how", &[]);
+        wide.threads = 256;
+        let kernel = Module::lazy(image()).kernel(wide);
+        assert_eq!(
+            kernel.launch(&stream, [1 << 24, 1, 1], &Args::new()).unwrap_err().to_string(),
+            "the grid of kernel `how` has 16777216 programs on axis 0, and a GPU takes at most 16777215; \
+             put the longest axis of the grid first"
+        );
+    });
+}
+
+#[test]
 fn a_code_object_that_does_not_fit() {
     on_amd("", || {
         let device = Device::open_on(Api::Hip, 0).unwrap();

@@ -93,6 +93,18 @@ pub unsafe extern "C" fn hipDeviceGetAttribute(out: *mut i32, attribute: i32, _:
     0
 }
 
+/// As of ROCm 6: the architecture is a text after many numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hipGetDevicePropertiesR0600(out: *mut u8, _: i32) -> u32 {
+    if std::env::var("FAKE_CUDA").as_deref() != Ok("contained") {
+        return INVALID_VALUE;
+    }
+    let write = |at: usize, text: &[u8]| unsafe { text.as_ptr().copy_to(out.add(at), text.len()) };
+    write(0, b"gfx paper\0");
+    write(1160, b"gfx1100\0");
+    0
+}
+
 /// Functions of code objects have no attributes, and their shared memory is not up to a launch.
 #[unsafe(no_mangle)]
 pub extern "C" fn hipFuncSetAttribute(_: *mut c_void, _: i32, _: i32) -> u32 {

@@ -65,7 +65,7 @@ pub fn on_amd(machine: &str, body: impl FnOnce()) {
 fn kernel_driver(machine: &str, system: &Path) {
     let version = match machine {
         "next" => 100_300,
-        "unplugged" => 0,
+        "unplugged" | "contained" => 0,
         _ => 90_010,
     };
     for (node, location, version) in [("0", 0, 0), ("1", 0xc1 << 8, version)] {
