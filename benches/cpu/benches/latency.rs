@@ -12,9 +12,10 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-use lsp_server::{Connection, Message, Notification, Request};
+use lsp_server::{Message, Notification, Request};
 use serde_json::{Value, json};
 use tk_lsp::server::{Config, Files, Library, run};
 
@@ -38,7 +39,8 @@ fn file() -> String {
 }
 
 struct Client {
-    connection: Connection,
+    messages: Sender<Message>,
+    answers: Receiver<String>,
     /// The version of the last diagnostics.
     seen: Cell<u64>,
 }
@@ -46,23 +48,25 @@ struct Client {
 impl Client {
     fn notify(&self, method: &str, params: Value) {
         let message = Notification { method: method.into(), params };
-        self.connection.sender.send(message.into()).unwrap();
+        self.messages.send(message.into()).unwrap();
     }
 
     fn request(&self, method: &str, params: Value) -> (Duration, Value) {
         let start = Instant::now();
         let message = Request { id: 1.into(), method: method.into(), params };
-        self.connection.sender.send(message.into()).unwrap();
+        self.messages.send(message.into()).unwrap();
         loop {
-            if let Some(result) = self.receive() {
-                return (start.elapsed(), result);
+            let text = self.answers.recv().unwrap();
+            let time = start.elapsed();
+            if let Some(result) = self.understand(&text) {
+                return (time, result);
             }
         }
     }
 
-    /// The next message: the result of an answer.
-    fn receive(&self) -> Option<Value> {
-        match self.connection.receiver.recv().unwrap() {
+    /// The result of an answer.
+    fn understand(&self, text: &str) -> Option<Value> {
+        match serde_json::from_str(text).unwrap() {
             Message::Response(r) => return Some(r.response_result.unwrap()),
             Message::Notification(n) if n.method == "textDocument/publishDiagnostics" => {
                 self.seen.set(n.params["version"].as_u64().unwrap());
@@ -75,7 +79,7 @@ impl Client {
     /// Waits for the diagnostics of a version.
     fn diagnostics(&self, version: u64) {
         while self.seen.get() != version {
-            self.receive();
+            self.understand(&self.answers.recv().unwrap());
         }
     }
 }
@@ -108,7 +112,8 @@ fn places(text: &str) -> Vec<Value> {
 
 fn main() {
     let text = file();
-    let (server, client) = Connection::memory();
+    let (messages, heard) = channel();
+    let (said, answers) = channel();
     let config = Config {
         disk: Arc::new(Files::default()),
         library: Library::default(),
@@ -116,8 +121,8 @@ fn main() {
         costs: None,
         version: String::new(),
     };
-    let server = std::thread::spawn(move || run(server, config));
-    let client = Client { connection: client, seen: Cell::new(u64::MAX) };
+    let server = std::thread::spawn(move || run(heard, said, config));
+    let client = Client { messages, answers, seen: Cell::new(u64::MAX) };
     client.request("initialize", json!({ "capabilities": {} }));
     let document = json!({ "uri": URI, "languageId": "tk", "version": 0, "text": text });
     client.notify("textDocument/didOpen", json!({ "textDocument": document }));
