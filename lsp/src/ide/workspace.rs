@@ -128,13 +128,15 @@ pub struct Workspace {
     failed: Option<String>,
     /// Tells the work on an answer that nobody waits for it.
     pub stop: Stop,
+    /// Hears of each file that is checked while somebody waits for it.
+    pub on_check: Option<Box<dyn Fn(&str) + Send>>,
 }
 
 impl Workspace {
     /// A workspace of some folders.
     pub fn new(disk: Box<dyn Disk>, roots: Vec<String>) -> Self {
-        let (analyses, outdated, job, failed, stop) = Default::default();
-        Workspace { texts: Texts::new(disk), roots, analyses, outdated, job, failed, stop }
+        let (analyses, outdated, job, failed, stop, on_check) = Default::default();
+        Workspace { texts: Texts::new(disk), roots, analyses, outdated, job, failed, stop, on_check }
     }
 
     /// Takes the text of a file from the editor: when it is opened and after every change.
@@ -179,6 +181,7 @@ impl Workspace {
             self.wait_for_check();
             return self.analysis(path);
         }
+        self.on_check.iter().for_each(|hear| hear(path));
         let last = self.outdated.remove(path).and_then(Arc::into_inner);
         let a = self.texts.check_again(path, last, &self.stop);
         self.keep(path, a)

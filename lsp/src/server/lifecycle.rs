@@ -21,6 +21,7 @@ use super::costs::{Costs, warning};
 use super::documents::Documents;
 use super::inbox::{Inbox, Next};
 use super::kept::Kept;
+use super::progress::Progress;
 use super::said::{self, Json};
 use crate::ide::{Disk, Workspace, was_stopped};
 
@@ -69,6 +70,8 @@ pub struct Server {
     pub offered: Offered,
     /// Answers that may be given again.
     pub kept: Kept,
+    /// What is said while a request reads through the workspace.
+    pub progress: Option<Arc<Progress>>,
     /// What kernels are expected to cost.
     pub costs: Costs,
     /// The files that explain codes, cached on first use.
@@ -110,6 +113,7 @@ impl Server {
             ws: Workspace::new(Box::new(Shared(config.disk.clone())), vec![]),
             due: VecDeque::new(),
             kept: Kept::default(),
+            progress: None,
             costs: Costs::default(),
             pages: BTreeMap::new(),
             config,
@@ -187,6 +191,7 @@ impl Server {
                 let result = self.guarded(&method, |s| s.request(&method, params));
                 let broken =
                     || Err(Refusal::new(ErrorCode::InternalError, format!("{method} failed; see the log")));
+                self.progress.iter().for_each(|p| p.end());
                 let result = self.inbox.done().map_or_else(|| result.unwrap_or_else(broken), Err);
                 self.answer(&id, result);
             }
@@ -283,6 +288,7 @@ impl Server {
         let disk = Box::new(Shared(self.config.disk.clone()));
         self.ws = Workspace::new(disk, self.client.folders.clone());
         self.ws.stop = self.inbox.stop.clone();
+        self.show_progress();
         for (path, document) in self.documents.iter() {
             self.ws.open(path, document.lines.text().to_string());
         }
@@ -329,7 +335,7 @@ impl Server {
     }
 
     /// Sends messages to the client, from any thread.
-    pub fn speaker(&self) -> impl Fn(String) + Send + 'static {
+    pub fn speaker(&self) -> impl Fn(String) + Send + Sync + 'static {
         let answers = self.answers.clone();
         move |message| {
             // A client that does not listen any more is noticed when nothing more arrives.

@@ -21,6 +21,7 @@ mod look;
 mod names;
 mod places;
 mod position;
+mod progress;
 mod requests;
 mod said;
 mod slack;

@@ -126,3 +126,33 @@ fn work_on_what_is_shown_ends_when_the_text_changes() {
     assert!(disk.slow.load(Ordering::Relaxed) < SLOW / 2);
     assert_eq!(client.end(), 0);
 }
+
+#[test]
+fn a_search_through_the_workspace_shows_its_progress() {
+    let disk = Memory::default();
+    for i in 0..12 {
+        disk.write(&format!("/w/file{i:02}.tk"), "fn rare() -> i32 { 1 }\n");
+    }
+    let progress = |client: &mut Client| {
+        let mut params = about(OTHER);
+        params["context"] = json!({ "includeDeclaration": true });
+        client.ok("textDocument/references", params);
+        let said = std::mem::take(&mut client.said).into_iter().filter(|n| n.method == "$/progress");
+        said.map(|n| n.params).collect::<Vec<_>>()
+    };
+    let mut client = Client::over(disk.clone(), json!({ "window": { "workDoneProgress": true } }));
+    client.open(OTHER, "fn rare() -> i32 { 1 }\n");
+    assert!(client.pushed_codes(OTHER).is_empty());
+    let said = progress(&mut client);
+    assert_eq!(client.asked, ["window/workDoneProgress/create"]);
+    let kinds: Vec<&str> = said.iter().map(|p| p["value"]["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["begin", "report", "report", "report", "report", "report", "end"]);
+    assert!(said.iter().all(|p| p["token"] == said[0]["token"]));
+    assert_eq!(said[5]["value"]["message"], "12 files, file11.tk");
+    // The second time, all is known.
+    assert!(progress(&mut client).is_empty());
+    // Nothing is said to a client that does not show it.
+    let mut client = Client::over(disk, json!({}));
+    client.open(OTHER, "fn rare() -> i32 { 1 }\n");
+    assert!(progress(&mut client).is_empty());
+}
