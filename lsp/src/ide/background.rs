@@ -1,7 +1,7 @@
 //! A check in a thread of its own, while the server answers what does not need it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::time::Duration;
 
 use super::stop::Stop;
@@ -14,6 +14,24 @@ pub const STACK: usize = 64 << 20;
 /// How often a wait for a check asks whether it is still wanted: far below what a person notices.
 const PATIENCE: Duration = Duration::from_millis(2);
 
+/// The thread, for the life of a workspace: an allocator keeps memory for each thread that there was.
+#[derive(Default)]
+pub(super) struct Worker(Option<Sender<Box<dyn FnOnce() + Send>>>);
+
+impl Worker {
+    /// Does work after all work before it; returns false if there can be no thread.
+    fn run(&mut self, work: Box<dyn FnOnce() + Send>) -> bool {
+        let sender = self.0.get_or_insert_with(|| {
+            let (sender, receiver) = channel::<Box<dyn FnOnce() + Send>>();
+            let thread = std::thread::Builder::new().name("tk-check".into()).stack_size(STACK);
+            // Without a thread nothing receives, and the next line fails.
+            let _ = thread.spawn(move || receiver.into_iter().for_each(|work| work()));
+            sender
+        });
+        sender.send(work).is_ok()
+    }
+}
+
 /// The check of a file that runs.
 pub(super) struct Job {
     /// The file.
@@ -25,6 +43,7 @@ pub(super) struct Job {
 impl Job {
     /// Starts a check and says when it is done; `None` if there can be no thread.
     pub(super) fn start(
+        worker: &mut Worker,
         path: &str,
         texts: Texts,
         last: Option<Analysis>,
@@ -39,8 +58,7 @@ impl Job {
             let _ = sender.send(found.ok());
             done();
         };
-        std::thread::Builder::new().name("tk-check".into()).stack_size(STACK).spawn(work).ok()?;
-        Some(job)
+        worker.run(Box::new(work)).then_some(job)
     }
 
     /// The result if there is one: `Some(None)` if the check was given up.

@@ -12,7 +12,7 @@ use tk_sema::index::Symbol;
 use tk_syntax::{FileId, Span, ast};
 
 use super::Place;
-use super::background::Job;
+use super::background::{Job, Worker};
 use super::stop::Stop;
 use super::texts::Texts;
 
@@ -124,6 +124,7 @@ pub struct Workspace {
     outdated: BTreeMap<String, Arc<Analysis>>,
     /// The check that runs in the background.
     job: Option<Job>,
+    worker: Worker,
     /// The file whose check in the background failed.
     failed: Option<String>,
     /// Tells the work on an answer that nobody waits for it.
@@ -135,8 +136,8 @@ pub struct Workspace {
 impl Workspace {
     /// A workspace of some folders.
     pub fn new(disk: Box<dyn Disk>, roots: Vec<String>) -> Self {
-        let (analyses, outdated, job, failed, stop, on_check) = Default::default();
-        Workspace { texts: Texts::new(disk), roots, analyses, outdated, job, failed, stop, on_check }
+        let (analyses, outdated, job, worker, failed, stop, on_check) = Default::default();
+        Workspace { texts: Texts::new(disk), roots, analyses, outdated, job, worker, failed, stop, on_check }
     }
 
     /// Takes the text of a file from the editor: when it is opened and after every change.
@@ -201,7 +202,7 @@ impl Workspace {
     pub fn begin_check(&mut self, path: &str, done: impl FnOnce() + Send + 'static) {
         if self.job.is_none() && !self.is_checked(path) {
             let last = self.outdated.remove(path).and_then(Arc::into_inner);
-            self.job = Job::start(path, self.texts.clone(), last, done);
+            self.job = Job::start(&mut self.worker, path, self.texts.clone(), last, done);
             self.failed = self.job.is_none().then(|| path.to_string());
         }
     }
