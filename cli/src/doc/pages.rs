@@ -87,14 +87,12 @@ impl Module {
 /// The comment at the top of a file: whole lines up to the first that is none, unless it is the doc comment of an item.
 fn head(sources: &SourceMap, comments: &[Comment], first: u32) -> String {
     let mut lines = vec![];
-    let mut next = 1;
-    for c in comments.iter().take_while(|c| !c.doc && c.span.start < first) {
-        if sources.position(c.span).1 != next {
+    for (line, c) in (1..).zip(comments.iter().take_while(|c| !c.doc && c.span.start < first)) {
+        if sources.position(c.span).1 != line {
             break;
         }
         let text = sources.text(c.span).trim_start_matches('/');
         lines.push(text.strip_prefix(' ').unwrap_or(text).trim_end().to_string());
-        next += 1;
     }
     lines.join("\n")
 }

@@ -114,6 +114,9 @@ fn next_number() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
+/// Hears of the path of a file.
+pub type OnCheck = Box<dyn Fn(&str) + Send>;
+
 /// Open files over a disk, with the analyses that were asked for.
 pub struct Workspace {
     texts: Texts,
@@ -130,7 +133,7 @@ pub struct Workspace {
     /// Tells the work on an answer that nobody waits for it.
     pub stop: Stop,
     /// Hears of each file that is checked while somebody waits for it.
-    pub on_check: Option<Box<dyn Fn(&str) + Send>>,
+    pub on_check: Option<OnCheck>,
 }
 
 impl Workspace {
