@@ -75,6 +75,8 @@ pub enum Command {
     Profile(ProfileArgs),
     /// Format source files
     Fmt(FmtArgs),
+    /// Write the reference of source files: signatures and doc comments
+    Doc(DocArgs),
     /// Learn the language with puzzles: small kernels to complete
     Learn(LearnArgs),
     /// Explain a diagnostic code, such as E0304, or an operation, such as load
@@ -514,6 +516,32 @@ pub struct FmtArgs {
     /// Where text comes from.
     #[command(flatten)]
     pub input: InputArgs,
+}
+
+/// `tk doc`
+#[derive(Debug, Args)]
+pub struct DocArgs {
+    /// Files, folders of `.tk` files, `std` for the standard library, or a module of it such as `std::math`
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<String>,
+    /// Write a file for each module to this folder, created if missing, instead of printing
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Pages to read, or data
+    #[arg(long, value_enum, default_value_t = DocFormat::Markdown, value_name = "FORMAT")]
+    pub format: DocFormat,
+    /// Where text comes from.
+    #[command(flatten)]
+    pub input: InputArgs,
+}
+
+/// The form of a reference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DocFormat {
+    /// Markdown, with links between items
+    Markdown,
+    /// JSON: a list of modules
+    Json,
 }
 
 /// `tk explain`

@@ -16,6 +16,7 @@ mod dap;
 mod deadline;
 mod device;
 mod diff;
+mod doc;
 mod doctor;
 mod explain;
 #[cfg(feature = "llvm")]
@@ -110,6 +111,7 @@ fn dispatch(terminal: &Terminal, command: &Command) -> Outcome {
         Command::Inspect(args) => inspect::run(terminal, args),
         Command::Layout(args) => layout::run(terminal, args),
         Command::Learn(args) => learn::run(terminal, args),
+        Command::Doc(args) => doc::run(terminal, args),
         Command::Fmt(args) => fmt::run(terminal, args),
         Command::Explain(args) => explain::run(terminal, args),
         Command::Lsp(_) => lsp::run(),

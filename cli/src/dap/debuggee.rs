@@ -11,6 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::{Value as Json, json};
 use tk_interp::Fault;
 use tk_interp::debug::{Data, Debugger, Held, Stopped};
+use tk_sema::Checked;
+use tk_sema::hir::ConstId;
+use tk_sema::index::const_value;
 use tk_syntax::{FileId, SourceMap, Span};
 use tk_tile::Loc;
 
@@ -128,8 +131,10 @@ struct State {
 pub struct Debuggee {
     wire: Arc<Wire>,
     sources: SourceMap,
-    /// The path of each source, as the client names it.
-    paths: Vec<Option<PathBuf>>,
+    /// How breakpoints name each source, and whether that is a file.
+    paths: Vec<(PathBuf, bool)>,
+    /// The constants of each source.
+    consts: Arc<Vec<(FileId, String, Held)>>,
     controls: Arc<Mutex<Controls>>,
     interrupts: Arc<Interrupts>,
     /// The program of a grid that it stops in; any without one.
@@ -139,6 +144,12 @@ pub struct Debuggee {
 
 fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
     m.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How breakpoints name a source: by its path, or by its name if it is built in; whether it is a file.
+pub fn source_path(name: &str) -> (PathBuf, bool) {
+    let path = Path::new(name);
+    if path.is_file() { (known_path(path), true) } else { (path.to_path_buf(), false) }
 }
 
 /// The path of a file as breakpoints name it.
@@ -151,6 +162,7 @@ struct Here {
     frames: Vec<Frame>,
     program: Option<[u32; 3]>,
     grid: [u32; 3],
+    consts: Arc<Vec<(FileId, String, Held)>>,
     nodes: Nodes,
 }
 
@@ -160,7 +172,10 @@ impl Names for InFrame<'_> {
     fn held(&self, name: &str) -> Option<Held> {
         let frame = self.0.frames.get(self.1)?;
         let mut all = frame.variables.iter().rev().chain(&frame.constants);
-        all.find(|(n, _)| n == name).map(|(_, held)| held.clone())
+        let local = all.find(|(n, _)| n == name).map(|(_, held)| held);
+        let file = frame.loc.map(|loc| FileId(loc.file));
+        let item = || self.0.consts.iter().find(|(f, n, _)| Some(*f) == file && n == name).map(|c| &c.2);
+        local.or_else(item).cloned()
     }
 
     fn program(&self) -> ([u32; 3], [u32; 3]) {
@@ -172,24 +187,35 @@ impl Debuggee {
     /// Of a program with these sources.
     pub fn new(
         wire: Arc<Wire>,
-        sources: SourceMap,
+        checked: &Checked,
         controls: Arc<Mutex<Controls>>,
         interrupts: Arc<Interrupts>,
         only: Option<[u32; 3]>,
         stop_on_entry: bool,
         requests: Receiver<Request>,
     ) -> Debuggee {
-        let path = |name: &str| Path::new(name).is_file().then(|| known_path(Path::new(name)));
-        let paths = sources.iter().map(|(_, s)| path(&s.name)).collect();
+        let sources = checked.sources.clone();
+        let paths = sources.iter().map(|(_, s)| source_path(&s.name)).collect();
+        let consts = checked.hir.consts.iter().enumerate().filter_map(|(i, c)| {
+            let value = const_value(&checked.hir, ConstId(u32::try_from(i).ok()?))?;
+            Some((c.span.file, c.name.clone(), Held::Known(value)))
+        });
+        let consts = Arc::new(consts.collect());
         let step = if stop_on_entry { Step::Into } else { Step::Run };
         let state = State { step, outer: vec![], expected: false, failed: false, requests };
-        Debuggee { wire, sources, paths, controls, interrupts, only, state: Mutex::new(state) }
+        Debuggee { wire, sources, paths, consts, controls, interrupts, only, state: Mutex::new(state) }
     }
 
     fn here(&self, at: &Stopped<'_>) -> Here {
         let mut frames: Vec<Frame> = at.frames.iter().map(frame).collect();
         frames.extend(lock(&self.state).outer.iter().cloned());
-        Here { frames, program: at.program, grid: at.grid, nodes: Nodes::default() }
+        Here {
+            frames,
+            program: at.program,
+            grid: at.grid,
+            consts: self.consts.clone(),
+            nodes: Nodes::default(),
+        }
     }
 
     /// The file and line of a place, from 1.
@@ -197,7 +223,7 @@ impl Debuggee {
         let Some(loc) = loc else { return (None, 0) };
         let span = Span::new(FileId(loc.file), loc.start as usize, loc.end as usize);
         let (_, line, _) = self.sources.position(span);
-        (self.paths.get(loc.file as usize).and_then(Option::as_ref), line)
+        (self.paths.get(loc.file as usize).map(|p| &p.0), line)
     }
 
     /// Why it stops at a statement, if it does.
@@ -343,17 +369,18 @@ impl Debuggee {
             let span = |start: u32| Span::new(FileId(loc.file), start as usize, start as usize);
             let (name, line, column) = self.sources.position(span(loc.start));
             let (_, end_line, end_column) = self.sources.position(span(loc.end));
-            let path = self.paths.get(loc.file as usize).and_then(Option::as_ref);
+            let path = self.paths.get(loc.file as usize).filter(|p| p.1).map(|p| &p.0);
             let source = match path {
                 Some(path) => json!({ "name": path.file_name().map(|n| n.to_string_lossy()), "path": path }),
                 // A file of the library that is built in.
                 None => json!({ "name": name, "sourceReference": loc.file + 1 }),
             };
             fields.insert("source".into(), source);
-            for (name, n) in
-                [("line", line), ("column", column), ("endLine", end_line), ("endColumn", end_column)]
-            {
-                fields.insert(name.into(), n.into());
+            for (name, n) in [("line", line), ("endLine", end_line)] {
+                fields.insert(name.into(), self.wire.line(n).into());
+            }
+            for (name, n) in [("column", column), ("endColumn", end_column)] {
+                fields.insert(name.into(), self.wire.column(n).into());
             }
         }
         out

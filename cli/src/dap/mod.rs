@@ -35,7 +35,7 @@ use tk_syntax::{Diagnostic, FileId, Renderer};
 
 use crate::run as command;
 use crate::terminal::{Failure, Outcome};
-use debuggee::{Breakpoint, Controls, Debuggee, Hits, Interrupts, known_path};
+use debuggee::{Breakpoint, Controls, Debuggee, Hits, Interrupts, known_path, source_path};
 use wire::{Request, Wire};
 
 /// The stack of the thread that runs programs: the interpreter needs little, checking deep programs more.
@@ -120,6 +120,7 @@ impl Server {
         let arguments = &request.arguments;
         match request.command.as_str() {
             "initialize" => {
+                self.wire.count_as(arguments);
                 self.wire.answer(&request, capabilities());
                 self.wire.event("initialized", &Json::Null);
             }
@@ -191,14 +192,14 @@ impl Server {
 
     /// Takes the breakpoints of a file; each goes to the next line on which a statement begins.
     fn breakpoints(&mut self, arguments: &Json) -> Vec<Json> {
-        let path = arguments.pointer("/source/path").and_then(Json::as_str);
         let wanted = arguments.get("breakpoints").and_then(Json::as_array).cloned().unwrap_or_default();
-        let path = path.map(|p| known_path(p.as_ref()));
-        let lines = path.as_ref().and_then(|p| self.statements(p));
+        let place = self.place(arguments);
+        let lines = place.as_ref().and_then(|(path, program, id)| self.statements(path, program, *id));
         let mut set = vec![];
         let mut out = vec![];
         for b in &wanted {
-            let asked = b.get("line").and_then(Json::as_u64).map_or(0, |n| n as usize);
+            let shown = b.get("line").and_then(Json::as_u64).map_or(0, |n| n as usize);
+            let asked = self.wire.line_of_client(shown);
             let line = lines.as_ref().and_then(|l| l.iter().copied().find(|l| *l >= asked));
             let text =
                 |name: &str| b.get(name).and_then(Json::as_str).filter(|t| !t.is_empty()).map(str::to_string);
@@ -206,10 +207,10 @@ impl Server {
             let line = line.filter(|_| hits.is_ok());
             out.push(match line {
                 None if hits.is_err() => {
-                    json!({ "verified": false, "line": asked, "message": hits.clone().err() })
+                    json!({ "verified": false, "line": shown, "message": hits.clone().err() })
                 }
-                Some(line) => json!({ "verified": true, "line": line }),
-                None => json!({ "verified": false, "line": asked, "message": "no statement begins here or below" }),
+                Some(line) => json!({ "verified": true, "line": self.wire.line(line) }),
+                None => json!({ "verified": false, "line": shown, "message": "no statement begins here or below" }),
             });
             set.extend(line.map(|line| Breakpoint {
                 line,
@@ -219,17 +220,29 @@ impl Server {
                 reached: 0,
             }));
         }
-        if let Some(path) = path {
+        if let Some((path, _, _)) = place {
             self.controls().breakpoints.insert(path, set);
         }
         out
     }
 
-    /// The lines on which statements of a file begin, in order; none of a file that cannot be read.
-    fn statements(&mut self, path: &Path) -> Option<Vec<usize>> {
+    /// The source of breakpoints: how they name it, and the program in which it has a number. A built-in source is one of
+    /// the program that is launched.
+    fn place(&self, arguments: &Json) -> Option<(PathBuf, String, FileId)> {
+        if let Some((program, id)) = referenced(arguments, self.launch.as_ref().map(|l| &l.0)) {
+            let checked = tk_sema::check(&Files::beside_program(), &program);
+            return Some((source_path(&checked.sources.get(id)?.name).0, program, id));
+        }
+        let path = known_path(arguments.pointer("/source/path").and_then(Json::as_str)?.as_ref());
+        let program = path.to_str()?.to_string();
+        Some((path, program, FileId(0)))
+    }
+
+    /// The lines on which statements of a source begin, in order; none of a file that cannot be read.
+    fn statements(&mut self, path: &Path, program: &str, id: FileId) -> Option<Vec<usize>> {
         let make = || {
-            let checked = tk_sema::check(&Files::beside_program(), path.to_str()?);
-            let spans = tk_sema::index::statements(&checked.hir, FileId(0));
+            let checked = tk_sema::check(&Files::beside_program(), program);
+            let spans = tk_sema::index::statements(&checked.hir, id);
             let mut lines: Vec<usize> = spans.iter().map(|s| checked.sources.position(*s).1).collect();
             lines.sort_unstable();
             lines.dedup();
@@ -263,11 +276,10 @@ impl Server {
             [axis(0), axis(1), axis(2)]
         });
         let (sender, receiver) = channel();
-        let sources = checked.sources.clone();
         let (controls, interrupts) = (Arc::clone(&self.controls), Arc::clone(&self.interrupts));
         let wire = Arc::clone(&self.wire);
         let entry = launch.stop_on_entry;
-        let debuggee = Debuggee::new(wire, sources, controls, interrupts, only, entry, receiver);
+        let debuggee = Debuggee::new(wire, &checked, controls, interrupts, only, entry, receiver);
         let session = Session::new(checked).checked_mode(launch.checked != Some(false));
         let session = match launch.no_debug {
             true => session,
@@ -313,12 +325,17 @@ fn capabilities() -> Json {
     })
 }
 
-/// The text of a file of the library that is built in.
-fn source(arguments: &Json, launch: Option<&Launch>) -> Option<String> {
+/// The program and the file of it that a reference to a source means.
+fn referenced(arguments: &Json, launch: Option<&Launch>) -> Option<(String, FileId)> {
     let at = |name: &str| arguments.pointer(name).and_then(Json::as_u64);
     let number = at("/source/sourceReference").or_else(|| at("/sourceReference"))?;
-    let checked = tk_sema::check(&Files::beside_program(), &launch?.program);
-    let id = FileId(u32::try_from(number).ok()?.checked_sub(1)?);
+    Some((launch?.program.clone(), FileId(u32::try_from(number).ok()?.checked_sub(1)?)))
+}
+
+/// The text of a file of the library that is built in.
+fn source(arguments: &Json, launch: Option<&Launch>) -> Option<String> {
+    let (program, id) = referenced(arguments, launch)?;
+    let checked = tk_sema::check(&Files::beside_program(), &program);
     checked.sources.get(id).map(|s| s.text.to_string())
 }
 

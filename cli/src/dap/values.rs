@@ -77,10 +77,19 @@ pub fn span(data: &Data) -> Span {
     out
 }
 
+/// The smallest and largest of the first [`COUNTED`] integers, which a float may round; none of other elements.
+pub fn whole(data: &Data) -> Option<(i128, i128)> {
+    let all = (0..data.count().min(COUNTED)).map(|i| data.integer(i));
+    all.map(|n| n.map(|n| (n, n))).reduce(|a, b| Some((a?.0.min(b?.0), a?.1.max(b?.1))))?
+}
+
 /// `-3.2 .. 2.9, 4 NaN`
 fn range(data: &Data) -> String {
     let Span { min, max, nan, infinite } = span(data);
     let mut parts = vec![];
+    if let Some((min, max)) = whole(data) {
+        return if min == max { format!("all {min}") } else { format!("{min} .. {max}") };
+    }
     if min <= max {
         parts.push(if min == max { format!("all {min}") } else { format!("{min} .. {max}") });
     }

@@ -3,6 +3,7 @@
 //! Guarantees that messages are numbered in the order in which they are written, whichever thread writes them.
 
 use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use serde::Deserialize;
@@ -21,12 +22,43 @@ pub struct Request {
 }
 
 /// The way to the client.
-pub struct Wire(Mutex<(Box<dyn Write + Send>, i64)>);
+pub struct Wire {
+    /// The stream, and the number of the last message.
+    output: Mutex<(Box<dyn Write + Send>, i64)>,
+    /// Whether the client counts lines, and columns, from 0.
+    from_zero: [AtomicBool; 2],
+}
 
 impl Wire {
     /// Over a stream.
     pub fn new(output: Box<dyn Write + Send>) -> Wire {
-        Wire(Mutex::new((output, 0)))
+        Wire { output: Mutex::new((output, 0)), from_zero: Default::default() }
+    }
+
+    /// Takes from the arguments of `initialize` how the client counts; from 1 unless it says otherwise.
+    pub fn count_as(&self, arguments: &Json) {
+        for (flag, name) in self.from_zero.iter().zip(["linesStartAt1", "columnsStartAt1"]) {
+            flag.store(arguments.get(name) == Some(&Json::Bool(false)), Ordering::Relaxed);
+        }
+    }
+
+    fn first(&self, of: usize) -> usize {
+        usize::from(!self.from_zero.get(of).is_some_and(|flag| flag.load(Ordering::Relaxed)))
+    }
+
+    /// A line as the client counts it, of one counted from 1.
+    pub fn line(&self, line: usize) -> usize {
+        (line + self.first(0)).saturating_sub(1)
+    }
+
+    /// A column as the client counts it, of one counted from 1.
+    pub fn column(&self, column: usize) -> usize {
+        (column + self.first(1)).saturating_sub(1)
+    }
+
+    /// A line counted from 1, of one as the client counts it.
+    pub fn line_of_client(&self, line: usize) -> usize {
+        line + 1 - self.first(0)
     }
 
     /// An event.
@@ -55,7 +87,7 @@ impl Wire {
     }
 
     fn write(&self, mut message: Json) {
-        let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut guard = self.output.lock().unwrap_or_else(PoisonError::into_inner);
         let (output, last) = &mut *guard;
         *last += 1;
         if let Json::Object(fields) = &mut message {

@@ -460,3 +460,70 @@ fn clients_that_misbehave() {
         assert!(c.gone());
     }
 }
+
+/// A client over a program of its own, which counts lines and columns from 0. The command is a copy without the
+/// repository around it, so the library is the one that is built in.
+fn from_zero(program: &str) -> Client {
+    let folder = Folder::new("dap");
+    folder.write("p.tk", program);
+    std::fs::copy(command(&folder.path(""), &[]).get_program(), folder.path("tk")).unwrap();
+    let mut alone = std::process::Command::new(folder.path("tk"));
+    let mut child = alone.arg("dap").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let output = BufReader::new(child.stdout.take().unwrap());
+    let mut client = Client { child, output, folder, seq: 0, events: vec![] };
+    client.ask("initialize", json!({ "adapterID": "tk", "linesStartAt1": false, "columnsStartAt1": false }));
+    client.event("initialized");
+    let path = client.folder.path("p.tk");
+    client.send("launch", json!({ "program": path }));
+    client
+}
+
+#[test]
+fn lines_from_zero_constants_and_large_integers() {
+    let program = "const LIMIT: i64 = 9007199254740993;\nconst HALF = 0.5;\n\ntest \"t\" {\n    let x = full([16], \
+                   LIMIT, i64);\n    let n = 3;\n    assert(n == 3 && all(x == LIMIT));\n}\n";
+    let mut client = from_zero(program);
+    let path = client.folder.path("p.tk");
+    let condition = json!([{ "line": 6, "condition": "n * HALF == 1.5 && LIMIT > 9007199254740992" }]);
+    let set = client.ask("setBreakpoints", json!({ "source": { "path": path }, "breakpoints": condition }));
+    assert_eq!(set["breakpoints"], json!([{ "verified": true, "line": 6 }]));
+    client.ask("configurationDone", json!({}));
+    let (reason, frames) = client.stopped();
+    assert_eq!((reason.as_str(), lines(&frames)), ("breakpoint", vec![("test \"t\"", 6)]));
+    let stack = client.ask("stackTrace", json!({ "threadId": 1 }));
+    assert_eq!(stack["stackFrames"][0]["column"], 4);
+    // A float would be 9007199254740992.
+    assert_eq!(client.value("x"), "all 9007199254740993");
+    assert_eq!(client.value("LIMIT + 1"), "9007199254740994");
+    assert_eq!(client.end(), 0);
+}
+
+#[test]
+fn breakpoints_in_the_library() {
+    let program = "use std::math;\n\ntest \"t\" {\n    let n = sum(zeros([2], f32));\n    let x = math::sigmoid(n);\n    assert(x == 0.5);\n}\n";
+    let mut client = from_zero(program);
+    let path = client.folder.path("p.tk");
+    client.ask("setBreakpoints", json!({ "source": { "path": path }, "breakpoints": [{ "line": 4 }] }));
+    client.ask("configurationDone", json!({}));
+    assert_eq!(lines(&client.stopped().1), [("test \"t\"", 4)]);
+    let (_, frames) = client.go("stepIn");
+    let stack = client.ask("stackTrace", json!({ "threadId": 1 }));
+    let (source, first) = (stack["stackFrames"][0]["source"].clone(), frames[0].1);
+    assert!(source["sourceReference"].as_u64().is_some_and(|n| n > 0), "{stack}");
+    let text =
+        client.ask("source", json!({ "source": source, "sourceReference": source["sourceReference"] }));
+    let body = text["content"].as_str().unwrap().lines().nth(first as usize).unwrap().to_string();
+    assert!(body.contains("let v = x as T.acc;"), "{body}");
+    // Another session stops there by itself.
+    let mut client = from_zero(program);
+    let place = json!({ "source": source, "breakpoints": [{ "line": first + 1 }] });
+    let set = client.ask("setBreakpoints", place);
+    assert_eq!(set["breakpoints"], json!([{ "verified": true, "line": first + 1 }]));
+    client.ask("configurationDone", json!({}));
+    let (reason, frames) = client.stopped();
+    assert_eq!(
+        (reason.as_str(), lines(&frames)),
+        ("breakpoint", vec![("sigmoid", first + 1), ("test \"t\"", 4)])
+    );
+    assert_eq!(client.end(), 0);
+}

@@ -85,6 +85,7 @@ fn completions_and_manual_pages_are_made() {
             "tk-check.1",
             "tk-completions.1",
             "tk-dap.1",
+            "tk-doc.1",
             "tk-doctor.1",
             "tk-explain-launch.1",
             "tk-explain.1",

@@ -9,6 +9,7 @@ mod checked;
 mod dap;
 #[cfg(all(unix, feature = "llvm"))]
 mod devices;
+mod doc;
 mod fmt;
 mod format;
 mod input;

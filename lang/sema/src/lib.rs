@@ -40,6 +40,8 @@ pub trait Loader {
         let _ = name;
         None
     }
+    /// Is called between the parts of a check. It may unwind, if nobody waits for the check any more.
+    fn checkpoint(&self) {}
 }
 
 /// A checked program.

@@ -170,13 +170,23 @@ fn public(items: &[Item]) -> String {
 
 /// Text on one line.
 pub fn line(text: &str) -> String {
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    text.replace("( ", "(")
-        .replace("[ ", "[")
-        .replace(" )", ")")
-        .replace(",)", ")")
-        .replace(" ]", "]")
-        .replace(",]", "]")
+    let mut out = String::with_capacity(text.len());
+    let mut blank = false;
+    for c in text.chars() {
+        if c.is_whitespace() {
+            blank = !out.is_empty();
+            continue;
+        }
+        let closes = matches!(c, ')' | ']');
+        if std::mem::take(&mut blank) && !closes && !out.ends_with(['(', '[']) {
+            out.push(' ');
+        }
+        if closes && out.ends_with(',') {
+            out.pop();
+        }
+        out.push(c);
+    }
+    out
 }
 
 /// The documentation of a builtin in the table.

@@ -4,6 +4,7 @@
 //! answer is empty. Nothing here panics, reads files by itself or runs code of a program.
 
 pub mod actions;
+mod background;
 pub mod calls;
 pub mod complete;
 mod complete_member;
@@ -26,11 +27,15 @@ pub mod selection;
 pub mod signature;
 mod site;
 pub mod source_actions;
+mod stop;
 pub mod symbols;
+mod texts;
 pub mod tokens;
 mod walk;
 pub mod workspace;
 
+pub use background::STACK;
+pub use stop::{Stop, was_stopped};
 pub use workspace::{Analysis, Disk, Workspace};
 
 /// A place: a file by the path under which it was loaded (absolute, `std:/grid.tk` for the file of `std::grid`), and

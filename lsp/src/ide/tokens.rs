@@ -5,8 +5,8 @@ use std::ops::Range;
 use tk_ops::DType;
 use tk_sema::hir::{CKind, FnKind};
 use tk_sema::index::{Reference, Symbol, SymbolKind};
-use tk_syntax::Span;
 use tk_syntax::token::{Tok, lex};
+use tk_syntax::{FileId, Span};
 
 use super::{Analysis, Workspace, describe};
 
@@ -76,13 +76,12 @@ pub fn tokens(ws: &mut Workspace, path: &str, range: Option<Range<usize>>) -> Ve
         modifiers: Modifiers { documentation: c.doc, ..Modifiers::default() },
     });
     let mut out: Vec<Token> = comments.filter(|c| touches(c.start, c.end)).collect();
+    let mut meanings = Meanings::new(&a);
     let mut before = None;
     for (i, t) in lexed.tokens.iter().enumerate() {
         let next = lexed.tokens.get(i + 1).map(|n| n.tok);
         if touches(t.start, t.end) {
-            let span = Span::new(Analysis::ROOT, t.start, t.end);
-            let found = a.index.reference(span).and_then(|r| Some((r, a.index.symbol(r.symbol)?)));
-            let known = found.map(|(r, s)| meaning(&a, r, s)).or_else(|| plain(t.tok, before, next));
+            let known = meanings.of(t.start, t.end).or_else(|| plain(t.tok, before, next));
             out.extend(known.map(|(kind, modifiers)| Token { start: t.start, end: t.end, kind, modifiers }));
         }
         before = Some(t.tok);
@@ -91,49 +90,79 @@ pub fn tokens(ws: &mut Workspace, path: &str, range: Option<Range<usize>>) -> Ve
     out
 }
 
-/// The kind and modifiers of a name, by its meaning.
-fn meaning(a: &Analysis, r: Reference, s: &Symbol) -> (TokenKind, Modifiers) {
-    let hir = &a.checked.hir;
-    let own = s.span.map(|s| a.place(s).path);
-    let library = own.is_none_or(|p| Workspace::is_std(&p)) && !matches!(s.kind, SymbolKind::Module(_));
-    let mut m = Modifiers {
-        declaration: Some(r.span) == s.span,
-        fixed: false,
-        mutable: s.mutable,
-        library,
-        documentation: false,
-    };
-    let kind = match &s.kind {
-        SymbolKind::Module(_) => TokenKind::Module,
-        SymbolKind::Fn(id) => match hir.fns.get(id.0 as usize).map(|f| f.kind) {
-            Some(FnKind::Fn) if s.owner.is_some() => TokenKind::Method,
-            Some(FnKind::Fn | FnKind::Kernel | FnKind::Test) | None => TokenKind::Function,
-        },
-        SymbolKind::Struct(_) => TokenKind::Struct,
-        SymbolKind::Field(..) => TokenKind::Property,
-        SymbolKind::Const(_) => {
-            m.fixed = true;
-            TokenKind::Const
+/// The meanings of the names of a file, from its start to its end.
+struct Meanings<'a> {
+    analysis: &'a Analysis,
+    names: &'a [Reference],
+    /// Whether each file is of the standard library.
+    library: Vec<bool>,
+}
+
+impl<'a> Meanings<'a> {
+    fn new(analysis: &'a Analysis) -> Meanings<'a> {
+        let sources = &analysis.checked.sources;
+        let library = (0..).map_while(|n| Some(Workspace::is_std(&sources.get(FileId(n))?.name))).collect();
+        Meanings { analysis, names: analysis.index.references_in(Analysis::ROOT), library }
+    }
+
+    /// The meaning of a name, which is not before the last one.
+    fn of(&mut self, start: usize, end: usize) -> Option<(TokenKind, Modifiers)> {
+        let span = Span::new(Analysis::ROOT, start, end);
+        while self.names.first().is_some_and(|r| r.span < span) {
+            self.names = self.names.get(1..)?;
         }
-        SymbolKind::CVar(id) => {
-            m.fixed = true;
-            match hir.cvars.get(id.0 as usize).map(|c| &c.kind) {
-                Some(CKind::DType(_) | CKind::Shape | CKind::Fn(..)) => TokenKind::TypeParameter,
-                Some(CKind::Int(_) | CKind::Float(_) | CKind::Bool | CKind::Err) | None => {
-                    TokenKind::CompileTime
+        let found = *self.names.first().filter(|r| r.span == span)?;
+        Some(self.meaning(found, self.analysis.index.symbol(found.symbol)?))
+    }
+
+    fn is_library(&self, s: &Symbol) -> bool {
+        let file = |span: Span| self.library.get(span.file.0 as usize).is_some_and(|is| *is);
+        s.span.is_none_or(file) && !matches!(s.kind, SymbolKind::Module(_))
+    }
+
+    /// The kind and modifiers of a name, by its meaning.
+    fn meaning(&self, r: Reference, s: &Symbol) -> (TokenKind, Modifiers) {
+        let a = self.analysis;
+        let hir = &a.checked.hir;
+        let mut m = Modifiers {
+            declaration: Some(r.span) == s.span,
+            fixed: false,
+            mutable: s.mutable,
+            library: self.is_library(s),
+            documentation: false,
+        };
+        let kind = match &s.kind {
+            SymbolKind::Module(_) => TokenKind::Module,
+            SymbolKind::Fn(id) => match hir.fns.get(id.0 as usize).map(|f| f.kind) {
+                Some(FnKind::Fn) if s.owner.is_some() => TokenKind::Method,
+                Some(FnKind::Fn | FnKind::Kernel | FnKind::Test) | None => TokenKind::Function,
+            },
+            SymbolKind::Struct(_) => TokenKind::Struct,
+            SymbolKind::Field(..) => TokenKind::Property,
+            SymbolKind::Const(_) => {
+                m.fixed = true;
+                TokenKind::Const
+            }
+            SymbolKind::CVar(id) => {
+                m.fixed = true;
+                match hir.cvars.get(id.0 as usize).map(|c| &c.kind) {
+                    Some(CKind::DType(_) | CKind::Shape | CKind::Fn(..)) => TokenKind::TypeParameter,
+                    Some(CKind::Int(_) | CKind::Float(_) | CKind::Bool | CKind::Err) | None => {
+                        TokenKind::CompileTime
+                    }
                 }
             }
-        }
-        SymbolKind::Param(_) => TokenKind::Parameter,
-        SymbolKind::Local(_) => TokenKind::Variable,
-        SymbolKind::Alias(to) => {
-            return describe::resolve(a, *to).map_or((TokenKind::Variable, m), |to| meaning(a, r, to));
-        }
-        SymbolKind::Builtin(row) if describe::has_receiver(row) => TokenKind::Method,
-        SymbolKind::Builtin(_) => TokenKind::Function,
-        SymbolKind::BuiltinParam(..) => TokenKind::Parameter,
-    };
-    (kind, m)
+            SymbolKind::Param(_) => TokenKind::Parameter,
+            SymbolKind::Local(_) => TokenKind::Variable,
+            SymbolKind::Alias(to) => {
+                return describe::resolve(a, *to).map_or((TokenKind::Variable, m), |to| self.meaning(r, to));
+            }
+            SymbolKind::Builtin(row) if describe::has_receiver(row) => TokenKind::Method,
+            SymbolKind::Builtin(_) => TokenKind::Function,
+            SymbolKind::BuiltinParam(..) => TokenKind::Parameter,
+        };
+        (kind, m)
+    }
 }
 
 /// The kind and modifiers of a token, by its form and its neighbours.

@@ -3,22 +3,24 @@
 //! An analysis is kept until a file changes that it read. Whatever the files hold, there is an analysis: of a file that
 //! cannot be read, an empty one with the reason.
 
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use tk_sema::Indexed;
 use tk_sema::index::Symbol;
-use tk_sema::{Indexed, Loader};
 use tk_syntax::{FileId, Span, ast};
 
 use super::Place;
+use super::background::{Job, Worker};
+use super::stop::Stop;
+use super::texts::Texts;
 
 /// The number of analyses kept for files that are not open; a search through a workspace makes one of each file.
 pub const MAX_KEPT: usize = 256;
 
 /// Before the names of the standard library's files, which have no place on a disk.
-const STD: &str = "std:/";
+pub(super) const STD: &str = "std:/";
 
 /// The reference of the builtins, which have no source.
 pub const REFERENCE: &str = "std:/ops.md";
@@ -57,6 +59,15 @@ impl std::ops::Deref for Analysis {
 }
 
 impl Analysis {
+    pub(super) fn new(program: Indexed, read: BTreeSet<String>) -> Analysis {
+        Analysis { program, number: next_number(), read }
+    }
+
+    /// The analysis of another text of the file that was asked for, if only one body has changed.
+    pub(super) fn with_text(self, text: &str) -> Option<Analysis> {
+        Some(Analysis::new(self.program.with_text(text)?, self.read))
+    }
+
     /// The file that was asked for.
     pub const ROOT: FileId = FileId(0);
 
@@ -103,62 +114,42 @@ fn next_number() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
+/// Hears of the path of a file.
+pub type OnCheck = Box<dyn Fn(&str) + Send>;
+
 /// Open files over a disk, with the analyses that were asked for.
 pub struct Workspace {
-    disk: Box<dyn Disk>,
+    texts: Texts,
     roots: Vec<String>,
-    overlays: BTreeMap<String, Arc<str>>,
-    /// The texts read from the disk; `None` where a file does not exist.
-    cached: RefCell<BTreeMap<String, Result<Arc<str>, String>>>,
     analyses: BTreeMap<String, Arc<Analysis>>,
     /// The last analyses of open files whose text has changed since, and nothing else that they read: where one body
     /// has changed, the rest is as it was.
     outdated: BTreeMap<String, Arc<Analysis>>,
-}
-
-/// The files of an analysis: the workspace, with some texts replaced.
-struct Files<'a> {
-    ws: &'a Workspace,
-    replaced: &'a BTreeMap<String, String>,
-    read: RefCell<BTreeSet<String>>,
-}
-
-impl Loader for Files<'_> {
-    fn load(&self, path: &str) -> Result<String, String> {
-        self.read.borrow_mut().insert(path.to_string());
-        match self.replaced.get(path) {
-            Some(text) => Ok(text.clone()),
-            None => self.ws.load(path).map(|t| t.to_string()),
-        }
-    }
-
-    fn used(&self, path: &str, from: &str) -> Result<String, Option<String>> {
-        if self.ws.disk.leads_out(path, from) {
-            self.read.borrow_mut().insert(path.to_string());
-            return Err(Some(format!("`{path}` is a link that leads out of the program's folder")));
-        }
-        self.load(path).map_err(|_| None)
-    }
-
-    fn std(&self, name: &str) -> Option<(String, String)> {
-        let path = format!("{STD}{name}.tk");
-        self.load(&path).ok().map(|text| (path, text))
-    }
+    /// The check that runs in the background.
+    job: Option<Job>,
+    worker: Worker,
+    /// The file whose check in the background failed.
+    failed: Option<String>,
+    /// Tells the work on an answer that nobody waits for it.
+    pub stop: Stop,
+    /// Hears of each file that is checked while somebody waits for it.
+    pub on_check: Option<OnCheck>,
 }
 
 impl Workspace {
     /// A workspace of some folders.
     pub fn new(disk: Box<dyn Disk>, roots: Vec<String>) -> Self {
-        let (overlays, cached, analyses, outdated) = Default::default();
-        Workspace { disk, roots, overlays, cached, analyses, outdated }
+        let (analyses, outdated, job, worker, failed, stop, on_check) = Default::default();
+        Workspace { texts: Texts::new(disk), roots, analyses, outdated, job, worker, failed, stop, on_check }
     }
 
     /// Takes the text of a file from the editor: when it is opened and after every change.
     pub fn open(&mut self, path: &str, text: String) {
-        if self.overlays.get(path).is_some_and(|before| **before == *text) {
+        if self.texts.overlays.get(path).is_some_and(|before| **before == *text) {
             return;
         }
-        self.overlays.insert(path.to_string(), text.into());
+        self.give_up_check();
+        self.texts.overlays.insert(path.to_string(), text.into());
         let last = self.analyses.remove(path).or_else(|| self.outdated.remove(path));
         self.forget(path);
         self.outdated.extend(last.map(|a| (path.to_string(), a)));
@@ -166,19 +157,21 @@ impl Workspace {
 
     /// Takes the text of a file from the disk again.
     pub fn close(&mut self, path: &str) {
-        self.overlays.remove(path);
+        self.give_up_check();
+        self.texts.overlays.remove(path);
         self.changed_on_disk(path);
     }
 
     /// The text of a file as it is now; `None` where there is none.
     pub fn text(&self, path: &str) -> Option<String> {
-        self.load(path).ok().map(|t| t.to_string())
+        self.texts.load(path).ok().map(|t| t.to_string())
     }
 
     /// Forgets what was read from a file of the disk.
     pub fn changed_on_disk(&mut self, path: &str) {
-        self.cached.borrow_mut().remove(path);
-        if !self.overlays.contains_key(path) {
+        self.give_up_check();
+        self.texts.forget(path);
+        if !self.texts.overlays.contains_key(path) {
             self.forget(path);
         }
     }
@@ -188,45 +181,99 @@ impl Workspace {
         if let Some(a) = self.analyses.get(path) {
             return a.clone();
         }
+        if self.is_checking(path) {
+            self.wait_for_check();
+            return self.analysis(path);
+        }
+        self.on_check.iter().for_each(|hear| hear(path));
+        let last = self.outdated.remove(path).and_then(Arc::into_inner);
+        let a = self.texts.check_again(path, last, &self.stop);
+        self.keep(path, a)
+    }
+
+    fn keep(&mut self, path: &str, a: Analysis) -> Arc<Analysis> {
         if self.analyses.len() >= MAX_KEPT {
-            let overlays = &self.overlays;
+            let overlays = &self.texts.overlays;
             self.analyses.retain(|p, _| overlays.contains_key(p));
         }
-        let a = self.again(path).unwrap_or_else(|| self.analyse(path, &BTreeMap::new()));
         let a = Arc::new(a);
         self.analyses.insert(path.to_string(), a.clone());
         a
     }
 
-    /// The last analysis of a file, if there is one; its text may be an older one.
-    pub fn last(&self, path: &str) -> Option<Arc<Analysis>> {
-        self.analyses.get(path).or_else(|| self.outdated.get(path)).cloned()
+    /// Begins the check of an open file in the background, unless one runs; says when it is done.
+    pub fn begin_check(&mut self, path: &str, done: impl FnOnce() + Send + 'static) {
+        if self.job.is_none() && !self.is_checked(path) {
+            let last = self.outdated.remove(path).and_then(Arc::into_inner);
+            self.job = Job::start(&mut self.worker, path, self.texts.clone(), last, done);
+            self.failed = self.job.is_none().then(|| path.to_string());
+        }
     }
 
-    /// The analysis of an open file, made from the last one: where only one body has changed since.
-    fn again(&mut self, path: &str) -> Option<Analysis> {
-        let Analysis { program, read, .. } = Arc::into_inner(self.outdated.remove(path)?)?;
-        let text = self.overlays.get(path)?;
-        Some(Analysis { program: program.with_text(text)?, number: next_number(), read })
+    /// Returns true if a file is being checked in the background.
+    pub fn is_checking(&self, path: &str) -> bool {
+        self.job.as_ref().is_some_and(|job| job.path == path)
+    }
+
+    /// Returns true if nothing is left to be checked of a file in the background.
+    pub fn is_checked(&self, path: &str) -> bool {
+        self.analyses.contains_key(path) || self.failed.as_deref() == Some(path)
+    }
+
+    /// Takes the result of the check in the background if it is done; returns false if it is not.
+    pub fn take_check(&mut self) -> bool {
+        let Some(job) = &self.job else { return true };
+        let Some(found) = job.poll() else { return false };
+        self.finish_check(found);
+        true
+    }
+
+    fn wait_for_check(&mut self) {
+        let Some(found) = self.job.as_ref().and_then(|job| job.wait(&self.stop)) else {
+            return self.stop.check();
+        };
+        self.finish_check(found);
+    }
+
+    fn finish_check(&mut self, found: Option<Analysis>) {
+        let Some(job) = self.job.take() else { return };
+        match found {
+            Some(a) => drop(self.keep(&job.path, a)),
+            None => self.failed = Some(job.path.clone()),
+        }
+    }
+
+    /// A file changes: the check in the background is for nothing, unless it ends soon.
+    fn give_up_check(&mut self) {
+        self.failed = None;
+        let Some(job) = self.job.take() else { return };
+        let path = job.path.clone();
+        if let Some(a) = job.give_up() {
+            self.keep(&path, a);
+        }
+    }
+
+    /// The last analysis of a file, if there is one; its text may be an older one.
+    pub fn last(&mut self, path: &str) -> Option<Arc<Analysis>> {
+        self.give_up_check();
+        self.analyses.get(path).or_else(|| self.outdated.get(path)).cloned()
     }
 
     /// The analysis of a file as it would be with other texts, which is not kept.
     pub fn analyse(&self, path: &str, replaced: &BTreeMap<String, String>) -> Analysis {
-        let files = Files { ws: self, replaced, read: RefCell::default() };
-        let program = tk_sema::check_indexed(&files, path);
-        Analysis { program, number: next_number(), read: files.read.into_inner() }
+        self.texts.check(path, replaced, &self.stop)
     }
 
     /// The open files whose analysis reads a file.
     pub fn dependents(&mut self, path: &str) -> Vec<String> {
-        let open: Vec<String> = self.overlays.keys().cloned().collect();
+        let open: Vec<String> = self.texts.overlays.keys().cloned().collect();
         open.into_iter().filter(|p| self.analysis(p).read.contains(path)).collect()
     }
 
     /// Every file of the workspace, and every open one.
     pub fn files(&self) -> BTreeSet<String> {
-        let mut all: BTreeSet<String> = self.overlays.keys().cloned().collect();
-        all.extend(self.roots.iter().flat_map(|r| self.disk.list(r)));
+        let mut all: BTreeSet<String> = self.texts.overlays.keys().cloned().collect();
+        all.extend(self.roots.iter().flat_map(|r| self.texts.list(r)));
         all
     }
 
@@ -238,21 +285,6 @@ impl Workspace {
     /// Returns true if a file belongs to the standard library.
     pub fn is_std(path: &str) -> bool {
         path.starts_with(STD)
-    }
-
-    fn load(&self, path: &str) -> Result<Arc<str>, String> {
-        if let Some(text) = self.overlays.get(path) {
-            return Ok(text.clone());
-        }
-        if path == REFERENCE {
-            return Ok(REFERENCE_TEXT.into());
-        }
-        if let Some(name) = path.strip_prefix(STD) {
-            let found = tk_sema::std_files().find(|f| Some(f.0) == name.strip_suffix(".tk"));
-            return found.map(|f| f.1.into()).ok_or_else(|| format!("the standard library has no `{name}`"));
-        }
-        let read = || self.disk.read(path).map(Arc::from);
-        self.cached.borrow_mut().entry(path.to_string()).or_insert_with(read).clone()
     }
 
     fn forget(&mut self, path: &str) {

@@ -125,7 +125,7 @@ impl Server {
     /// Lets the client ask again for what it was told.
     pub fn refresh(&mut self) {
         for method in self.client.refreshes.clone() {
-            self.ask(method, Value::Null);
+            self.ask(method, &Value::Null);
         }
     }
 }

@@ -28,6 +28,8 @@ pub struct Client {
     pub tree: bool,
     /// Whole lines are folded.
     pub folds_lines: bool,
+    /// It shows the progress of work that takes long.
+    pub progress: bool,
     /// Changes of files can be asked for.
     pub watches: bool,
     /// The methods by which the server may ask the client to repeat requests.
@@ -66,6 +68,7 @@ impl Client {
             snippets: is("textDocument/completion/completionItem/snippetSupport"),
             tree: is("textDocument/documentSymbol/hierarchicalDocumentSymbolSupport"),
             folds_lines: is("textDocument/foldingRange/lineFoldingOnly"),
+            progress: is("window/workDoneProgress"),
             watches: is("workspace/didChangeWatchedFiles/dynamicRegistration"),
             refreshes: REFRESHES
                 .iter()

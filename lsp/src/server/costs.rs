@@ -9,15 +9,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gen_lsp_types as lsp;
-use lsp_server::{Message, Notification, Request};
 use serde::Deserialize;
 use serde_json::Value;
 use tk_sema::Checked;
 
-use super::STACK;
 use super::lifecycle::Server;
-use crate::ide::Analysis;
+use super::said;
 use crate::ide::costs::KernelCost;
+use crate::ide::{Analysis, STACK};
 
 /// Asks the compiler about the kernels of a program, for a target.
 /// The error is a sentence about the target.
@@ -119,7 +118,7 @@ impl Server {
         // The analysis itself is needed for that of the next text.
         let (of, program) = (analysis.number, analysis.checked.clone());
         let (shared, refreshes) = (Arc::clone(&self.costs.shared), self.client.refreshes.clone());
-        let send = self.sender();
+        let send = self.speaker();
         let work = move || {
             // A bug of the compiler leaves the file without costs.
             let found = catch_unwind(AssertUnwindSafe(|| predict(&program, &target)));
@@ -139,7 +138,7 @@ impl Server {
             for method in refreshes.iter().filter(|m| SHOWN.contains(m)) {
                 shared.asked += 1;
                 let id = format!("costs {}", shared.asked).into();
-                send(Message::Request(Request { id, method: (*method).into(), params: Value::Null }));
+                send(said::request(&id, method, &Value::Null));
             }
         };
         // In a browser there are no threads.
@@ -154,10 +153,9 @@ impl Server {
 }
 
 /// A message that an editor shows.
-pub fn warning(message: String) -> Message {
-    let params = lsp::ShowMessageParams { kind: lsp::MessageType::Warning, message };
-    let params = serde_json::to_value(params).unwrap_or_default();
-    Message::Notification(Notification { method: "window/showMessage".into(), params })
+pub fn warning(message: String) -> String {
+    let kind = lsp::MessageType::Warning;
+    said::notification("window/showMessage", &lsp::ShowMessageParams { kind, message })
 }
 
 /// How a client is told that costs are others.

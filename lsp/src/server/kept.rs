@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 use gen_lsp_types as lsp;
-use serde_json::Value;
 
 use super::answer::Answer;
 use super::lifecycle::Server;
+use super::said::Json;
 use crate::ide::Analysis;
 
 /// Numbers of a token in the protocol.
@@ -22,7 +22,7 @@ const NUMBERS: usize = 5;
 #[derive(Default)]
 pub struct Kept {
     /// By method and path.
-    answers: BTreeMap<(&'static str, String), (Weak<Analysis>, String)>,
+    answers: BTreeMap<(&'static str, String), (Weak<Analysis>, Json)>,
     /// The tokens that the client has of each file.
     tokens: BTreeMap<String, Tokens>,
     /// The number of the last list of tokens.
@@ -55,8 +55,8 @@ impl Server {
         &mut self,
         method: &'static str,
         document: &lsp::TextDocumentIdentifier,
-        make: impl FnOnce(&mut Server) -> Answer<Value>,
-    ) -> Answer<Value> {
+        make: impl FnOnce(&mut Server) -> Answer<Json>,
+    ) -> Answer<Json> {
         let path = self.path(&document.uri);
         if self.documents.get(&path).is_none() {
             return make(self);
@@ -64,12 +64,11 @@ impl Server {
         let analysis = self.ws.analysis(&path);
         if let Some((of, answer)) = self.kept.answers.get(&(method, path.clone()))
             && is_of(of, &analysis)
-            && let Ok(answer) = serde_json::from_str(answer)
         {
-            return Ok(answer);
+            return Ok(answer.clone());
         }
         let answer = make(self)?;
-        self.kept.answers.insert((method, path), (Arc::downgrade(&analysis), answer.to_string()));
+        self.kept.answers.insert((method, path), (Arc::downgrade(&analysis), answer.clone()));
         Ok(answer)
     }
 

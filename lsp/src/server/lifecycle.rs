@@ -1,15 +1,15 @@
-//! The life of a connection: what waits, what is cancelled, what happens when something breaks, and the end.
+//! The life of a connection: in which order messages are handled, what happens when something breaks, and the end.
 //!
-//! Guarantees that messages are handled in the order in which they came, and that diagnostics are made only when
-//! nothing waits: a fast typist does not get outdated answers.
+//! Guarantees that diagnostics are made only when nothing waits: a fast typist does not get outdated answers.
 
 use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 
 use gen_lsp_types as lsp;
-use lsp_server::{Connection, ErrorCode, Message, Notification, Request, RequestId, Response};
+use lsp_server::{ErrorCode, Message, Notification, Request, RequestId};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -19,25 +19,15 @@ use super::capabilities::capabilities;
 use super::client::Client;
 use super::costs::{Costs, warning};
 use super::documents::Documents;
+use super::inbox::{Inbox, Next};
 use super::kept::Kept;
-use crate::ide::{Disk, Workspace};
+use super::progress::Progress;
+use super::said::{self, Json};
+use crate::ide::{Disk, Workspace, was_stopped};
 
-/// What an editor asks about a text after each key, to show it: an answer about a text that has changed since is for nothing,
-/// and the editor asks again.
-const SHOWN: &[&str] = &[
-    "textDocument/codeAction",
-    "textDocument/codeLens",
-    "textDocument/diagnostic",
-    "textDocument/documentHighlight",
-    "textDocument/documentLink",
-    "textDocument/documentSymbol",
-    "textDocument/foldingRange",
-    "textDocument/hover",
-    "textDocument/inlayHint",
-    "textDocument/semanticTokens/full",
-    "textDocument/semanticTokens/full/delta",
-    "textDocument/semanticTokens/range",
-];
+/// What needs the text of a file and nothing else.
+const OF_TEXT: &[&str] =
+    &["textDocument/formatting", "textDocument/onTypeFormatting", "textDocument/rangeFormatting"];
 
 /// The phase of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,10 +40,20 @@ enum Phase {
     Down,
 }
 
+/// What came of a try to handle a message.
+enum Step {
+    /// One was handled.
+    Done,
+    /// None can be handled now.
+    Idle,
+    /// There are no more.
+    End,
+}
+
 /// A server of one client.
 pub struct Server {
-    connection: Connection,
-    waiting: VecDeque<Message>,
+    inbox: Arc<Inbox>,
+    answers: Sender<String>,
     phase: Phase,
     requests: i32,
     /// The configuration that the program gave.
@@ -70,6 +70,8 @@ pub struct Server {
     pub offered: Offered,
     /// Answers that may be given again.
     pub kept: Kept,
+    /// What is said while a request reads through the workspace.
+    pub progress: Option<Arc<Progress>>,
     /// What kernels are expected to cost.
     pub costs: Costs,
     /// The files that explain codes, cached on first use.
@@ -99,10 +101,10 @@ impl Disk for Shared {
 
 impl Server {
     /// A server that has heard nothing yet.
-    pub fn new(connection: Connection, config: Config) -> Server {
-        Server {
-            connection,
-            waiting: VecDeque::new(),
+    pub fn new(inbox: Arc<Inbox>, answers: Sender<String>, config: Config) -> Server {
+        let mut server = Server {
+            inbox,
+            answers,
             phase: Phase::New,
             requests: 0,
             offered: Offered::default(),
@@ -111,82 +113,87 @@ impl Server {
             ws: Workspace::new(Box::new(Shared(config.disk.clone())), vec![]),
             due: VecDeque::new(),
             kept: Kept::default(),
+            progress: None,
             costs: Costs::default(),
             pages: BTreeMap::new(),
             config,
-        }
-    }
-
-    /// Handles messages until the end; returns the exit code.
-    pub fn serve(mut self) -> u8 {
-        while self.settle()
-            && let Ok(message) = self.connection.receiver.recv()
-        {
-            self.enqueue(message);
-        }
-        u8::from(self.phase != Phase::Down)
-    }
-
-    /// Handles messages until none waits and all diagnostics are made; returns false after `exit`.
-    pub fn settle(&mut self) -> bool {
-        loop {
-            while let Ok(message) = self.connection.receiver.try_recv() {
-                self.enqueue(message);
-            }
-            if let Some(message) = self.waiting.pop_front() {
-                if let Message::Notification(n) = &message
-                    && n.method == "exit"
-                {
-                    return false;
-                }
-                self.handle(message);
-            } else if let Some(path) = self.due.pop_front() {
-                self.guarded("the diagnostics of a file", |s| s.push(&path));
-            } else {
-                return true;
-            }
-        }
-    }
-
-    /// A request that still waits can be cancelled.
-    fn enqueue(&mut self, message: Message) {
-        let Message::Notification(n) = &message else { return self.waiting.push_back(message) };
-        if n.method != "$/cancelRequest" {
-            return self.waiting.push_back(message);
-        }
-        let Some(Ok(id)) = n.params.get("id").map(|id| serde_json::from_value::<RequestId>(id.clone()))
-        else {
-            return;
         };
-        let found = self.waiting.iter().position(|m| matches!(m, Message::Request(r) if r.id == id));
-        if found.and_then(|at| self.waiting.remove(at)).is_some() {
-            self.answer(id, Err(Refusal::new(ErrorCode::RequestCanceled, "cancelled by the client")));
+        server.rebuild();
+        server
+    }
+
+    /// Handles messages until the end; returns the exit code. Files are checked in the background, and what does not
+    /// need a check that runs is answered meanwhile.
+    pub fn serve(mut self) -> u8 {
+        loop {
+            let is_free = self.ws.take_check();
+            if is_free && !self.inbox.changes_next() {
+                self.begin_check();
+            }
+            match self.step() {
+                Step::Done => {}
+                Step::Idle => match self.due.front().cloned() {
+                    Some(path) if self.ws.is_checked(&path) => self.deliver_due(),
+                    Some(_) | None => self.inbox.wait(),
+                },
+                Step::End => return u8::from(self.phase != Phase::Down),
+            }
         }
     }
 
-    /// Returns true if a request asks what to show of a text that a waiting message changes.
-    fn is_outdated(&self, method: &str, params: &Value) -> bool {
-        let uri = |params: &Value| params.pointer("/textDocument/uri").cloned();
-        let changes = |m: &Message| matches!(m, Message::Notification(n) if n.method == "textDocument/didChange" && uri(&n.params) == uri(params));
-        SHOWN.contains(&method) && uri(params).is_some() && self.waiting.iter().any(changes)
+    /// Handles messages until none waits and all diagnostics are made, all in this thread.
+    pub fn settle(&mut self) {
+        loop {
+            match self.step() {
+                Step::Done => {}
+                Step::Idle if !self.due.is_empty() => self.deliver_due(),
+                Step::Idle | Step::End => return,
+            }
+        }
+    }
+
+    /// Handles the next message that need not wait for a check.
+    fn step(&mut self) -> Step {
+        let waits = |r: &Request| {
+            let uri = r.params.pointer("/textDocument/uri").and_then(Value::as_str);
+            let path = uri.map(|uri| self.path(&uri.to_string().into()));
+            !OF_TEXT.contains(&r.method.as_str()) && path.is_some_and(|path| self.ws.is_checking(&path))
+        };
+        match self.inbox.next(waits) {
+            Next::Message(Message::Notification(n)) if n.method == "exit" => return Step::End,
+            Next::Message(message) => self.handle(message),
+            Next::Outdated(id, refusal) => self.answer(&id, Err(refusal)),
+            Next::Nothing => return Step::Idle,
+            Next::End => return Step::End,
+        }
+        Step::Done
+    }
+
+    /// Checks the most urgent file in the background.
+    fn begin_check(&mut self) {
+        if let Some(path) = self.due.front().cloned() {
+            let inbox = self.inbox.clone();
+            self.ws.begin_check(&path, move || inbox.wake());
+        }
+    }
+
+    /// Sends the diagnostics of the most urgent file.
+    fn deliver_due(&mut self) {
+        if let Some(path) = self.due.pop_front() {
+            self.guarded("the diagnostics of a file", |s| s.push(&path));
+        }
     }
 
     fn handle(&mut self, message: Message) {
         self.documents.forget_others();
         match message {
-            Message::Request(Request { id, method, params }) if self.is_outdated(&method, &params) => {
-                // Diagnostics are asked for again only where the server says that it cancelled the request.
-                let code = match method.as_str() {
-                    "textDocument/diagnostic" => ErrorCode::ServerCancelled,
-                    _ => ErrorCode::ContentModified,
-                };
-                self.answer(id, Err(Refusal::new(code, "the text has changed since")));
-            }
             Message::Request(Request { id, method, params }) => {
                 let result = self.guarded(&method, |s| s.request(&method, params));
                 let broken =
                     || Err(Refusal::new(ErrorCode::InternalError, format!("{method} failed; see the log")));
-                self.answer(id, result.unwrap_or_else(broken));
+                self.progress.iter().for_each(|p| p.end());
+                let result = self.inbox.done().map_or_else(|| result.unwrap_or_else(broken), Err);
+                self.answer(&id, result);
             }
             Message::Notification(Notification { method, params }) => {
                 if self.phase != Phase::Running {
@@ -200,7 +207,7 @@ impl Server {
         }
     }
 
-    fn request(&mut self, method: &str, params: Value) -> Answer<Value> {
+    fn request(&mut self, method: &str, params: Value) -> Answer<Json> {
         match (self.phase, method) {
             (Phase::New, "initialize") => self.initialize(&params),
             (Phase::New, _) => {
@@ -211,19 +218,19 @@ impl Server {
             }
             (Phase::Running, "shutdown") => {
                 self.phase = Phase::Down;
-                Ok(Value::Null)
+                Ok("null".into())
             }
             (Phase::Running, _) => self.dispatch(method, params),
             (Phase::Down, _) => Err(Refusal::new(ErrorCode::InvalidRequest, "the server was shut down")),
         }
     }
 
-    fn initialize(&mut self, params: &Value) -> Answer<Value> {
+    fn initialize(&mut self, params: &Value) -> Answer<Json> {
         self.client = Client::new(params);
         let _ = self.set_costs(params.pointer("/initializationOptions/costs"));
         self.phase = Phase::Running;
         self.rebuild();
-        value(lsp::InitializeResult {
+        said::result(lsp::InitializeResult {
             capabilities: capabilities(self.client.encoding),
             server_info: Some(lsp::ServerInfo {
                 name: "tk".into(),
@@ -259,7 +266,7 @@ impl Server {
         match self.costs.set(settings) {
             Ok(is_new) => is_new,
             Err(why) => {
-                self.send(warning(why));
+                self.say(warning(why));
                 true
             }
         }
@@ -272,7 +279,7 @@ impl Server {
             let registration = json!({
                 "id": "sources", "method": "workspace/didChangeWatchedFiles", "registerOptions": options
             });
-            self.ask("client/registerCapability", json!({ "registrations": [registration] }));
+            self.ask("client/registerCapability", &json!({ "registrations": [registration] }));
         }
     }
 
@@ -280,6 +287,8 @@ impl Server {
     pub fn rebuild(&mut self) {
         let disk = Box::new(Shared(self.config.disk.clone()));
         self.ws = Workspace::new(disk, self.client.folders.clone());
+        self.ws.stop = self.inbox.stop.clone();
+        self.show_progress();
         for (path, document) in self.documents.iter() {
             self.ws.open(path, document.lines.text().to_string());
         }
@@ -290,6 +299,7 @@ impl Server {
     fn guarded<T>(&mut self, what: &str, work: impl FnOnce(&mut Server) -> T) -> Option<T> {
         match catch_unwind(AssertUnwindSafe(|| work(self))) {
             Ok(result) => Some(result),
+            Err(stop) if was_stopped(&*stop) => None,
             Err(panic) => {
                 // Nobody knows in which state it left what it worked on.
                 self.rebuild();
@@ -300,21 +310,19 @@ impl Server {
         }
     }
 
-    fn answer(&self, id: RequestId, result: Answer<Value>) {
-        self.send(Message::Response(Response { id, response_result: result.map_err(Into::into) }));
+    fn answer(&self, id: &RequestId, result: Answer<Json>) {
+        self.say(said::answer(id, result));
     }
 
     /// Sends a notification.
     pub fn notify(&self, method: &str, params: impl Serialize) {
-        if let Ok(params) = serde_json::to_value(params) {
-            self.send(Message::Notification(Notification { method: method.into(), params }));
-        }
+        self.say(said::notification(method, &params));
     }
 
     /// Sends a request whose answer does not matter.
-    pub fn ask(&mut self, method: &str, params: Value) {
+    pub fn ask(&mut self, method: &str, params: &Value) {
         self.requests = self.requests.wrapping_add(1);
-        self.send(Message::Request(Request { id: self.requests.into(), method: method.into(), params }));
+        self.say(said::request(&self.requests.into(), method, params));
     }
 
     /// Writes to the log of the client.
@@ -322,23 +330,18 @@ impl Server {
         self.notify("window/logMessage", lsp::LogMessageParams { kind, message });
     }
 
-    fn send(&self, message: Message) {
-        self.sender()(message);
+    fn say(&self, message: String) {
+        self.speaker()(message);
     }
 
     /// Sends messages to the client, from any thread.
-    pub fn sender(&self) -> impl Fn(Message) + Send + 'static {
-        let sender = self.connection.sender.clone();
+    pub fn speaker(&self) -> impl Fn(String) + Send + Sync + 'static {
+        let answers = self.answers.clone();
         move |message| {
             // A client that does not listen any more is noticed when nothing more arrives.
-            let _ = sender.send(message);
+            let _ = answers.send(message);
         }
     }
-}
-
-/// A result as JSON.
-pub fn value(result: impl Serialize) -> Answer<Value> {
-    serde_json::to_value(result).map_err(|e| Refusal::new(ErrorCode::InternalError, e.to_string()))
 }
 
 /// The message of a panic.

@@ -313,8 +313,9 @@ fn without_markup(markdown: &str) -> String {
 /// Numbers five for each token: lines and columns from the token before it, length, type, modifiers.
 fn encode(lines: &Lines, tokens: Vec<Token>) -> Vec<lsp::SemanticToken> {
     let mut before = lsp::Position::default();
+    let mut walk = lines.walk();
     let data = tokens.iter().filter_map(|t| {
-        let lsp::Range { start, end } = lines.range(t.start, t.end);
+        let (start, end) = (walk.position(t.start), walk.position(t.end));
         if start.line != end.line || start >= end || start < before {
             return None;
         }

@@ -1,7 +1,7 @@
 //! The protocol: how editors ask [`crate::ide`] and hear the answers. Nothing else of the compiler knows it.
 //!
-//! Accepts any client. Guarantees an answer to every request, in the order of the requests and for the newest text;
-//! that a compiler bug is an error for one request and nothing more; and that no program is run.
+//! Accepts any client. Guarantees an answer to every request, for the text after the changes that came before it, and in
+//! the order of the requests, except that what need not wait for a check does not wait; that a compiler bug is an error for one request and nothing more; and that no program is run.
 
 mod answer;
 mod capabilities;
@@ -12,6 +12,7 @@ mod diagnostics;
 mod disk;
 mod documents;
 mod format;
+mod inbox;
 mod kept;
 mod library;
 mod lifecycle;
@@ -20,25 +21,26 @@ mod look;
 mod names;
 mod places;
 mod position;
+mod progress;
 mod requests;
+mod said;
 mod slack;
 mod transport;
 mod uri;
 
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender};
 
-use lsp_server::Connection;
+use inbox::Inbox;
+use lsp_server::Message;
 
-use crate::ide::Disk;
+use crate::ide::{Disk, STACK};
 
 pub use costs::Predict;
 pub use disk::Files;
 pub use library::Library;
 pub use local::Local;
 pub use transport::{Frame, read_frame, serve};
-
-/// Bytes of the stack on which the compiler runs, as in the command `tk`: its walks are recursive.
-const STACK: usize = 64 << 20;
 
 /// The services that the server needs from the program around it.
 #[derive(Clone)]
@@ -55,9 +57,20 @@ pub struct Config {
     pub version: String,
 }
 
-/// Serves a client until it is gone or says `exit`; returns the exit code: 0 after `shutdown`, otherwise 1.
-pub fn run(connection: Connection, config: Config) -> u8 {
-    let serve = move || lifecycle::Server::new(connection, config).serve();
+/// Serves a client until it is gone or says `exit`; returns the exit code: 0 after `shutdown`, otherwise 1. The answers are
+/// texts of JSON.
+pub fn run(messages: Receiver<Message>, answers: Sender<String>, config: Config) -> u8 {
+    let inbox = Inbox::new(answers.clone());
+    let weak = Arc::downgrade(&inbox);
+    // It ends with the messages, for which a server that ends does not wait.
+    std::thread::spawn(move || {
+        for message in messages {
+            let Some(inbox) = weak.upgrade() else { return };
+            inbox.deliver(message);
+        }
+        weak.upgrade().inspect(|inbox| inbox.close());
+    });
+    let serve = move || lifecycle::Server::new(inbox, answers, config).serve();
     let thread = std::thread::Builder::new().name("tk-lsp".into()).stack_size(STACK).spawn(serve);
     match thread.map(std::thread::JoinHandle::join) {
         Ok(Ok(code)) => code,

@@ -109,14 +109,14 @@ impl Lines {
 
     /// The position of a byte.
     pub fn position(&self, offset: usize) -> lsp::Position {
-        let offset = floor(&self.text, self.slack_at(offset).map_or(offset, |s| s.start));
         let line = self.starts.partition_point(|s| *s <= offset).saturating_sub(1);
-        let start = self.starts.get(line).copied().unwrap_or(0);
-        // A carriage return stands behind the blanks.
-        let before = self.slack.partition_point(|s| s.end <= offset);
-        let blanks = before.checked_sub(1).and_then(|i| self.slack.get(i)).filter(|s| s.start >= start);
-        let column = self.units(offset) - self.units(start) - blanks.map_or(0, |s| s.len());
-        lsp::Position { line: clip(line), character: clip(column) }
+        let slack = self.slack.partition_point(|s| s.start < offset);
+        Walk { lines: self, line, slack }.position(offset)
+    }
+
+    /// Positions of many bytes, in ascending order.
+    pub fn walk(&self) -> Walk<'_> {
+        Walk { lines: self, line: 0, slack: 0 }
     }
 
     /// The range of some bytes.
@@ -159,6 +159,36 @@ impl Lines {
             }
         }
         self.text.len()
+    }
+}
+
+/// Finds the positions of bytes from the start of a text to its end, without a search for each.
+pub struct Walk<'a> {
+    lines: &'a Lines,
+    /// The line of the last byte, or one before it.
+    line: usize,
+    /// The number of blanks that start before the last byte.
+    slack: usize,
+}
+
+impl Walk<'_> {
+    /// The position of a byte that is not before the last one.
+    pub fn position(&mut self, offset: usize) -> lsp::Position {
+        let Lines { text, starts, slack, .. } = self.lines;
+        while slack.get(self.slack).is_some_and(|s| s.start < offset) {
+            self.slack += 1;
+        }
+        let last = self.slack.checked_sub(1).and_then(|i| slack.get(i));
+        let inside = last.filter(|s| offset <= s.end);
+        let offset = floor(text, inside.map_or(offset, |s| s.start));
+        while starts.get(self.line + 1).is_some_and(|s| *s <= offset) {
+            self.line += 1;
+        }
+        let start = starts.get(self.line).copied().unwrap_or(0);
+        // A carriage return stands behind the blanks.
+        let blanks = last.filter(|s| inside.is_none() && s.start >= start);
+        let column = self.lines.units(offset) - self.lines.units(start) - blanks.map_or(0, |s| s.len());
+        lsp::Position { line: clip(self.line), character: clip(column) }
     }
 }
 

@@ -5,11 +5,12 @@ use lsp_server::ErrorCode;
 use serde_json::Value;
 
 use super::answer::{Answer, Refusal, params};
-use super::lifecycle::{Server, value};
+use super::lifecycle::Server;
+use super::said::{self, Json};
 
 impl Server {
     /// Answers a request of an initialized client.
-    pub fn dispatch(&mut self, method: &str, given: Value) -> Answer<Value> {
+    pub fn dispatch(&mut self, method: &str, given: Value) -> Answer<Json> {
         match method {
             "textDocument/diagnostic" => self.on::<lsp::DocumentDiagnosticRequest>(given, Server::pull),
             "workspace/diagnostic" => {
@@ -77,9 +78,9 @@ impl Server {
         &mut self,
         given: Value,
         answer: fn(&mut Server, R::Params) -> Answer<R::Result>,
-    ) -> Answer<Value> {
+    ) -> Answer<Json> {
         let result = answer(self, params(given)?)?;
-        value(result)
+        said::result(result)
     }
 
     /// Answers what depends on the program of one file alone.
@@ -88,7 +89,7 @@ impl Server {
         name: &'static str,
         given: Value,
         answer: fn(&mut Server, R::Params) -> Answer<R::Result>,
-    ) -> Answer<Value> {
+    ) -> Answer<Json> {
         let document: lsp::TextDocumentIdentifier =
             params(given.get("textDocument").cloned().unwrap_or(Value::Null))?;
         self.kept(name, &document, |s| s.on::<R>(given, answer))

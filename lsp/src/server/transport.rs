@@ -4,9 +4,10 @@
 //! the answer to what has no id that could be answered carries `null` or the value found there.
 
 use std::io::{BufRead, BufReader, Read, Write};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use lsp_server::{Connection, ErrorCode, Message, Notification, Request, RequestId};
+use lsp_server::{ErrorCode, Message, Notification, Request, RequestId};
 use serde_json::{Value, json};
 
 use super::{Config, run};
@@ -38,10 +39,10 @@ where
     R: Read + Send + 'static,
     W: Write + Send + 'static,
 {
-    let (server, client) = Connection::memory();
+    let (sender, messages) = channel();
+    let (answers, said) = channel::<String>();
     let output = Arc::new(Mutex::new(output));
     let shared = output.clone();
-    let Connection { sender, receiver } = client;
     // It ends with the input, for which a server that ends does not wait.
     std::thread::spawn(move || {
         let mut input = BufReader::new(input);
@@ -55,7 +56,7 @@ where
                 Ok(message) => sender.send(message).is_ok(),
                 Err((id, code, why)) => {
                     let answer = json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code as i32, "message": why } });
-                    write(&shared, |w| write_value(w, &answer))
+                    write(&shared, &answer.to_string())
                 }
             };
             if !sent {
@@ -64,26 +65,19 @@ where
         }
     });
     let writer = std::thread::spawn(move || {
-        for message in receiver {
-            if !write(&output, |w| message.write(w)) {
-                return;
-            }
-        }
+        // It ends with the server, or when the client does not read any more.
+        let _ = said.iter().all(|message| write(&output, &message));
     });
-    let code = run(server, config);
+    let code = run(messages, answers, config);
     // Nothing else can be done about answers that cannot be written.
     let _ = writer.join();
     code
 }
 
-fn write<W: Write>(output: &Mutex<W>, what: impl FnOnce(&mut W) -> std::io::Result<()>) -> bool {
-    what(&mut output.lock().unwrap_or_else(PoisonError::into_inner)).is_ok()
-}
-
-fn write_value(output: &mut impl Write, value: &Value) -> std::io::Result<()> {
-    let text = value.to_string();
-    write!(output, "Content-Length: {}\r\n\r\n{text}", text.len())?;
-    output.flush()
+/// Writes a message; returns false if it cannot be written.
+fn write<W: Write>(output: &Mutex<W>, text: &str) -> bool {
+    let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
+    write!(output, "Content-Length: {}\r\n\r\n{text}", text.len()).and_then(|()| output.flush()).is_ok()
 }
 
 /// Reads the next message. After something malformed it goes on at the next `Content-Length`, wherever that is.

@@ -9,6 +9,7 @@ use tk_syntax::{Diagnostic, codes};
 
 use super::cx::Cx;
 use super::{Body, Program, Sig, SigAst, Slot};
+use crate::Loader;
 use crate::hir::{CKind, CVarId, ConstId, FnId, HExpr, HKind, HParam, HStmtKind, LocalId, StructId};
 use crate::types::Ty;
 
@@ -46,12 +47,13 @@ pub(super) fn ensure_signature(p: &mut Program, id: FnId) -> bool {
 }
 
 /// Checks constants, bodies and exports.
-pub(super) fn bodies(p: &mut Program) {
+pub(super) fn bodies(p: &mut Program, loader: &dyn Loader) {
     for i in 0..p.hir.consts.len() {
         let mut cx = Cx::new(p, 0, None);
         cx.force_const(ConstId(i as u32));
     }
     for i in 0..p.sigs.len() {
+        loader.checkpoint();
         ensure_body(p, FnId(i as u32));
     }
     exports(p);

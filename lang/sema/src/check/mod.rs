@@ -72,6 +72,7 @@ pub fn check_given(loader: &dyn Loader, path: &str, written: &[Written<'_>]) -> 
 /// The same, with what an editor asks of the program.
 pub fn check_indexed(loader: &dyn Loader, path: &str) -> Indexed {
     let mut program = run(loader, path, true, &[]);
+    loader.checkpoint();
     let (index, symbols) = indexed::index(&mut program);
     Indexed::new(program, index, symbols)
 }
@@ -81,8 +82,9 @@ fn run(loader: &dyn Loader, path: &str, record: bool, written: &[Written<'_>]) -
     program.record.on = record;
     files::load(&mut program, loader, path);
     items::signatures(&mut program);
-    items::bodies(&mut program);
+    items::bodies(&mut program, loader);
     given::check(&mut program, written);
+    loader.checkpoint();
     conclude(&mut program);
     crate::lint::run(&mut program);
     program

@@ -1,41 +1,52 @@
 //! A client that drives the server over a connection in memory, and a disk in memory.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use lsp_server::{Connection, Message, Notification, Request, RequestId, ResponseError};
+use lsp_server::{Message, Notification, Request, RequestId, ResponseError};
 use serde_json::{Value, json};
 use tk_lsp::ide::Disk;
 use tk_lsp::ide::costs::{KernelCost, LineCost};
 use tk_lsp::server::{Config, Library, run};
 
-/// Files in memory. Reading `boom.tk` panics, as a compiler bug would.
+/// Files in memory. Reading `boom.tk` panics, as a compiler bug would; reading `slowN.tk` takes a while.
 #[derive(Clone, Default)]
-pub struct Memory(pub Arc<Mutex<BTreeMap<String, String>>>);
+pub struct Memory {
+    files: Arc<Mutex<BTreeMap<String, String>>>,
+    /// The number of slow files that were read.
+    pub slow: Arc<AtomicUsize>,
+}
 
 impl Memory {
     pub fn write(&self, path: &str, text: &str) {
-        self.0.lock().unwrap().insert(path.into(), text.into());
+        self.files.lock().unwrap().insert(path.into(), text.into());
     }
     pub fn remove(&self, path: &str) {
-        self.0.lock().unwrap().remove(path);
+        self.files.lock().unwrap().remove(path);
     }
 }
 
 impl Disk for Memory {
     fn read(&self, path: &str) -> Result<String, String> {
         assert!(!path.ends_with("boom.tk"), "the sky fell");
-        self.0.lock().unwrap().get(path).cloned().ok_or_else(|| format!("cannot read {path}"))
+        if path.contains("/slow") {
+            self.slow.fetch_add(1, Ordering::Relaxed);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        self.files.lock().unwrap().get(path).cloned().ok_or_else(|| format!("cannot read {path}"))
     }
     fn list(&self, root: &str) -> Vec<String> {
-        self.0.lock().unwrap().keys().filter(|p| p.starts_with(root)).cloned().collect()
+        self.files.lock().unwrap().keys().filter(|p| p.starts_with(root)).cloned().collect()
     }
 }
 
 pub struct Client {
-    pub connection: Connection,
+    messages: Sender<Message>,
+    answers: Receiver<String>,
     server: Option<JoinHandle<u8>>,
     next: i32,
     /// What the server said by itself.
@@ -77,10 +88,20 @@ fn costs(checked: &tk_sema::Checked, target: &str) -> Result<Vec<KernelCost>, St
 impl Client {
     /// A client that has said nothing.
     pub fn silent(disk: Memory) -> Client {
-        let (server, connection) = Connection::memory();
+        let (messages, heard) = channel();
+        let (said, answers) = channel();
         let config = config(disk.clone());
-        let server = Some(std::thread::spawn(move || run(server, config)));
-        Client { connection, server, next: 0, said: vec![], asked: vec![], disk, capabilities: Value::Null }
+        let server = Some(std::thread::spawn(move || run(heard, said, config)));
+        Client {
+            messages,
+            answers,
+            server,
+            next: 0,
+            said: vec![],
+            asked: vec![],
+            disk,
+            capabilities: Value::Null,
+        }
     }
 
     /// A client with these capabilities and a workspace in `/w`.
@@ -98,7 +119,7 @@ impl Client {
     }
 
     pub fn send(&self, message: impl Into<Message>) {
-        self.connection.sender.send(message.into()).unwrap();
+        self.messages.send(message.into()).unwrap();
     }
 
     pub fn notify(&self, method: &str, params: Value) {
@@ -125,7 +146,8 @@ impl Client {
     }
 
     pub fn next_message(&mut self) -> Message {
-        self.connection.receiver.recv_timeout(Duration::from_secs(60)).expect("the server says something")
+        let text = self.answers.recv_timeout(Duration::from_secs(60)).expect("the server says something");
+        serde_json::from_str(&text).expect("the server says messages")
     }
 
     pub fn request(&mut self, method: &str, params: Value) -> Result<Value, ResponseError> {

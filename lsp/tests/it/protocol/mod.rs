@@ -1,6 +1,7 @@
 //! Drives the server as an editor does: every request once, positions in both encodings, and whatever goes wrong.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
+mod busy;
 mod client;
 mod features;
 mod files;
