@@ -545,6 +545,9 @@ impl Cx<'_> {
                         n => self.plain_slot(s, n)?,
                     });
                 }
+                if op == HostOp::Uniform && !self.need_class("`uniform`", d, DTypeSet::NUMBER, s.span) {
+                    return None;
+                }
                 if op == HostOp::Randn && !self.need_class("`randn`", d, DTypeSet::FLOAT, s.span) {
                     return None;
                 }
