@@ -173,7 +173,7 @@ pub fn boxes(kernel: &Kernel, inst: &Inst) -> Option<(TensorMap, Vec<BoxPart>)> 
 /// The lines of each box of a tile that this many blocks load together, as many boxes each, and the boxes; `None` if they
 /// cannot. Rows that follow one another in shared memory are in one box. Where atoms of the tile share lines
 /// ([`wgmma_shared`](crate::analysis::wgmma_shared)), the last box has columns after the tile, which nothing reads: boxes with
-/// lines that are shorter than a swizzle is wide are slower than that (measured on an H200: docs/performance.md).
+/// lines that are shorter than a swizzle is wide are no faster (measured on an H200: docs/performance.md).
 pub fn parts(of: TmaBox, dtype: DType, blocks: u32) -> Option<(u32, Vec<BoxPart>)> {
     let bytes = dtype.bytes() as u32;
     let [mut tall, wide] = of.shape.map(cut);
@@ -194,7 +194,7 @@ pub fn parts(of: TmaBox, dtype: DType, blocks: u32) -> Option<(u32, Vec<BoxPart>
         whole && (beside * u64::from(rows / lines)).is_multiple_of(blocks.into())
     };
     let lines = (1..=rows.min(MOST_OF_BOX)).rev().find(divides)?;
-    let atom = of.span << tall.log2 << (each.ilog2());
+    let atom = of.span << tall.log2 << each.ilog2();
     let mut parts = vec![];
     for (m, n) in (0..tall.repeats).flat_map(|m| (0..groups * each).map(move |n| (m, n))) {
         for first in (0..rows).step_by(lines as usize) {
