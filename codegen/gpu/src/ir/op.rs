@@ -503,7 +503,10 @@ gpu_ops! {
 
     /// Makes writes of this thread to shared memory visible to wgmma and TMA instructions that other threads issue
     /// after a barrier.
-    ProxyFence = "proxy_fence" Ordered {}
+    ProxyFence = "proxy_fence" Ordered {
+        /// Writes to device memory, too.
+        global: bool,
+    }
 
     /// Initializes the mbarriers of remote stores, and tells the other blocks of the cluster that this one has begun.
     ClusterArrive = "cluster_arrive" Ordered {

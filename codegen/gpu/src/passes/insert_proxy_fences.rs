@@ -55,7 +55,7 @@ fn run(kernel: &mut Kernel) {
             // One fence suffices for consecutive stores.
             if open && !fills {
                 let loc = func.insts[id].loc;
-                let fence = GpuOp::from(ProxyFence {}).inst(vec![], loc);
+                let fence = GpuOp::from(ProxyFence { global: false }).inst(vec![], loc);
                 func.add_inst(block, fence, &[]);
             }
             open = fills;
@@ -64,7 +64,7 @@ fn run(kernel: &mut Kernel) {
         if open {
             let end = func.blocks[block].insts.last().copied();
             let loc = end.and_then(|i: InstId| func.insts[i].loc);
-            let fence = GpuOp::from(ProxyFence {}).inst(vec![], loc);
+            let fence = GpuOp::from(ProxyFence { global: false }).inst(vec![], loc);
             func.add_inst(block, fence, &[]);
         }
     }

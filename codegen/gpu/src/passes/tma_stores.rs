@@ -10,23 +10,38 @@
 //! be stored in wide accesses. One thread issues a TMA store for the second half, which computes addresses and limits
 //! itself. The placement in shared memory is that of a tensor map ([`crate::analysis::wgmma_shared`]).
 //!
+//! TMA cannot write a box that begins before the first row or column. Where that is not known before the kernel runs, a
+//! branch decides it, and threads store the others:
+//!
+//! ```text
+//! v2 = ge m, 0
+//! if v2 {
+//!   shared_store v0 {bases = .., buffer = 0}
+//!   tma_store c, m, n {buffer = 0, once = true, shape = [128, 256], span = 128}
+//! } else {
+//!   shared_store v0 {buffer = 0, ..}
+//!   v1 = shared_load {buffer = 0, ..} : .. @l1
+//!   view_store c, m, n, v1
+//! }
+//! ```
+//!
 //! Applies to tiles of kernels with wgmma products, if the launch knows the matrix ([`crate::ir::tensor_map`]) and
-//! nothing else in the kernel reads it or orders memory: TMA accesses memory through another proxy than threads do.
+//! nothing else in the kernel reads it or orders memory: TMA accesses memory through another proxy than threads do. A remark
+//! says why another tile is stored by threads.
 //!
 //! Requires a lowered kernel without offsets. Guarantees the same results.
 
-use std::collections::BTreeSet;
-
 use tk_ops::table::Effects;
-use tk_ops::{ControlOp, MemoryOp, Op};
+use tk_ops::{ControlOp, DType, ElementwiseOp, MemoryOp, Op};
 use tk_tile::effects::of_inst;
-use tk_tile::{Def, Func, FuncId, InstId, ValueId, walk};
+use tk_tile::{BlockId, Def, Func, InstId, ValueId, walk};
 
 use crate::analysis::provenance::Roots;
 use crate::analysis::wgmma_shared::{self, WgmmaShared};
+use crate::ir::builder::Edit;
 use crate::ir::caching::Caching;
-use crate::ir::kernel::Kernel;
-use crate::ir::op::{GpuOp, Placement, TmaBox, TmaStore};
+use crate::ir::kernel::{Kernel, Remark};
+use crate::ir::op::{GpuOp, Placement, ProxyFence, TmaBox, TmaStore};
 use crate::ir::shared_access::touched;
 use crate::layout::{cut, padded};
 use crate::passes::warp_specialize;
@@ -43,100 +58,164 @@ pub const PASS: Pass = Pass {
     run: Run::Kernel { run, verify: verify_lowered },
 };
 
-/// A tile that is stored.
-struct TmaStorePlan {
+/// A tile that goes through a buffer to be stored, by all threads.
+struct Staged {
+    block: BlockId,
     fill: InstId,
     load: InstId,
     store: InstId,
     buffer: usize,
+}
+
+/// How TMA stores it.
+struct TmaStorePlan {
+    tile: Staged,
     bases: Vec<i64>,
-    shape: [u32; 2],
-    span: u32,
+    copied: TmaBox,
     once: bool,
+    /// Where the box begins, as far as it may be negative.
+    signed: Vec<ValueId>,
 }
 
 fn run(kernel: &mut Kernel) {
     let func = kernel.func();
     let insts = walk::insts(func);
-    if !kernel.options.spec.has_tma
-        || !wgmma_shared::multiplies(func, &insts)
-        || !warp_specialize::may_run_ahead(kernel)
-    {
+    if !kernel.options.spec.has_tma || !wgmma_shared::multiplies(func, &insts) {
         return;
     }
+    let runs_ahead = warp_specialize::may_run_ahead(kernel);
     let known = Known::new(kernel);
-    let taken: Vec<TmaStorePlan> = insts.iter().filter_map(|i| taken(kernel, &known, *i)).collect();
-    let func = &mut kernel.module.funcs[FuncId(0)];
-    let gone: BTreeSet<InstId> = taken.iter().map(|t| t.load).collect();
-    for t in taken {
-        GpuOp::change(&mut func.insts[t.fill], |op| {
-            if let GpuOp::SharedStore(fill) = op {
-                fill.placement = Placement::Swizzled { bases: t.bases };
-            }
-        });
-        let (places, loc) =
-            (func.insts[t.store].operands.iter().take(3).copied().collect(), func.insts[t.store].loc);
-        let store = TmaStore {
-            buffer: t.buffer,
-            copied: TmaBox { shape: t.shape, span: t.span },
-            adds: false,
-            once: t.once,
-            caching: Caching::of(&func.insts[t.store].attrs),
+    let (mut plans, mut remarks) = (vec![], vec![]);
+    for tile in insts.iter().filter_map(|i| staged(func, &insts, *i)) {
+        let loc = func.insts[tile.store].loc;
+        let planned = match runs_ahead {
+            true => plan(kernel, &known, &insts, tile),
+            false => Err("an operation of the kernel orders memory".into()),
         };
-        func.insts[t.store] = GpuOp::from(store).inst(places, loc);
+        match planned {
+            Ok(plan) => plans.push(plan),
+            Err(why) => {
+                remarks.push(Remark { loc, text: format!("a tile is stored by threads, not by TMA: {why}") });
+            }
+        }
     }
-    let blocks: BTreeSet<_> = insts.iter().flat_map(|i| func.insts[*i].blocks.clone()).collect();
-    for block in std::iter::once(func.body).chain(blocks) {
-        func.blocks[block].insts.retain(|i| !gone.contains(i));
+    kernel.remarks.extend(remarks);
+    for plan in plans {
+        plan.apply(&mut Edit { kernel, loc: None });
     }
 }
 
-/// The data that is needed to store a tile.
-fn taken(kernel: &Kernel, known: &Known, store: InstId) -> Option<TmaStorePlan> {
-    let func = kernel.func();
+/// The tile that an instruction stores, if it goes through a buffer for that alone.
+fn staged(func: &Func, insts: &[InstId], store: InstId) -> Option<Staged> {
     let inst = &func.insts[store];
-    let (Op::Memory(MemoryOp::ViewStore), [view, row, column, tile]) = (inst.op, inst.operands.as_slice())
-    else {
+    let (Op::Memory(MemoryOp::ViewStore), [.., tile]) = (inst.op, inst.operands.as_slice()) else {
         return None;
     };
     let Def::Inst(load, _) = func.values[*tile].def else { return None };
     let GpuOp::SharedLoad(read) = GpuOp::of(&func.insts[load])? else { return None };
     let buffer = read.buffer.buffer;
-    let all = walk::insts(func);
-    let accesses: Vec<InstId> = all
-        .iter()
-        .copied()
-        .filter(|i| {
-            let (reads, writes) = touched(&func.insts[*i]);
-            reads.contains(&buffer) || writes.contains(&buffer)
-        })
-        .collect();
-    let [fill, last] = accesses[..] else { return None };
-    let alone = all.iter().filter(|i| func.insts[**i].operands.contains(tile)).count() == 1;
+    let accesses = insts.iter().copied().filter(|i| {
+        let (reads, writes) = touched(&func.insts[*i]);
+        reads.contains(&buffer) || writes.contains(&buffer)
+    });
+    let [fill, last] = accesses.collect::<Vec<_>>()[..] else { return None };
+    let alone = insts.iter().filter(|i| func.insts[**i].operands.contains(tile)).count() == 1;
+    let together = |b: &BlockId| [fill, load, store].iter().all(|i| func.blocks[*b].insts.contains(i));
+    let block = func.blocks.iter().map(|(b, _)| b).find(together)?;
     let GpuOp::SharedStore(filled) = GpuOp::of(&func.insts[fill])? else { return None };
-    // All threads execute the store.
-    let together = func.blocks.iter().any(|(_, b)| [fill, load, store].iter().all(|i| b.insts.contains(i)));
-    let plain =
-        filled.buffer.stages.is_none() && read.buffer.stages.is_none() && !read.own && read.remote.is_none();
-    let root = known.roots.get(*view)?;
-    let written = all.iter().all(|i| *i == store || !reaches(func, &known.roots, *i, root));
-    let matrix = mapped_for_writes(kernel, *view, BoxStart::of(known, [*row, *column])).ok()?;
-    let [tall, wide] = *kernel.module.types.get(func.ty(*tile)).shape()? else { return None };
-    let bits = [tall, wide].map(|n| cut(n).log2);
-    let bytes = matrix.dtype.bytes() as u32;
-    let (span, bases) = WgmmaShared::of_tile(bits, bytes)?;
     // Only the owners of elements change: other uses of shared memory transpose, slice or reshape tiles.
-    let same = |v: &ValueId| func.ty(*v) == func.ty(*tile);
+    let same = func.insts[fill].operands.first().is_some_and(|v| func.ty(*v) == func.ty(*tile));
     let changes = filled.placement == read.placement
         && !(filled.ahead || filled.chunked || filled.remote.is_some())
-        && func.insts[fill].operands.first().is_some_and(same);
+        && filled.buffer.stages.is_none();
+    let plain = read.buffer.stages.is_none() && !read.own && read.remote.is_none();
+    let fits = alone && last == load && same && changes && plain;
+    fits.then_some(Staged { block, fill, load, store, buffer })
+}
+
+/// How TMA stores a tile, or why it does not.
+fn plan(kernel: &Kernel, known: &Known, insts: &[InstId], tile: Staged) -> Result<TmaStorePlan, String> {
+    let func = kernel.func();
+    let [view, row, column, stored] = func.insts[tile.store].operands[..] else {
+        return Err("it has more than two dimensions".into());
+    };
+    let ty = kernel.module.types.get(func.ty(stored));
+    let Some([tall, wide]) = ty.shape().and_then(|s| <[u32; 2]>::try_from(s).ok()) else {
+        return Err("it has more than two dimensions".into());
+    };
+    let begins = BoxStart::of(known, [row, column]);
+    let signed = [(row, begins.non_negative_row), (column, begins.non_negative_column)];
+    let signed: Vec<ValueId> = signed.into_iter().filter(|(_, proven)| !proven).map(|(v, _)| v).collect();
+    let begins = BoxStart { non_negative_row: true, non_negative_column: true, ..begins };
+    let matrix = mapped_for_writes(kernel, view, begins)?;
+    let root = known.roots.get(view).ok_or("its memory is not that of one parameter")?;
+    if insts.iter().any(|i| *i != tile.store && reaches(func, &known.roots, *i, root)) {
+        return Err("the kernel also accesses the memory in other ways".into());
+    }
+    let bytes = matrix.dtype.bytes() as u32;
+    let of_tile = WgmmaShared::of_tile([tall, wide].map(|n| cut(n).log2), bytes);
     // Padding would be stored too.
     let whole = [tall, wide].iter().all(|n| padded(*n) == *n)
-        && kernel.buffers.get(buffer)?.bytes == tall * wide * bytes;
-    let fits = alone && last == load && together && plain && written && changes && whole;
-    let shape = [tall, wide];
-    let once = runs_once(func, store);
-    fits.then_some(TmaStorePlan { fill, load, store, buffer, bases, shape, span, once })
+        && kernel.buffers.get(tile.buffer).is_some_and(|b| b.bytes == tall * wide * bytes);
+    let (span, bases) = of_tile.filter(|_| whole).ok_or("TMA has no box of such a tile")?;
+    let once = runs_once(func, tile.store);
+    Ok(TmaStorePlan { tile, bases, copied: TmaBox { shape: [tall, wide], span }, once, signed })
+}
+
+impl TmaStorePlan {
+    fn apply(self, edit: &mut Edit<'_>) {
+        let Staged { block, fill, load, store, buffer } = self.tile;
+        let by_threads = [fill, load, store].map(|i| edit.kernel.func().insts[i].clone());
+        let [filled, _, stored] = &by_threads;
+        let mut by_tma = filled.clone();
+        GpuOp::change(&mut by_tma, |op| {
+            if let GpuOp::SharedStore(fill) = op {
+                fill.placement = Placement::Swizzled { bases: self.bases.clone() };
+            }
+        });
+        let caching = Caching::of(&stored.attrs);
+        let copy = TmaStore { buffer, copied: self.copied, adds: false, once: self.once, caching };
+        let copy = GpuOp::from(copy).inst(stored.operands.iter().take(3).copied().collect(), stored.loc);
+        edit.loc = stored.loc;
+        if self.signed.is_empty() {
+            edit.func().insts[fill] = by_tma;
+            edit.func().insts[store] = copy;
+            edit.func().blocks[block].insts.retain(|i| *i != load);
+            return;
+        }
+        let [then, other] = [edit.func().add_block(), edit.func().add_block()];
+        edit.add(then, by_tma, &[]);
+        edit.add(then, copy, &[]);
+        edit.func().blocks[other].insts.extend([fill, load, store]);
+        if !self.once {
+            // TMA may write the same elements later.
+            edit.gpu(other, ProxyFence { global: true }, &[], &[]);
+        }
+        [then, other].iter().for_each(|b| edit.yields(*b, &[]));
+        for i in std::mem::take(&mut edit.func().blocks[block].insts) {
+            if i == store {
+                let when = self.begins_inside(edit);
+                edit.choose(block, when, [then, other]);
+            } else if i != fill && i != load {
+                edit.func().blocks[block].insts.push(i);
+            }
+        }
+    }
+
+    /// Computes whether the box begins neither before the first row nor before the first column.
+    fn begins_inside(&self, edit: &mut Edit<'_>) -> ValueId {
+        let block = self.tile.block;
+        let mut inside: Option<ValueId> = None;
+        for v in &self.signed {
+            let dtype = edit.dtype(*v);
+            let zero = edit.int(block, dtype, 0);
+            let one = edit.compute(block, ElementwiseOp::Ge, &[*v, zero], DType::Bool);
+            inside = Some(
+                inside.map_or(one, |both| edit.compute(block, ElementwiseOp::And, &[both, one], DType::Bool)),
+            );
+        }
+        inside.unwrap_or_else(|| edit.int(block, DType::Bool, 1))
+    }
 }
 
 /// Returns true for an instruction that is in no loop.

@@ -61,7 +61,7 @@ impl<'c> Emit<'_, 'c> {
             GpuOp::ClusterWait(_) => self.target.cluster_wait(self),
             GpuOp::ClusterSync(_) => self.target.cluster_sync(self),
             GpuOp::Barrier(_) => self.target.barrier(self),
-            GpuOp::ProxyFence(_) => self.target.proxy_fence(self),
+            GpuOp::ProxyFence(op) => self.target.proxy_fence(self, op.global),
         }
     }
 

@@ -450,8 +450,9 @@ pub trait TargetEmitter<'c> {
         missing("barriers of warps")
     }
 
-    /// Makes writes of this thread to shared memory visible to [`TargetEmitter::wgmma_issue`] after a barrier.
-    fn proxy_fence(&self, _e: &Emit<'_, 'c>) -> Res<()> {
+    /// Makes writes of this thread to shared memory, or to any memory, visible to [`TargetEmitter::wgmma_issue`] and TMA after a
+    /// barrier.
+    fn proxy_fence(&self, _e: &Emit<'_, 'c>, _global: bool) -> Res<()> {
         missing("fences between proxies")
     }
 

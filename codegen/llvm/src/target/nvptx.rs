@@ -434,8 +434,9 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
         self.intrinsic(e, "bar.warp.sync", &[self.all_lanes(e)]).map(|_| ())
     }
 
-    fn proxy_fence(&self, e: &Emit<'_, 'c>) -> Res<()> {
-        self.asm(e, "fence.proxy.async.shared::cta;", "", &[], &[], Kind::Memory).map(|_| ())
+    fn proxy_fence(&self, e: &Emit<'_, 'c>, global: bool) -> Res<()> {
+        let text = if global { "fence.proxy.async;" } else { "fence.proxy.async.shared::cta;" };
+        self.asm(e, text, "", &[], &[], Kind::Memory).map(|_| ())
     }
 
     fn tf32(&self, e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<BasicValueEnum<'c>> {

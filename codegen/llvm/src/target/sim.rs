@@ -329,7 +329,7 @@ impl<'c> TargetEmitter<'c> for Sim {
         self.words_back(e, alloca, acc)
     }
 
-    fn proxy_fence(&self, e: &Emit<'_, 'c>) -> Res<()> {
+    fn proxy_fence(&self, e: &Emit<'_, 'c>, _global: bool) -> Res<()> {
         self.call(&Place::of(e), "tk_sim_proxy_fence", None, &[]).map(|_| ())
     }
 
