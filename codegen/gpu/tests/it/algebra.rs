@@ -267,6 +267,46 @@ fn narrow_values_share_shuffles() {
     assert_eq!([8, 16, 32, 64].map(|b| plan.cost_of(b)), [1, 2, 4, 8]);
 }
 
+/// Words of values that move in pairs arrive where the values do, whichever bits tell the two apart.
+#[test]
+fn words_arrive_where_their_values_do() {
+    let unit = |i: u32| vec![1u32 << i];
+    let mut paired = 0;
+    for turn in 0..64u32 {
+        // Each layout has its own order of bits; they share some register bits.
+        let order = |seed: u32| {
+            let mut bits: Vec<u32> = (0..8).collect();
+            (0..8).for_each(|i| bits.swap(i as usize, ((i * 5 + seed * 7 + i * seed) % 8) as usize));
+            bits
+        };
+        let of = |bits: &[u32]| {
+            layout_of(
+                &[8],
+                bits[..3].iter().map(|b| unit(*b)).collect(),
+                bits[3..].iter().map(|b| unit(*b)).collect(),
+            )
+        };
+        let (src, dst) = (of(&order(turn % 8)), of(&order(turn / 8)));
+        let Some(plan) = ShufflePlan::new(&src, &dst) else { continue };
+        let Some(pair) = plan.paired() else { continue };
+        paired += 1;
+        let low = (0..8usize).filter(|r| r >> pair.source & 1 == 0);
+        let words: Vec<Vec<_>> = held(&src)
+            .iter()
+            .map(|v| low.clone().map(|r| [v[r].clone(), v[r | 1 << pair.source].clone()]).collect())
+            .collect();
+        let after = pair.plan.evaluate(&words).unwrap();
+        for (words, wanted) in after.iter().zip(held(&dst)) {
+            let places = (0..8usize).filter(|r| r >> pair.result & 1 == 0);
+            for (word, r) in words.iter().zip(places) {
+                assert_eq!(*word, [wanted[r].clone(), wanted[r | 1 << pair.result].clone()]);
+            }
+        }
+        assert_eq!(pair.plan.cost() * 2, plan.cost());
+    }
+    assert!(paired > 10, "{paired}");
+}
+
 /// The bits of a block choose registers like those of a warp.
 #[test]
 fn blocks_are_parts_of_threads() {

@@ -2,6 +2,8 @@
 //! width.
 
 use inkwell::IntPredicate;
+use inkwell::context::Context;
+use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, IntValue};
 use tk_gpu::layout::linear::{Conversion, InDim, ShufflePlan};
 use tk_tile::Inst;
@@ -32,11 +34,43 @@ impl<'c> Emit<'_, 'c> {
                         out.push(*part.get(*n as usize).ok_or_else(|| Stop::Bug("no such register".into()))?);
                     }
                 }
-                Some(Conversion::Shuffle(plan)) => out.extend(self.shuffled(plan, part)?),
+                Some(Conversion::Shuffle(plan)) => out.extend(self.in_words(plan, part)?),
                 Some(Conversion::Shared) | None => return bug("a conversion was not lowered"),
             }
         }
         self.define_regs(r, out)
+    }
+
+    /// Executes a plan of shuffles, with small values that move together in words. `ptxas` also waits for each `wgmma` of a
+    /// kernel that selects between 16-bit values of accumulators (C7514), not between words of them.
+    fn in_words(&self, plan: &ShufflePlan, regs: &[BasicValueEnum<'c>]) -> Res<Vec<BasicValueEnum<'c>>> {
+        let Some(first) = regs.first() else { return Ok(vec![]) };
+        let (ty, bits) = (first.get_type(), bits_of(self.context, first.get_type()));
+        let Some(pair) = plan.paired().filter(|_| bits == 8 || bits == 16) else {
+            return self.shuffled(plan, regs);
+        };
+        let b = self.builder;
+        let (small, wide) = (word(self.context, bits), word(self.context, 2 * bits));
+        let high = wide.const_int(bits.into(), false);
+        let mut words = vec![];
+        for (x, y) in pairs(regs, pair.source) {
+            let [x, y] = [x, y].map(|v| b.build_bit_cast(v, small, ""));
+            let (x, y) = (x?.into_int_value(), y?.into_int_value());
+            let y = b.build_left_shift(b.build_int_z_extend(y, wide, "")?, high, "")?;
+            words.push(b.build_or(y, b.build_int_z_extend(x, wide, "")?, "")?.into());
+        }
+        let words = self.in_words(&pair.plan, &words)?;
+        let mut out = vec![*first; 2 * words.len()];
+        let places = (0..out.len()).filter(|i| i >> pair.result & 1 == 0).collect::<Vec<_>>();
+        for (at, both) in places.into_iter().zip(words) {
+            let both = both.into_int_value();
+            let above = b.build_right_shift(both, high, false, "")?;
+            for (at, part) in [(at, both), (at | 1 << pair.result, above)] {
+                let part = b.build_bit_cast(b.build_int_truncate(part, small, "")?, ty, "")?;
+                out.get_mut(at).into_iter().for_each(|o| *o = part);
+            }
+        }
+        Ok(out)
     }
 
     /// Executes a plan of shuffles.
@@ -94,15 +128,7 @@ impl<'c> Emit<'_, 'c> {
     pub fn shuffle(&self, x: BasicValueEnum<'c>, lane: Lane<'c>) -> Res<BasicValueEnum<'c>> {
         let b = self.builder;
         let ty = x.get_type();
-        let bits = if ty.is_int_type() {
-            ty.into_int_type().get_bit_width()
-        } else if ty == self.context.f64_type().into() {
-            64
-        } else if ty == self.context.f32_type().into() {
-            32
-        } else {
-            16
-        };
+        let bits = bits_of(self.context, ty);
         let word = word(self.context, bits);
         let whole = if ty.is_int_type() {
             x.into_int_value()
@@ -122,5 +148,27 @@ impl<'c> Emit<'_, 'c> {
         let high = self.target.shuffle(self, b.build_int_truncate(high, self.i32(), "")?, lane)?;
         let high = b.build_left_shift(b.build_int_z_extend(high, self.i64(), "")?, self.long(32), "")?;
         back(b.build_or(high, b.build_int_z_extend(low, self.i64(), "")?, "")?)
+    }
+}
+
+/// The values whose numbers differ in this bit only.
+fn pairs<'c>(
+    regs: &[BasicValueEnum<'c>],
+    bit: u32,
+) -> impl Iterator<Item = (BasicValueEnum<'c>, BasicValueEnum<'c>)> {
+    let first = (0..regs.len()).filter(move |i| i >> bit & 1 == 0);
+    first.filter_map(move |i| regs.get(i).copied().zip(regs.get(i | 1 << bit).copied()))
+}
+
+/// The width of a scalar type.
+fn bits_of<'c>(context: &'c Context, ty: BasicTypeEnum<'c>) -> u32 {
+    if ty.is_int_type() {
+        ty.into_int_type().get_bit_width()
+    } else if ty == context.f64_type().into() {
+        64
+    } else if ty == context.f32_type().into() {
+        32
+    } else {
+        16
     }
 }

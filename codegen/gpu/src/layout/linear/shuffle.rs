@@ -74,6 +74,17 @@ pub struct ShufflePlan {
     pub registers: Vec<u32>,
 }
 
+/// A plan for words of two values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pair {
+    /// The bit of the number of a source register in which the two values of a word differ.
+    pub source: u32,
+    /// The same for the results.
+    pub result: u32,
+    /// The plan.
+    pub plan: ShufflePlan,
+}
+
 impl ShufflePlan {
     /// A plan with few shuffles. `None` if some lane needs an element that its warp does not own, or if the layouts
     /// differ in the tile or in the number of lanes, warps or blocks.
@@ -91,15 +102,63 @@ impl ShufflePlan {
         self.rounds.iter().filter(|r| !self.is_own_lane(r)).count()
     }
 
-    /// The number of shuffles if values have `bits` bits: small ones between the same lanes share a shuffle, large ones
-    /// take several.
+    /// The number of shuffles if values have `bits` bits: small ones that move together share a shuffle ([`Self::paired`]),
+    /// large ones take several.
     pub fn cost_of(&self, bits: u32) -> usize {
-        let shared = (u32::BITS / bits.max(1)).max(1) as usize;
-        let parts = bits.div_ceil(u32::BITS) as usize;
-        let mut ways: Vec<u32> =
-            self.rounds.iter().filter(|r| !self.is_own_lane(r)).map(|r| r.lane_xor).collect();
-        ways.sort_unstable();
-        ways.chunk_by(|a, b| a == b).map(|same| same.len().div_ceil(shared) * parts).sum()
+        if 2 * bits <= u32::BITS
+            && let Some(pair) = self.paired()
+        {
+            return pair.plan.cost_of(2 * bits);
+        }
+        self.cost() * bits.div_ceil(u32::BITS) as usize
+    }
+
+    /// The same plan for words of two values each, if all values move in pairs.
+    pub fn paired(&self) -> Option<Pair> {
+        let bits = |n: usize| 0..n.checked_ilog2().unwrap_or(0);
+        let pairs =
+            |n: usize, bit: u32| (0..n).filter(move |i| i >> bit & 1 == 0).map(move |i| (i, i | 1 << bit));
+        let keeps = |stages: &[Select], bit: u32| stages.iter().all(|s| s.xor >> bit & 1 == 0);
+        // A pair of rounds gives neighbours along a register bit of the source to the same lanes.
+        let of_rounds = |round: u32| {
+            let mut along = pairs(self.rounds.len(), round).map(|(i, k)| {
+                let (one, two) = (self.rounds.get(i)?, self.rounds.get(k)?);
+                let apart = one.register ^ two.register;
+                let fits =
+                    one.lane_xor == two.lane_xor && apart.is_power_of_two() && one.register & apart == 0;
+                fits.then(|| apart.ilog2())
+            });
+            let first = along.next()??;
+            along.all(|bit| bit == Some(first)).then_some(first)
+        };
+        let of_results = |round: u32| {
+            let next = 1 << round;
+            bits(self.registers.len()).find(|bit| {
+                pairs(self.registers.len(), *bit).all(|(i, k)| {
+                    let ends = self.registers.get(i).zip(self.registers.get(k));
+                    ends.is_some_and(|(one, two)| one & next == 0 && *two == one | next)
+                })
+            })
+        };
+        let (source, round, result) = bits(self.rounds.len()).find_map(|round| {
+            let (source, result) = (of_rounds(round)?, of_results(round)?);
+            let whole = keeps(&self.before, source) && keeps(&self.after, round);
+            whole.then_some((source, round, result))
+        })?;
+        let cut = |x: u32, bit: u32| x & low(bit) as u32 | x >> (bit + 1) << bit;
+        let stages =
+            |stages: &[Select], bit| stages.iter().map(|s| Select { xor: cut(s.xor, bit), ..*s }).collect();
+        let rounds = pairs(self.rounds.len(), round).filter_map(|(i, _)| self.rounds.get(i));
+        let registers = pairs(self.registers.len(), result).filter_map(|(i, _)| self.registers.get(i));
+        let plan = ShufflePlan {
+            lane_bits: self.lane_bits,
+            before: stages(&self.before, source),
+            lane_of: self.lane_of.clone(),
+            rounds: rounds.map(|r| Round { register: cut(r.register, source), ..*r }).collect(),
+            after: stages(&self.after, round),
+            registers: registers.map(|r| cut(*r, round)).collect(),
+        };
+        Some(Pair { source, result, plan })
     }
 
     /// The number of selects whose result is used.
