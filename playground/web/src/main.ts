@@ -54,7 +54,7 @@ function say(text: string) {
     state.textContent = text;
 }
 
-const editor = new Editor(get("editor"), EMPTY, {
+const editor = new Editor(get("editor"), get("library"), EMPTY, {
     changed(text) {
         ran = false;
         remember(`text.${open}`, text);
@@ -72,6 +72,9 @@ const editor = new Editor(get("editor"), EMPTY, {
     },
     restarted(why) {
         say(`${why} It was started again.`);
+    },
+    library() {
+        select(get("tab-library"));
     },
 });
 const go = (line: number) => editor.go(line);
