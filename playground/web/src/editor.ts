@@ -23,14 +23,16 @@ import { element } from "./results.js";
 export const URI = "file:///main.tk";
 /** The time without a key after which colors and hints are asked for, in milliseconds. */
 const PAUSE = 60;
+/** The servers that may end at one text: another one would end as well. */
+const TRIES = 3;
 
 /** What the page wants to know of the editor. */
 export interface Listener {
     changed(text: string): void;
     /** The diagnostics are others; with the number of errors. */
     checked(errors: number, warnings: number): void;
-    /** The language server is gone, and another one is started. */
-    restarted(why: string): void;
+    /** The language server is gone; whether another one is started at once. */
+    lost(why: string, restarts: boolean): void;
     /** A file of the standard library is shown. */
     library(): void;
 }
@@ -221,6 +223,8 @@ export class Editor {
     private readonly client: LSPClient;
     private library: EditorView | undefined;
     private published = 0;
+    /** The servers that ended since the text was changed. */
+    private ended = 0;
 
     constructor(parent: HTMLElement, private readonly shelf: HTMLElement, text: string, private readonly listener: Listener) {
         this.client = new LSPClient({
@@ -282,13 +286,21 @@ export class Editor {
             this.client.disconnect();
             this.library?.destroy();
             this.library = undefined;
-            this.connect();
-            // The editor opens its file in the new server.
             this.view.dispatch({ effects: this.language.reconfigure([]) });
-            this.view.dispatch({ effects: this.language.reconfigure(this.client.plugin(URI, "tk")) });
-            this.listener.restarted(why);
+            this.ended++;
+            const restarts = this.ended < TRIES;
+            if (restarts) {
+                this.restart();
+            }
+            this.listener.lost(why, restarts);
         });
         this.client.connect(transport);
+    }
+
+    private restart() {
+        this.connect();
+        // The editor opens its file in the new server.
+        this.view.dispatch({ effects: this.language.reconfigure(this.client.plugin(URI, "tk")) });
     }
 
     /** Shows a file of the library, of which the server has the text. */
@@ -302,6 +314,11 @@ export class Editor {
         const extensions = [
             reading(), language, EditorState.readOnly.of(true), EditorView.contentAttributes.of({ "aria-label": name, "aria-readonly": "true" }),
             keymap.of(defaultKeymap),
+            // A definition is shown with what is around it.
+            EditorState.transactionExtender.of((transaction) => {
+                const to = transaction.isUserEvent("select.definition") ? transaction.newSelection.main.from : undefined;
+                return to === undefined ? null : { effects: EditorView.scrollIntoView(to, { y: "center" }) };
+            }),
         ];
         this.library = new EditorView({ parent: this.shelf, state: EditorState.create({ doc: text, extensions }) });
         this.listener.library();
@@ -323,6 +340,12 @@ export class Editor {
             this.language.of(this.client.plugin(URI, "tk")),
             EditorView.updateListener.of((update) => {
                 if (update.docChanged) {
+                    const isGone = this.ended >= TRIES;
+                    this.ended = 0;
+                    if (isGone) {
+                        // Not while the editor is being updated.
+                        queueMicrotask(() => this.restart());
+                    }
                     this.listener.changed(this.text);
                 }
             }),

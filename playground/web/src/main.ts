@@ -30,6 +30,9 @@ let forms: any;
 /** Whether the state is about a run of this text. */
 let ran = false;
 
+/** The notices that are shown at once. */
+const MOST_NOTICES = 3;
+
 /** A new program. */
 const EMPTY = `// A kernel says what one program does; a test block launches it.
 
@@ -54,6 +57,17 @@ function say(text: string) {
     state.textContent = text;
 }
 
+/** What stays until it is closed: nothing that is said later takes its place. */
+function notice(text: string) {
+    if (get("notices").childElementCount === MOST_NOTICES) {
+        get("notices").firstElementChild?.remove();
+    }
+    const close = element("button", { text: "Close" });
+    const shown = element("p", { text }, close);
+    close.onclick = () => shown.remove();
+    get("notices").append(shown);
+}
+
 const editor = new Editor(get("editor"), get("library"), EMPTY, {
     changed(text) {
         ran = false;
@@ -70,8 +84,8 @@ const editor = new Editor(get("editor"), get("library"), EMPTY, {
             say(parts.filter(Boolean).join(", ") || "no errors");
         }
     },
-    restarted(why) {
-        say(`${why} It was started again.`);
+    lost(why, restarts) {
+        notice(`${why} The language server ${restarts ? "was started again" : "is started again when the program is changed"}.`);
     },
     library() {
         select(get("tab-library"));
@@ -287,12 +301,11 @@ window.addEventListener("keydown", (event) => {
 }, { capture: true });
 
 async function begin() {
-    onFailure(say);
-    const shared = linked(location.hash).catch((error) => {
-        say(`the link does not hold a program: ${error instanceof Error ? error.message : error}`);
+    onFailure(notice);
+    const first = await linked(location.hash).catch((error) => {
+        notice(`The link does not hold a program that can be read: ${message(error)}`);
         return undefined;
     });
-    const first = await shared;
     if (first !== undefined) {
         open = "own";
         editor.open(first);
@@ -316,4 +329,8 @@ async function begin() {
     }
 }
 
-begin().catch((error) => say(`the playground does not work in this browser: ${error instanceof Error ? error.message : error}`));
+const message = (error: unknown) => (error instanceof Error ? error.message : String(error));
+begin().catch((error) => {
+    say("");
+    notice(`The playground does not work in this browser: ${message(error)}`);
+});

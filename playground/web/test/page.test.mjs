@@ -7,7 +7,7 @@ import { createRequire } from "node:module";
 import { dirname, extname, join, normalize } from "node:path";
 import { after, before, beforeEach, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { brotliCompressSync, constants } from "node:zlib";
+import { brotliCompressSync, constants, deflateRawSync } from "node:zlib";
 
 import { chromium } from "playwright-core";
 
@@ -98,6 +98,14 @@ async function message() {
 
 const output = () => page.textContent("#output");
 
+/** A test with that many tiles of 8 MiB at the same time. */
+function tiles(n) {
+    const all = Array.from({ length: n }, (_, i) => i);
+    const made = all.map((i) => `    let a${i} = t * t + ${i}.0;\n`);
+    const used = all.map((i) => `    print(max(a${i}));\n`);
+    return `test "tiles" {\n    let t = arange(0, 1048576) as f64;\n${made.join("")}${used.join("")}}\n`;
+}
+
 const HEAD = `kernel twice(x: view[f32, 1], y: mut view[f32, 1])\n    grid(1)\n{\n    y.store([0], 2.0 * x.load([0], [16]));\n}\n\n`;
 
 test("the first result is there within 3 s of opening, and nothing leaves the page", async () => {
@@ -162,6 +170,33 @@ test("hover, completion, formatting, hints", async () => {
     await page.waitForFunction(() => document.querySelector(".cm-content").innerText.includes("x: mut view[f32, 1]"));
 });
 
+test("a definition in the standard library is shown, and leads on", async () => {
+    await open();
+    await write(`use std::nn::softmax::softmax;\n\nfn f(x: tile[f32, 4]) -> tile[f32, 4] {\n    sqrt(x)\n}\n\ntest "a" {\n    let x = buffer(zeros([4, 8], f32));\n    let y = empty([4, 8], f32);\n    softmax(x, y);\n    print(f(zeros([4], f32)));\n}\n`);
+    await page.waitForFunction(() => document.documentElement.dataset.checked === "0");
+    await page.click("#editor .cm-line:has-text('softmax(x, y)')");
+    await page.keyboard.press("Home");
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("F12");
+    await page.waitForSelector("#library .cm-line:has-text('kernel softmax')");
+    assert.equal(await page.textContent("#library h2"), "std/nn/softmax.tk");
+    await page.waitForSelector("#library .tk-keyword");
+    await page.screenshot({ path: join(pictures, "library.png") });
+    // It cannot be changed.
+    const before = await page.textContent("#library .cm-content");
+    await page.click("#library .cm-line:has-text('kernel softmax')");
+    await page.keyboard.type("x");
+    assert.equal(await page.textContent("#library .cm-content"), before);
+    // By the pointer, to an operation, which has a page instead of a source.
+    await page.click("#editor .cm-line:has-text('sqrt(x)') >> text=sqrt", { modifiers: ["Control"] });
+    await page.waitForFunction(() => /ops\.md/.test(document.querySelector("#library h2").textContent));
+    await page.waitForFunction(() => document.querySelector("#library .cm-activeLine")?.textContent.includes("sqrt("));
+    // The program is as it was, and a definition of its own is found in it.
+    await page.click("#editor .cm-line:has-text('print(f') >> text=f", { modifiers: ["Control"] });
+    await page.waitForFunction(() => document.querySelector("#editor .cm-activeLine")?.textContent.startsWith("fn f"));
+    assert.deepEqual(errors, []);
+});
+
 test("what becomes of a kernel: cost, layouts, IR, other targets", async () => {
     await open("?program=example softmax");
     await page.click("#tab-kernel");
@@ -200,12 +235,32 @@ test("programs that print, allocate and recurse without end leave a page that wo
         [`fn f(n: i32) -> i32 { f(n + 1) + 1 }\ntest "recursion" { print(f(0)); }\n`, /error/],
         [`test "deep" { assert(${"(".repeat(3000)}1 == 1${")".repeat(3000)}); }\n`, /error|nests|passed/],
         [`test "print" {\n    for i in range(0, 30000) { print(i); }\n}\n`, /1 passed|characters/],
+        // Tiles that together are more than a page has: the module cannot go on, and another one is started.
+        [tiles(600), /more than the 4 GiB of memory/],
     ]) {
         await write(text);
         await run();
         assert.match(await output(), expected, text.slice(0, 60));
     }
     await write(`test "after" { assert(true); }\n`);
+    await run();
+    assert.match(await output(), /1 passed, 0 failed/);
+});
+
+test("a program that prints without end is ended after half a minute", async () => {
+    await page.clock.install();
+    await open();
+    await write(`test "endless" {\n    let mut n = 1;\n    while n > 0 { print(n); n = 2; }\n}\n`);
+    const before = await runs();
+    await page.click("#run");
+    await page.clock.runFor(1000);
+    await new Promise((resolve) => setTimeout(resolve, 2000));
+    assert.equal(await runs(), before);
+    await page.clock.runFor(30_000);
+    await page.waitForFunction((n) => Number(document.documentElement.dataset.ran) > n, before);
+    assert.match(await output(), /Ended after 30 seconds/);
+    await write(`test "after" { assert(true); }\n`);
+    await page.clock.resume();
     await run();
     assert.match(await output(), /1 passed, 0 failed/);
 });
@@ -236,10 +291,12 @@ test("a link carries the program; a hostile one is text; a broken one is refused
     assert.equal(await page.evaluate(() => window.hacked), undefined);
     assert.equal(await page.locator("#output b, #output i, #output img").count(), 0);
     assert.match(await page.textContent(".cm-content"), /onerror/);
-    for (const broken of ["#code=%%%", "#code=AAAA", "#code="]) {
+    const large = `#code=${deflateRawSync(Buffer.alloc(200_000_000, " ")).toString("base64url")}`;
+    for (const broken of ["#code=%%%", "#code=AAAA", "#code=", `#code=${link.split("=")[1].slice(0, -20)}`, large]) {
         await page.goto("about:blank");
         await page.goto(base + broken);
         await page.waitForFunction(() => document.documentElement.dataset.ready === "yes");
+        await page.waitForFunction(() => /The link does not hold a program/.test(document.querySelector("#notices").textContent));
         await run();
     }
 });
@@ -274,8 +331,35 @@ test("it works without a network once it was loaded, and where storage is full",
     });
     await open();
     await write(`test "full" { assert(true); }\n`);
+    await page.waitForFunction(() => /storage is full/.test(document.querySelector("#notices").textContent));
     await run();
     assert.match(await output(), /1 passed, 0 failed/);
+    await page.click("#notices button");
+    assert.equal(await page.textContent("#notices"), "");
+});
+
+test("a browser without threads of WebAssembly, and a server that does not know its files", async () => {
+    const without = "for (const name of ['SharedArrayBuffer', 'Atomics']) delete globalThis[name];";
+    await page.addInitScript(without);
+    await page.route("**/worker.js", async (route) => {
+        const response = await route.fetch();
+        await route.fulfill({ response, body: without + (await response.text()) });
+    });
+    await page.route("**/tk.wasm", async (route) => {
+        const response = await route.fetch();
+        await route.fulfill({ response, contentType: "application/octet-stream" });
+    });
+    await open();
+    assert.equal(await page.evaluate(() => typeof SharedArrayBuffer), "undefined");
+    await run();
+    assert.match(await output(), /1 passed, 0 failed/);
+    assert.equal(await page.textContent("#notices"), "");
+});
+
+test("a browser without WebAssembly says so", async () => {
+    await page.addInitScript("delete globalThis.WebAssembly;");
+    await page.goto(base);
+    await page.waitForFunction(() => /does not work in this browser/.test(document.querySelector("#notices").textContent));
 });
 
 for (const scheme of ["light", "dark"]) {
