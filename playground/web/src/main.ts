@@ -36,18 +36,18 @@ const MOST_NOTICES = 3;
 /** A new program. */
 const EMPTY = `// A kernel says what one program does; a test block launches it.
 
-kernel double[BLOCK: i32 = 16](x: *f32, y: *mut f32, n: i32)
-    grid(cdiv(n, BLOCK))
+kernel double[BLOCK: i32 = 16](x: view[f32, 1], y: mut view[f32, 1])
+    grid(cdiv(y.shape[0], BLOCK))
+    require(x.shape == y.shape)
 {
-    let offsets = program_id(0) * BLOCK + arange(0, BLOCK);
-    let mask = offsets < n;
-    store(y + offsets, 2.0 * load(x + offsets, mask = mask, other = 0.0), mask = mask);
+    let at = program_id(0) * BLOCK;
+    y.store([at], 2.0 * x.load([at], [BLOCK]));
 }
 
 test "twice each element" {
     let x = buffer(arange(0, 20) as f32);
     let y = buffer(zeros([20], f32));
-    double(x, y, 20);
+    double(x, y);
     print(y.tile());
     assert(all(y.tile() == 2.0 * x.tile()));
 }

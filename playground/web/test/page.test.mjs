@@ -86,15 +86,21 @@ function tiles(n) {
 const HEAD = `kernel twice(x: view[f32, 1], y: mut view[f32, 1])\n    grid(1)\n{\n    y.store([0], 2.0 * x.load([0], [16]));\n}\n\n`;
 
 test("the first result is there within 3 s of opening, and nothing leaves the page", async () => {
-    const begin = Date.now();
-    await open();
-    await run();
-    const time = Date.now() - begin;
-    assert.match(await output(), /1 passed, 0 failed/);
-    assert.ok(requests.every((url) => url.startsWith(base)), requests.join("\n"));
-    assert.deepEqual(errors, []);
-    // Not a limit of time: a machine may be busy with other tests. The number is read by people.
-    console.log(`# first result after ${time} ms`);
+    const times = [];
+    // Of three new visitors, since the machine may be busy with other tests.
+    for (let i = 0; i < 3 && !times.some((time) => time < 3000); i++) {
+        await context.close();
+        await begin({ viewport: { width: 1300, height: 800 } });
+        const from = Date.now();
+        await open();
+        await run();
+        times.push(Date.now() - from);
+        assert.match(await output(), /1 passed, 0 failed/);
+        assert.ok(requests.every((url) => url.startsWith(base)), requests.join("\n"));
+        assert.deepEqual(errors, []);
+    }
+    console.log(`# first result after ${times.at(-1)} ms`);
+    assert.ok(times.at(-1) < 3000, times.join(", "));
     await page.screenshot({ path: join(pictures, "first.png") });
 });
 

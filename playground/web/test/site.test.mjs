@@ -1,7 +1,7 @@
 // The pages of the documentation in headless Chromium.
 
 import assert from "node:assert/strict";
-import { mkdirSync, readdirSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
@@ -56,12 +56,14 @@ for (const [turn, colorScheme] of ["light", "dark"].entries()) {
 test("every page is reached in three steps of links that are seen, and leads on", async () => {
     const { page, wrong } = await visitor({ viewport: DESKTOP });
     const links = new Map();
-    for (const name of pages) {
+    for (const name of [...pages, "playground/index.html"]) {
         await page.goto(base + name);
         const seen = await page.evaluate(() => [...document.querySelectorAll("a[href]")].filter((a) => a.checkVisibility()).map((a) => a.href));
-        links.set(name, [...new Set(seen.filter((href) => href.startsWith(base)).map((href) => new URL(href).pathname.slice(1)))]);
+        links.set(name, [...new Set(seen.filter((href) => href.startsWith(base)).map((href) => decodeURIComponent(new URL(href).pathname.slice(1))))]);
     }
     assert.deepEqual(wrong, []);
+    const dead = [...links].flatMap(([name, to]) => to.filter((path) => !existsSync(join(root, path))).map((path) => `${name}: ${path}`));
+    assert.deepEqual(dead, []);
     const steps = new Map([["index.html", 0]]);
     for (const [name, step] of steps) {
         for (const next of links.get(name) ?? []) {
