@@ -2,7 +2,7 @@
 
 import { Editor } from "./editor.js";
 import { Runner } from "./engine.js";
-import { element, form, lineButton, Run, terminal } from "./results.js";
+import { element, form, inline, lineButton, prose, Run, terminal } from "./results.js";
 import { fragment, linked } from "./share.js";
 import { onFailure, remember, remembered } from "./storage.js";
 
@@ -249,7 +249,7 @@ function showPuzzle(puzzle: Puzzle | undefined) {
     const hints = element("ol");
     const hint = element("button", { text: "Hint" });
     hint.onclick = () => {
-        hints.append(element("li", { text: puzzle.hints[hints.childElementCount] ?? "" }));
+        hints.append(element("li", {}, ...inline(puzzle.hints[hints.childElementCount] ?? "")));
         hint.disabled = hints.childElementCount === puzzle.hints.length;
     };
     const solution = element("button", { text: "Solution" });
@@ -264,7 +264,7 @@ function showPuzzle(puzzle: Puzzle | undefined) {
     const line = puzzle.text.split("\n").findIndex((text) => text.includes("TODO")) + 1;
     const where = element("p", { text: "Complete the kernel where it says TODO" }, lineButton(line || 1, go), ", then run it.");
     into.replaceChildren(
-        element("h2", { text: `Puzzle ${puzzle.number}: ${puzzle.title}` }), terminal(puzzle.task.trim()), where,
+        element("h2", { text: `Puzzle ${puzzle.number}: ${puzzle.title}` }), ...prose(puzzle.task), where,
         element("div", { class: "controls" }, hint, solution, again), hints, judged,
     );
 }

@@ -287,7 +287,9 @@ test("a link carries the program; a hostile one is text; a broken one is refused
 test("a puzzle: hints, hidden tests, a picture, and what is solved is remembered", async () => {
     await open("?program=puzzle 1");
     assert.match(await page.textContent("#puzzle"), /Puzzle 1/);
+    assert.ok(await page.locator("#puzzle p code").count() > 0);
     await page.click("text=Hint");
+    assert.equal(await page.locator("#puzzle li").count(), 1);
     await run();
     assert.match(await page.textContent("#judged"), /Not solved yet|error/);
     await page.click("#puzzle >> text=Solution");
