@@ -341,6 +341,28 @@ test("a browser without threads of WebAssembly, and a server that does not know 
     assert.equal(await page.textContent("#notices"), "");
 });
 
+test("a language server that ends at every text is not started for ever, and tests run all the same", async () => {
+    await page.route("**/worker.js", async (route) => {
+        const response = await route.fetch();
+        const ends = "const other = self.onmessage; self.onmessage = (e) => ('serve' in e.data ? self.postMessage({ failed: 'It is gone.' }) : other(e));";
+        await route.fulfill({ response, body: (await response.text()) + ends });
+    });
+    let workers = 0;
+    page.on("worker", () => workers++);
+    await open();
+    await page.waitForFunction(() => /when the program is changed/.test(document.querySelector("#notices").textContent));
+    await page.waitForTimeout(500);
+    // One for runs, one for kernels, three that ended.
+    assert.ok(workers <= 5, `${workers} workers`);
+    await run();
+    assert.match(await output(), /1 passed, 0 failed/);
+    const before = workers;
+    await write(`test "other" { assert(true); }\n`);
+    await run();
+    assert.match(await output(), /1 passed, 0 failed/);
+    assert.ok(workers > before);
+});
+
 test("a browser without WebAssembly says so", async () => {
     await page.addInitScript("delete globalThis.WebAssembly;");
     await page.goto(base);

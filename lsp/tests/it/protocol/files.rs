@@ -212,8 +212,8 @@ fn a_library_without_a_disk() {
         let ask = |server: &mut Local, method: &str, params: Value| -> Value {
             let said =
                 server.handle([lsp_server::Request { id: 1.into(), method: method.into(), params }.into()]);
-            let said = said.iter().map(|text| serde_json::from_str::<Value>(text).unwrap());
-            said.filter(|m| m["id"] == 1).last().unwrap()
+            let mut said = said.iter().map(|text| serde_json::from_str::<Value>(text).unwrap());
+            said.rfind(|m| m["id"] == 1).unwrap()
         };
         let able = if asks { json!({ "workspace": { "textDocumentContent": {} } }) } else { json!({}) };
         let hello = ask(&mut server, "initialize", json!({ "processId": null, "capabilities": able }));
