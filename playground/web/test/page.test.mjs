@@ -216,6 +216,7 @@ test("programs that print, allocate and recurse without end leave a page that wo
     for (const [text, expected] of [
         [`test "memory" {\n    let x = empty([2000000000000], f32);\n    print(x.tile());\n}\n`, /does not fit in memory|error/],
         [`fn f(n: i32) -> i32 { f(n + 1) + 1 }\ntest "recursion" { print(f(0)); }\n`, /error/],
+        [`fn f() -> i32 {\n    let mut n = 0;\n    while n >= 0 { n = n % 7 + 1; }\n    n\n}\nconst N = f();\ntest "compile time" { print(N); }\n`, /takes more than 1000000 steps/],
         [`test "deep" { assert(${"(".repeat(3000)}1 == 1${")".repeat(3000)}); }\n`, /error|nests|passed/],
         [`test "print" {\n    for i in range(0, 30000) { print(i); }\n}\n`, /1 passed|characters/],
         // Tiles that together are more than a page has: the module cannot go on, and another one is started.
