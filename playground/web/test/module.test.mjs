@@ -50,7 +50,8 @@ function command(text) {
     const { stdout } = spawnSync(tk, ["test", "-", "--message-format", "json"], { input: text, encoding: "utf8", maxBuffer: 1 << 26 });
     const all = stdout.split("\n").filter(Boolean).map((line) => JSON.parse(line));
     const rendered = (d) => d.rendered.replaceAll("<stdin>", "main.tk");
-    const tests = all.filter((one) => one.kind === "test").map((one) => (
+    // A file with errors is a test without a name.
+    const tests = all.filter((one) => one.kind === "test" && one.name !== null).map((one) => (
         { name: one.name, failed: one.outcome !== "passed", printed: one.printed, messages: one.diagnostics.map(rendered) }));
     return [{ messages: all.filter((one) => one.kind === "diagnostic").map(rendered) }, ...tests];
 }
