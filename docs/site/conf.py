@@ -13,6 +13,7 @@ html_theme = "furo"
 html_title = "tk"
 html_copy_source = False
 html_show_sphinx = False
+html_show_copyright = False
 # Headings have the anchors that GitHub gives them.
 myst_heading_anchors = 6
 # Blocks of statements, and shell sessions, are not whole files of a language.

@@ -100,16 +100,15 @@ export default grammar({
         field("body", $.struct_body),
       ),
 
-    // A field has a comma after it; before a function and at the end it can be left out.
+    // A field has a comma after it; before a function and at the end it can be left out. A function may have one.
     struct_body: ($) =>
       seq(
         "{",
         repeat(
           choice(
-            ",",
-            ";",
+            seq(";", optional(",")),
             seq(alias($.parameter, $.field), ","),
-            seq(optional(alias($.parameter, $.field)), $.function_item),
+            seq(optional(alias($.parameter, $.field)), $.function_item, optional(",")),
           ),
         ),
         optional(alias($.parameter, $.field)),
@@ -193,7 +192,7 @@ export default grammar({
     // `part: *mut f32` of `scratch`
     scratch_argument: ($) => seq(field("name", $._name), ":", field("type", $.type)),
 
-    tune_rows: ($) => seq("{", repeat(seq(optional($.tune_row), ",")), optional($.tune_row), "}"),
+    tune_rows: ($) => seq("{", list($.tune_row), "}"),
 
     // `{ BM = [64, 128], warps = 8 } if target.has_tma`
     tune_row: ($) =>

@@ -118,7 +118,8 @@ fn read(file: FileId, text: &str, lexed: &Lexed<'_>) -> (File, Vec<Diagnostic>) 
     cutter.cx.diags.extend(brackets);
     cutter.known = cutter.cx.diags.len();
     for (i, token) in tokens.iter().enumerate() {
-        cutter.step(*token, tokens.get(i + 1..).unwrap_or(&[]));
+        let before = i.checked_sub(1).and_then(|i| tokens.get(i)).map(|t| t.tok);
+        cutter.step(*token, before, tokens.get(i + 1..).unwrap_or(&[]));
     }
     let items = cutter.finish();
     let mut diags = cutter.cx.diags;
@@ -227,7 +228,7 @@ pub struct Cutter<'s> {
 }
 
 impl<'s> Cutter<'s> {
-    fn step(&mut self, mut token: Token<'s>, rest: &[Token<'s>]) {
+    fn step(&mut self, mut token: Token<'s>, before: Option<Tok<'s>>, rest: &[Token<'s>]) {
         if token.tok == Tok::Bad {
             self.frame.unit.push(token);
             return;
@@ -281,6 +282,8 @@ impl<'s> Cutter<'s> {
         } else {
             if semi {
                 self.frame.unit.push(token);
+            } else if self.frame.unit.is_empty() {
+                self.nothing_before(token, before);
             }
             self.flush(End::Whole);
         }
@@ -292,6 +295,20 @@ impl<'s> Cutter<'s> {
             Body::File(items) => std::mem::take(items),
             Body::Struct(..) | Body::Block(_) | Body::Rows(_) => vec![],
         }
+    }
+
+    /// A comma without a field or row before it.
+    fn nothing_before(&mut self, comma: Token<'s>, before: Option<Tok<'s>>) {
+        let after = match before {
+            Some(Tok::Comma) => ",",
+            Some(Tok::LBrace) => "{",
+            // A method, or what is reported already.
+            Some(_) | None => return,
+        };
+        let what = if matches!(self.frame.body, Body::Rows(_)) { "a row" } else { "a field" };
+        let message = format!("expected {what} after `{after}`");
+        let at = self.cx.span(comma.start, comma.end);
+        self.cx.diags.push(Diagnostic::error(codes::SYNTAX, at, message, "found `,`"));
     }
 
     /// The token before the current one.

@@ -79,7 +79,7 @@ fn workspace() -> lsp::WorkspaceOptions {
             will_rename: Some(lsp::FileOperationRegistrationOptions { filters: vec![sources()] }),
             ..Default::default()
         }),
-        ..Default::default()
+        text_document_content: Some(lsp::TextDocumentContentOptions::new(vec!["std".into()]).into()),
     }
 }
 

@@ -32,6 +32,8 @@ pub struct Client {
     pub progress: bool,
     /// Changes of files can be asked for.
     pub watches: bool,
+    /// It asks for the text of files that are on no disk.
+    pub contents: bool,
     /// The methods by which the server may ask the client to repeat requests.
     pub refreshes: Vec<&'static str>,
     /// The folders of the workspace, as paths.
@@ -70,6 +72,7 @@ impl Client {
             folds_lines: is("textDocument/foldingRange/lineFoldingOnly"),
             progress: is("window/workDoneProgress"),
             watches: is("workspace/didChangeWatchedFiles/dynamicRegistration"),
+            contents: at("workspace/textDocumentContent").is_some_and(Value::is_object),
             refreshes: REFRESHES
                 .iter()
                 .filter(|(name, _)| is(&format!("workspace/{name}/refreshSupport")))

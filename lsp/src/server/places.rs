@@ -25,15 +25,24 @@ impl Server {
         std.filter(known).unwrap_or(path)
     }
 
-    /// The URI of a path; a file of the standard library may have none.
+    /// The URI of a path; a file of the standard library may have none. One without a place on the disk has its path as
+    /// URI, if the client asks for the text of such files.
     pub fn uri(&self, path: &str) -> Option<lsp::Uri> {
         if let Some(document) = self.documents.get(path) {
             return Some(document.uri.clone());
         }
-        match path.strip_prefix(STD) {
-            Some(name) => Some(self.config.library.std(name, &self.ws.text(path)?)?.into()),
-            None => Some(uri::uri(path).into()),
-        }
+        let Some(name) = path.strip_prefix(STD) else { return Some(uri::uri(path).into()) };
+        let file = self.config.library.std(name, &self.ws.text(path)?);
+        file.or_else(|| self.client.contents.then(|| path.to_string())).map(Into::into)
+    }
+
+    /// `workspace/textDocumentContent`: a file of the standard library.
+    pub fn content(&mut self, p: lsp::TextDocumentContentParams) -> Answer<lsp::TextDocumentContentResult> {
+        let path = self.path(&p.uri);
+        let text = path.starts_with(STD).then(|| self.ws.text(&path)).flatten();
+        let why =
+            || Refusal::new(ErrorCode::RequestFailed, format!("{path} is no file of the standard library"));
+        Ok(lsp::TextDocumentContentResult::new(text.ok_or_else(why)?))
     }
 
     /// The lines of a file that is open or a source file of the disk.

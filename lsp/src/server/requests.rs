@@ -35,6 +35,9 @@ impl Server {
                 self.on_kept::<lsp::DocumentSymbolRequest>("symbols", given, Server::symbols)
             }
             "workspace/willRenameFiles" => self.on::<lsp::WillRenameFilesRequest>(given, Server::will_rename),
+            "workspace/textDocumentContent" => {
+                self.on::<lsp::TextDocumentContentRequest>(given, Server::content)
+            }
             "workspace/symbol" => self.on::<lsp::WorkspaceSymbolRequest>(given, Server::workspace_symbols),
             "textDocument/foldingRange" => {
                 self.on_kept::<lsp::FoldingRangeRequest>("folds", given, Server::folding)

@@ -5,7 +5,7 @@ import { defaultKeymap, history, historyKeymap, indentWithTab, toggleComment } f
 import { bracketMatching, indentService, indentUnit } from "@codemirror/language";
 import { type Action, type Diagnostic, forceLinting, lintGutter, lintKeymap, setDiagnostics } from "@codemirror/lint";
 import {
-    formatKeymap, hoverTooltips, jumpToDefinitionKeymap, LSPClient, LSPPlugin, renameKeymap, serverCompletion, signatureHelp,
+    formatKeymap, hoverTooltips, jumpToDefinition, jumpToDefinitionKeymap, LSPClient, LSPPlugin, renameKeymap, serverCompletion, signatureHelp,
 } from "@codemirror/lsp-client";
 import { highlightSelectionMatches, searchKeymap } from "@codemirror/search";
 import { Compartment, EditorState, type Extension, RangeSetBuilder, StateEffect, StateField, Transaction } from "@codemirror/state";
@@ -17,19 +17,24 @@ import DOMPurify from "dompurify";
 import type * as lsp from "vscode-languageserver-protocol";
 
 import { ServerTransport } from "./engine.js";
+import { element } from "./results.js";
 
 /** The program for the language server. */
 export const URI = "file:///main.tk";
 /** The time without a key after which colors and hints are asked for, in milliseconds. */
 const PAUSE = 60;
+/** The servers that may end at one text: another one would end as well. */
+const TRIES = 3;
 
 /** What the page wants to know of the editor. */
 export interface Listener {
     changed(text: string): void;
     /** The diagnostics are others; with the number of errors. */
     checked(errors: number, warnings: number): void;
-    /** The language server is gone, and another one is started. */
-    restarted(why: string): void;
+    /** The language server is gone; whether another one is started at once. */
+    lost(why: string, restarts: boolean): void;
+    /** A file of the standard library is shown. */
+    library(): void;
 }
 
 const capabilities = {
@@ -45,6 +50,8 @@ const capabilities = {
         },
         inlayHint: {},
     },
+    // The server has URIs for files of the standard library, which are on no disk here.
+    workspace: { textDocumentContent: {} },
 };
 
 /** An effect with the decorations of one kind, and the field that holds them while the text changes. */
@@ -116,7 +123,7 @@ async function show(view: EditorView) {
     await client.initializing;
     client.sync();
     const doc = view.state.doc;
-    const textDocument = { uri: URI };
+    const textDocument = { uri: plugin.uri };
     const range = { start: plugin.toPosition(0), end: plugin.toPosition(doc.length) };
     try {
         const [colors, labels] = await Promise.all([
@@ -189,26 +196,52 @@ function change(view: EditorView, edits: lsp.TextEdit[], userEvent: string) {
     }
 }
 
-/** The editor with its server. */
+/** What the program and files of the library have: lines, colors, keys that lead elsewhere. */
+function reading(): Extension {
+    return [
+        lineNumbers(), highlightActiveLineGutter(), highlightActiveLine(), drawSelection(), highlightSelectionMatches(),
+        tokens.field, hints.field, shown,
+        keymap.of([...searchKeymap, ...jumpToDefinitionKeymap]),
+        // As F12 does, for the name under the pointer.
+        EditorView.domEventHandlers({
+            mousedown(event, view) {
+                const at = event.button === 0 && (event.ctrlKey || event.metaKey) ? view.posAtCoords(event) : null;
+                if (at === null) {
+                    return false;
+                }
+                view.dispatch({ selection: { anchor: at } });
+                return jumpToDefinition(view);
+            },
+        }),
+    ];
+}
+
+/** The editor with its server, and where a file of the library is read. */
 export class Editor {
     readonly view: EditorView;
     private readonly language = new Compartment();
     private readonly client: LSPClient;
+    private library: EditorView | undefined;
     private published = 0;
+    /** The servers that ended since the text was changed. */
+    private ended = 0;
 
-    constructor(parent: HTMLElement, text: string, private readonly listener: Listener) {
+    constructor(parent: HTMLElement, private readonly shelf: HTMLElement, text: string, private readonly listener: Listener) {
         this.client = new LSPClient({
             rootUri: "file:///",
             timeout: 20_000,
             sanitizeHTML: (html) => DOMPurify.sanitize(html),
             notificationHandlers: {
                 "textDocument/publishDiagnostics": (_, params: lsp.PublishDiagnosticsParams) => {
-                    void this.publish(params.diagnostics);
+                    if (params.uri === URI) {
+                        void this.publish(params.diagnostics);
+                    }
                     return true;
                 },
             },
             extensions: [{ clientCapabilities: capabilities }, serverCompletion(), hoverTooltips(), signatureHelp()],
         });
+        this.client.workspace.displayFile = (uri) => (uri === URI ? Promise.resolve(this.view) : this.read(uri));
         this.connect();
         this.view = new EditorView({ parent, state: EditorState.create({ doc: text, extensions: this.extensions() }) });
     }
@@ -251,32 +284,68 @@ export class Editor {
     private connect() {
         const transport = new ServerTransport((why) => {
             this.client.disconnect();
-            this.connect();
-            // The editor opens its file in the new server.
+            this.library?.destroy();
+            this.library = undefined;
             this.view.dispatch({ effects: this.language.reconfigure([]) });
-            this.view.dispatch({ effects: this.language.reconfigure(this.client.plugin(URI, "tk")) });
-            this.listener.restarted(why);
+            this.ended++;
+            const restarts = this.ended < TRIES;
+            if (restarts) {
+                this.restart();
+            }
+            this.listener.lost(why, restarts);
         });
         this.client.connect(transport);
     }
 
+    private restart() {
+        this.connect();
+        // The editor opens its file in the new server.
+        this.view.dispatch({ effects: this.language.reconfigure(this.client.plugin(URI, "tk")) });
+    }
+
+    /** Shows a file of the library, of which the server has the text. */
+    private async read(uri: string): Promise<EditorView> {
+        const params: lsp.TextDocumentContentParams = { uri };
+        const { text } = await this.client.request<typeof params, lsp.TextDocumentContentResult>("workspace/textDocumentContent", params);
+        this.library?.destroy();
+        const name = uri.replace("std:/", "std/");
+        this.shelf.replaceChildren(element("h2", { text: name }));
+        const language = uri.endsWith(".tk") ? this.client.plugin(uri, "tk") : [];
+        const extensions = [
+            reading(), language, EditorState.readOnly.of(true), EditorView.contentAttributes.of({ "aria-label": name, "aria-readonly": "true" }),
+            keymap.of(defaultKeymap),
+            // A definition is shown with what is around it.
+            EditorState.transactionExtender.of((transaction) => {
+                const to = transaction.isUserEvent("select.definition") ? transaction.newSelection.main.from : undefined;
+                return to === undefined ? null : { effects: EditorView.scrollIntoView(to, { y: "center" }) };
+            }),
+        ];
+        this.library = new EditorView({ parent: this.shelf, state: EditorState.create({ doc: text, extensions }) });
+        this.listener.library();
+        return this.library;
+    }
+
     private extensions(): Extension {
         return [
-            lineNumbers(), highlightActiveLineGutter(), highlightActiveLine(), history(), drawSelection(), bracketMatching(),
-            closeBrackets(), highlightSelectionMatches(), lintGutter(),
+            reading(), history(), bracketMatching(), closeBrackets(), lintGutter(),
             indentUnit.of("    "), indentService.of(indentation),
             EditorState.tabSize.of(4), EditorState.languageData.of(() => [{ commentTokens: { line: "//" } }]),
             EditorView.contentAttributes.of({ "aria-label": "Program", spellcheck: "false" }),
             autocompletion(),
             keymap.of([
                 { key: "Tab", run: acceptCompletion }, { key: "Mod-/", run: toggleComment },
-                ...closeBracketsKeymap, ...defaultKeymap, ...searchKeymap, ...historyKeymap, ...completionKeymap, ...lintKeymap,
-                ...formatKeymap, ...renameKeymap, ...jumpToDefinitionKeymap, indentWithTab,
+                ...closeBracketsKeymap, ...defaultKeymap, ...historyKeymap, ...completionKeymap, ...lintKeymap, ...formatKeymap,
+                ...renameKeymap, indentWithTab,
             ]),
-            tokens.field, hints.field, shown,
             this.language.of(this.client.plugin(URI, "tk")),
             EditorView.updateListener.of((update) => {
                 if (update.docChanged) {
+                    const isGone = this.ended >= TRIES;
+                    this.ended = 0;
+                    if (isGone) {
+                        // Not while the editor is being updated.
+                        queueMicrotask(() => this.restart());
+                    }
                     this.listener.changed(this.text);
                 }
             }),

@@ -7,7 +7,17 @@ const LIMIT = 30_000;
 /** The time after which the language server counts as stuck, in milliseconds. */
 const PATIENCE = 15_000;
 
-const compiled = WebAssembly.compileStreaming(fetch("tk.wasm"));
+const compiled = compile();
+compiled.catch(() => {}); // Whoever awaits it is told.
+
+/** The module; compiled while it is loaded, where the server says what it is. */
+async function compile(): Promise<WebAssembly.Module> {
+    const response = await fetch("tk.wasm");
+    if (response.headers.get("content-type") === "application/wasm") {
+        return WebAssembly.compileStreaming(response);
+    }
+    return WebAssembly.compile(await response.arrayBuffer());
+}
 
 async function start(hear: (message: FromWorker) => void): Promise<Worker> {
     const worker = new Worker("worker.js", { type: "module" });

@@ -2,7 +2,7 @@
 
 import { Editor } from "./editor.js";
 import { Runner } from "./engine.js";
-import { element, form, lineButton, Run, terminal } from "./results.js";
+import { element, form, inline, lineButton, prose, Run, terminal } from "./results.js";
 import { fragment, linked } from "./share.js";
 import { onFailure, remember, remembered } from "./storage.js";
 
@@ -30,21 +30,24 @@ let forms: any;
 /** Whether the state is about a run of this text. */
 let ran = false;
 
+/** The notices that are shown at once. */
+const MOST_NOTICES = 3;
+
 /** A new program. */
 const EMPTY = `// A kernel says what one program does; a test block launches it.
 
-kernel double[BLOCK: i32 = 16](x: *f32, y: *mut f32, n: i32)
-    grid(cdiv(n, BLOCK))
+kernel double[BLOCK: i32 = 16](x: view[f32, 1], y: mut view[f32, 1])
+    grid(cdiv(y.shape[0], BLOCK))
+    require(x.shape == y.shape)
 {
-    let offsets = program_id(0) * BLOCK + arange(0, BLOCK);
-    let mask = offsets < n;
-    store(y + offsets, 2.0 * load(x + offsets, mask = mask, other = 0.0), mask = mask);
+    let at = program_id(0) * BLOCK;
+    y.store([at], 2.0 * x.load([at], [BLOCK]));
 }
 
 test "twice each element" {
     let x = buffer(arange(0, 20) as f32);
     let y = buffer(zeros([20], f32));
-    double(x, y, 20);
+    double(x, y);
     print(y.tile());
     assert(all(y.tile() == 2.0 * x.tile()));
 }
@@ -54,7 +57,18 @@ function say(text: string) {
     state.textContent = text;
 }
 
-const editor = new Editor(get("editor"), EMPTY, {
+/** What stays until it is closed: nothing that is said later takes its place. */
+function notice(text: string) {
+    if (get("notices").childElementCount === MOST_NOTICES) {
+        get("notices").firstElementChild?.remove();
+    }
+    const close = element("button", { text: "Close" });
+    const shown = element("p", { text }, close);
+    close.onclick = () => shown.remove();
+    get("notices").append(shown);
+}
+
+const editor = new Editor(get("editor"), get("library"), EMPTY, {
     changed(text) {
         ran = false;
         remember(`text.${open}`, text);
@@ -70,8 +84,11 @@ const editor = new Editor(get("editor"), EMPTY, {
             say(parts.filter(Boolean).join(", ") || "no errors");
         }
     },
-    restarted(why) {
-        say(`${why} It was started again.`);
+    lost(why, restarts) {
+        notice(`${why} The language server ${restarts ? "was started again" : "is started again when the program is changed"}.`);
+    },
+    library() {
+        select(get("tab-library"));
     },
 });
 const go = (line: number) => editor.go(line);
@@ -232,7 +249,7 @@ function showPuzzle(puzzle: Puzzle | undefined) {
     const hints = element("ol");
     const hint = element("button", { text: "Hint" });
     hint.onclick = () => {
-        hints.append(element("li", { text: puzzle.hints[hints.childElementCount] ?? "" }));
+        hints.append(element("li", {}, ...inline(puzzle.hints[hints.childElementCount] ?? "")));
         hint.disabled = hints.childElementCount === puzzle.hints.length;
     };
     const solution = element("button", { text: "Solution" });
@@ -247,7 +264,7 @@ function showPuzzle(puzzle: Puzzle | undefined) {
     const line = puzzle.text.split("\n").findIndex((text) => text.includes("TODO")) + 1;
     const where = element("p", { text: "Complete the kernel where it says TODO" }, lineButton(line || 1, go), ", then run it.");
     into.replaceChildren(
-        element("h2", { text: `Puzzle ${puzzle.number}: ${puzzle.title}` }), terminal(puzzle.task.trim()), where,
+        element("h2", { text: `Puzzle ${puzzle.number}: ${puzzle.title}` }), ...prose(puzzle.task), where,
         element("div", { class: "controls" }, hint, solution, again), hints, judged,
     );
 }
@@ -284,12 +301,11 @@ window.addEventListener("keydown", (event) => {
 }, { capture: true });
 
 async function begin() {
-    onFailure(say);
-    const shared = linked(location.hash).catch((error) => {
-        say(`the link does not hold a program: ${error instanceof Error ? error.message : error}`);
+    onFailure(notice);
+    const first = await linked(location.hash).catch((error) => {
+        notice(`The link does not hold a program that can be read: ${message(error)}`);
         return undefined;
     });
-    const first = await shared;
     if (first !== undefined) {
         open = "own";
         editor.open(first);
@@ -313,4 +329,8 @@ async function begin() {
     }
 }
 
-begin().catch((error) => say(`the playground does not work in this browser: ${error instanceof Error ? error.message : error}`));
+const message = (error: unknown) => (error instanceof Error ? error.message : String(error));
+begin().catch((error) => {
+    say("");
+    notice(`The playground does not work in this browser: ${message(error)}`);
+});

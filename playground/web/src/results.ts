@@ -35,6 +35,19 @@ export function terminal(text: string): HTMLPreElement {
     return pre;
 }
 
+/** A line of text in which what is between backticks is code. */
+export function inline(text: string): (Node | string)[] {
+    return text.split("`").map((part, i) => (i % 2 === 1 ? element("code", { text: part }) : part));
+}
+
+/** Paragraphs, whose lines flow; one with an indented line keeps its lines. */
+export function prose(text: string): Node[] {
+    return text.trim().split(/\n\s*\n/).map((paragraph) => {
+        const lines = paragraph.split("\n");
+        return lines.some((line) => /^\s/.test(line)) ? terminal(paragraph) : element("p", {}, ...inline(lines.join(" ")));
+    });
+}
+
 /** A button that shows a line of the program. */
 export function lineButton(line: number, go: (line: number) => void): HTMLButtonElement {
     const button = element("button", { class: "line", text: `line ${line}` });

@@ -17,6 +17,9 @@ interface Exports extends WebAssembly.Exports {
     ask(): void;
 }
 
+/** Bytes; a module that stopped with more has asked for too much. */
+const NEARLY_ALL = 3 * 2 ** 30;
+
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 let compiler: Exports | undefined;
@@ -63,6 +66,9 @@ function reason(error: unknown): string {
     const text = String(error);
     if (error instanceof RangeError || text.includes("call stack")) {
         return "The program nests deeper than the stack of a browser's worker allows.";
+    }
+    if (compiler && compiler.memory.buffer.byteLength > NEARLY_ALL) {
+        return "The program needs more than the 4 GiB of memory that a page has.";
     }
     return `The compiler stopped: memory did not suffice, or this is a bug in it (${text}).`;
 }

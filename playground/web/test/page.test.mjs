@@ -1,46 +1,23 @@
 // Drives the page in headless Chromium. The folder of the page is served here, on loopback.
 
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
-import { createServer } from "node:http";
-import { createRequire } from "node:module";
-import { dirname, extname, join, normalize } from "node:path";
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, beforeEach, test } from "node:test";
-import { fileURLToPath } from "node:url";
-import { brotliCompressSync, constants } from "node:zlib";
+import { brotliCompressSync, constants, deflateRawSync } from "node:zlib";
 
-import { chromium } from "playwright-core";
+import { pictures, root, serious, start } from "../browser.mjs";
 
-const here = dirname(fileURLToPath(import.meta.url));
-const root = join(here, "../../../target/site/html");
-const pictures = join(here, "../../../out/playground");
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const types = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".wasm": "application/wasm", ".json": "application/json" };
-const browserPath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(existsSync);
-const flags = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
-
-let server, browser, base, context, page, requests, errors;
+let browser, end, base, context, page, requests, errors;
 
 before(async () => {
     mkdirSync(pictures, { recursive: true });
-    server = createServer((request, response) => {
-        const path = join(root, normalize(new URL(request.url, "http://x").pathname));
-        const file = path.endsWith("/") ? join(path, "index.html") : path;
-        if (!file.startsWith(root) || !existsSync(file)) {
-            response.writeHead(404).end();
-            return;
-        }
-        response.writeHead(200, { "content-type": types[extname(file)] ?? "application/octet-stream" }).end(readFileSync(file));
-    });
-    await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-    base = `http://127.0.0.1:${server.address().port}/playground/`;
-    browser = await chromium.launch({ executablePath: browserPath, args: flags });
+    let site;
+    ({ browser, end, base: site } = await start());
+    base = `${site}playground/`;
 });
 
-after(async () => {
-    await browser?.close();
-    server?.close();
-});
+after(() => end?.());
 
 beforeEach(async () => {
     await context?.close();
@@ -98,18 +75,32 @@ async function message() {
 
 const output = () => page.textContent("#output");
 
+/** A test with that many tiles of 8 MiB at the same time. */
+function tiles(n) {
+    const all = Array.from({ length: n }, (_, i) => i);
+    const made = all.map((i) => `    let a${i} = t * t + ${i}.0;\n`);
+    const used = all.map((i) => `    print(max(a${i}));\n`);
+    return `test "tiles" {\n    let t = arange(0, 1048576) as f64;\n${made.join("")}${used.join("")}}\n`;
+}
+
 const HEAD = `kernel twice(x: view[f32, 1], y: mut view[f32, 1])\n    grid(1)\n{\n    y.store([0], 2.0 * x.load([0], [16]));\n}\n\n`;
 
 test("the first result is there within 3 s of opening, and nothing leaves the page", async () => {
-    const begin = Date.now();
-    await open();
-    await run();
-    const time = Date.now() - begin;
-    assert.match(await output(), /1 passed, 0 failed/);
-    assert.ok(requests.every((url) => url.startsWith(base)), requests.join("\n"));
-    assert.deepEqual(errors, []);
-    // Not a limit of time: a machine may be busy with other tests. The number is read by people.
-    console.log(`# first result after ${time} ms`);
+    const times = [];
+    // Of three new visitors, since the machine may be busy with other tests.
+    for (let i = 0; i < 3 && !times.some((time) => time < 3000); i++) {
+        await context.close();
+        await begin({ viewport: { width: 1300, height: 800 } });
+        const from = Date.now();
+        await open();
+        await run();
+        times.push(Date.now() - from);
+        assert.match(await output(), /1 passed, 0 failed/);
+        assert.ok(requests.every((url) => url.startsWith(base)), requests.join("\n"));
+        assert.deepEqual(errors, []);
+    }
+    console.log(`# first result after ${times.at(-1)} ms`);
+    assert.ok(times.at(-1) < 3000, times.join(", "));
     await page.screenshot({ path: join(pictures, "first.png") });
 });
 
@@ -162,6 +153,33 @@ test("hover, completion, formatting, hints", async () => {
     await page.waitForFunction(() => document.querySelector(".cm-content").innerText.includes("x: mut view[f32, 1]"));
 });
 
+test("a definition in the standard library is shown, and leads on", async () => {
+    await open();
+    await write(`use std::nn::softmax::softmax;\n\nfn f(x: tile[f32, 4]) -> tile[f32, 4] {\n    sqrt(x)\n}\n\ntest "a" {\n    let x = buffer(zeros([4, 8], f32));\n    let y = empty([4, 8], f32);\n    softmax(x, y);\n    print(f(zeros([4], f32)));\n}\n`);
+    await page.waitForFunction(() => document.documentElement.dataset.checked === "0");
+    await page.click("#editor .cm-line:has-text('softmax(x, y)')");
+    await page.keyboard.press("Home");
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("F12");
+    await page.waitForSelector("#library .cm-line:has-text('kernel softmax')");
+    assert.equal(await page.textContent("#library h2"), "std/nn/softmax.tk");
+    await page.waitForSelector("#library .tk-keyword");
+    await page.screenshot({ path: join(pictures, "library.png") });
+    // It cannot be changed.
+    const before = await page.textContent("#library .cm-content");
+    await page.click("#library .cm-line:has-text('kernel softmax')");
+    await page.keyboard.type("x");
+    assert.equal(await page.textContent("#library .cm-content"), before);
+    // By the pointer, to an operation, which has a page instead of a source.
+    await page.click("#editor .cm-line:has-text('sqrt(x)') >> text=sqrt", { modifiers: ["Control"] });
+    await page.waitForFunction(() => /ops\.md/.test(document.querySelector("#library h2").textContent));
+    await page.waitForFunction(() => document.querySelector("#library .cm-activeLine")?.textContent.includes("sqrt("));
+    // The program is as it was, and a definition of its own is found in it.
+    await page.click("#editor .cm-line:has-text('print(f') >> text=f", { modifiers: ["Control"] });
+    await page.waitForFunction(() => document.querySelector("#editor .cm-activeLine")?.textContent.startsWith("fn f"));
+    assert.deepEqual(errors, []);
+});
+
 test("what becomes of a kernel: cost, layouts, IR, other targets", async () => {
     await open("?program=example softmax");
     await page.click("#tab-kernel");
@@ -198,14 +216,35 @@ test("programs that print, allocate and recurse without end leave a page that wo
     for (const [text, expected] of [
         [`test "memory" {\n    let x = empty([2000000000000], f32);\n    print(x.tile());\n}\n`, /does not fit in memory|error/],
         [`fn f(n: i32) -> i32 { f(n + 1) + 1 }\ntest "recursion" { print(f(0)); }\n`, /error/],
+        [`fn f() -> i32 {\n    let mut n = 0;\n    while n >= 0 { n = n % 7 + 1; }\n    n\n}\nconst N = f();\ntest "compile time" { print(N); }\n`, /takes more than 1000000 steps/],
         [`test "deep" { assert(${"(".repeat(3000)}1 == 1${")".repeat(3000)}); }\n`, /error|nests|passed/],
         [`test "print" {\n    for i in range(0, 30000) { print(i); }\n}\n`, /1 passed|characters/],
+        // Tiles that together are more than a page has: the module cannot go on, and another one is started.
+        [tiles(600), /more than the 4 GiB of memory/],
     ]) {
         await write(text);
         await run();
         assert.match(await output(), expected, text.slice(0, 60));
     }
     await write(`test "after" { assert(true); }\n`);
+    await run();
+    assert.match(await output(), /1 passed, 0 failed/);
+});
+
+test("a program that prints without end is ended after half a minute", async () => {
+    await page.clock.install();
+    await open();
+    await write(`test "endless" {\n    let mut n = 1;\n    while n > 0 { print(n); n = 2; }\n}\n`);
+    const before = await runs();
+    await page.click("#run");
+    await page.clock.runFor(1000);
+    await new Promise((resolve) => setTimeout(resolve, 2000));
+    assert.equal(await runs(), before);
+    await page.clock.runFor(30_000);
+    await page.waitForFunction((n) => Number(document.documentElement.dataset.ran) > n, before);
+    assert.match(await output(), /Ended after 30 seconds/);
+    await write(`test "after" { assert(true); }\n`);
+    await page.clock.resume();
     await run();
     assert.match(await output(), /1 passed, 0 failed/);
 });
@@ -236,10 +275,12 @@ test("a link carries the program; a hostile one is text; a broken one is refused
     assert.equal(await page.evaluate(() => window.hacked), undefined);
     assert.equal(await page.locator("#output b, #output i, #output img").count(), 0);
     assert.match(await page.textContent(".cm-content"), /onerror/);
-    for (const broken of ["#code=%%%", "#code=AAAA", "#code="]) {
+    const large = `#code=${deflateRawSync(Buffer.alloc(200_000_000, " ")).toString("base64url")}`;
+    for (const broken of ["#code=%%%", "#code=AAAA", "#code=", `#code=${link.split("=")[1].slice(0, -20)}`, large]) {
         await page.goto("about:blank");
         await page.goto(base + broken);
         await page.waitForFunction(() => document.documentElement.dataset.ready === "yes");
+        await page.waitForFunction(() => /The link does not hold a program/.test(document.querySelector("#notices").textContent));
         await run();
     }
 });
@@ -247,7 +288,9 @@ test("a link carries the program; a hostile one is text; a broken one is refused
 test("a puzzle: hints, hidden tests, a picture, and what is solved is remembered", async () => {
     await open("?program=puzzle 1");
     assert.match(await page.textContent("#puzzle"), /Puzzle 1/);
+    assert.ok(await page.locator("#puzzle p code").count() > 0);
     await page.click("text=Hint");
+    assert.equal(await page.locator("#puzzle li").count(), 1);
     await run();
     assert.match(await page.textContent("#judged"), /Not solved yet|error/);
     await page.click("#puzzle >> text=Solution");
@@ -274,8 +317,57 @@ test("it works without a network once it was loaded, and where storage is full",
     });
     await open();
     await write(`test "full" { assert(true); }\n`);
+    await page.waitForFunction(() => /storage is full/.test(document.querySelector("#notices").textContent));
     await run();
     assert.match(await output(), /1 passed, 0 failed/);
+    await page.click("#notices button");
+    assert.equal(await page.textContent("#notices"), "");
+});
+
+test("a browser without threads of WebAssembly, and a server that does not know its files", async () => {
+    const without = "for (const name of ['SharedArrayBuffer', 'Atomics']) delete globalThis[name];";
+    await page.addInitScript(without);
+    await page.route("**/worker.js", async (route) => {
+        const response = await route.fetch();
+        await route.fulfill({ response, body: without + (await response.text()) });
+    });
+    await page.route("**/tk.wasm", async (route) => {
+        const response = await route.fetch();
+        await route.fulfill({ response, contentType: "application/octet-stream" });
+    });
+    await open();
+    assert.equal(await page.evaluate(() => typeof SharedArrayBuffer), "undefined");
+    await run();
+    assert.match(await output(), /1 passed, 0 failed/);
+    assert.equal(await page.textContent("#notices"), "");
+});
+
+test("a language server that ends at every text is not started for ever, and tests run all the same", async () => {
+    await page.route("**/worker.js", async (route) => {
+        const response = await route.fetch();
+        const ends = "const other = self.onmessage; self.onmessage = (e) => ('serve' in e.data ? self.postMessage({ failed: 'It is gone.' }) : other(e));";
+        await route.fulfill({ response, body: (await response.text()) + ends });
+    });
+    let workers = 0;
+    page.on("worker", () => workers++);
+    await open();
+    await page.waitForFunction(() => /when the program is changed/.test(document.querySelector("#notices").textContent));
+    await page.waitForTimeout(500);
+    // One for runs, one for kernels, three that ended.
+    assert.ok(workers <= 5, `${workers} workers`);
+    await run();
+    assert.match(await output(), /1 passed, 0 failed/);
+    const before = workers;
+    await write(`test "other" { assert(true); }\n`);
+    await run();
+    assert.match(await output(), /1 passed, 0 failed/);
+    assert.ok(workers > before);
+});
+
+test("a browser without WebAssembly says so", async () => {
+    await page.addInitScript("delete globalThis.WebAssembly;");
+    await page.goto(base);
+    await page.waitForFunction(() => /does not work in this browser/.test(document.querySelector("#notices").textContent));
 });
 
 for (const scheme of ["light", "dark"]) {
@@ -287,12 +379,8 @@ for (const scheme of ["light", "dark"]) {
         const width = await page.evaluate(() => document.documentElement.scrollWidth);
         assert.ok(width <= 390, `${width} pixels wide`);
         await page.screenshot({ path: join(pictures, `phone-${scheme}.png`) });
-        await page.evaluate(axe);
         // What scrolls in the editor is scrolled by the program inside of it, which has the focus.
-        const found = await page.evaluate(() => window.axe.run());
-        const serious = found.violations.filter((v) => ["serious", "critical"].includes(v.impact));
-        const nodes = (v) => v.nodes.map((n) => n.html).filter((html) => v.id !== "scrollable-region-focusable" || !html.includes("cm-scroller"));
-        const text = serious.filter((v) => nodes(v).length > 0).map((v) => `${v.id}: ${nodes(v).join("; ")}`).join("\n");
-        assert.equal(text, "");
+        const found = await serious(page, (rule, html) => rule === "scrollable-region-focusable" && html.includes("cm-scroller"));
+        assert.equal(found, "");
     });
 }

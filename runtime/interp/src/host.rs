@@ -88,15 +88,15 @@ fn numbers(args: &Args<'_, '_>) -> Result<(DType, usize), Fault> {
     Ok((def.ty.dtype().ok_or_else(|| Fault::internal("a result is not of numbers"))?, def.count))
 }
 
-fn extents(ty: &Type) -> Vec<usize> {
-    ty.shape().unwrap_or_default().iter().map(|d| *d as usize).collect()
+fn extents(ty: &Type) -> Vec<i64> {
+    ty.shape().unwrap_or_default().iter().map(|d| i64::from(*d)).collect()
 }
 
 /// `host_buffer`: the view still lacks its base.
 fn buffer(args: &mut Args<'_, '_>, space: &Space, memory: &Memory) -> Result<(View, BufferId), Fault> {
     let ty = args.operand(0)?.ty;
     let bytes = tile_bytes(ty.elem(), args.take(0)?, ty.count(), space)?;
-    Ok((contiguous(Pointer::NULL, &extents(ty)), memory.alloc(bytes)))
+    Ok((contiguous(Pointer::NULL, extents(ty)), memory.alloc(bytes)))
 }
 
 /// `host_pointers`: likewise. Memory holds addresses of 64 bits, which lead back to the buffers.
@@ -106,28 +106,24 @@ fn pointers(args: &mut Args<'_, '_>, space: &Space, memory: &Memory) -> Result<(
         let size = elem_size(args.operand(i)?.ty.elem());
         bytes.extend(space.address(&args.take(i)?.view()?.base, size).to_le_bytes());
     }
-    Ok((contiguous(Pointer::NULL, &[args.len()]), memory.alloc(bytes)))
+    Ok((contiguous(Pointer::NULL, vec![args.len() as i64]), memory.alloc(bytes)))
 }
 
 /// `host_empty`: likewise.
 fn empty(args: &Args<'_, '_>, memory: &Memory) -> Result<(View, BufferId), Fault> {
     let extents = args.ints("shape")?;
     let size = elem_size(args.def(0)?.ty.elem());
-    // An extent may be more than the addresses of this machine reach.
-    let shape: Option<Vec<usize>> = extents.iter().map(|d| usize::try_from(*d).ok()).collect();
-    let fitting = shape.and_then(|shape| {
-        let bytes = shape.iter().try_fold(size, |n, d| n.checked_mul(*d))?;
-        Vec::<u8>::new().try_reserve_exact(bytes).is_ok().then_some((shape, bytes))
-    });
-    let (shape, bytes) =
-        fitting.ok_or_else(|| Fault::run(format!("a tensor of shape {extents:?} does not fit in memory")))?;
-    Ok((contiguous(Pointer::NULL, &shape), memory.alloc_unwritten(bytes)))
+    // More bytes than an address of this machine reaches do not fit either.
+    let bytes = extents.iter().map(|d| i128::from(*d)).try_fold(size as i128, i128::checked_mul);
+    let id = bytes.and_then(|n| usize::try_from(n).ok()).and_then(|n| memory.try_alloc(n, false));
+    let id = id.ok_or_else(|| Fault::run(format!("a tensor of shape {extents:?} does not fit in memory")))?;
+    Ok((contiguous(Pointer::NULL, extents.to_vec()), id))
 }
 
 fn tile(args: &mut Args<'_, '_>, space: &Space) -> Result<(), Fault> {
     let view = args.take(0)?.view()?;
     let ty = args.def(0)?.ty;
-    let wanted: Vec<i64> = extents(ty).iter().map(|d| *d as i64).collect();
+    let wanted = extents(ty);
     if wanted != view.shape {
         let message =
             format!("the buffer has shape {:?}, but a tile of shape {wanted:?} is read from it", view.shape);
@@ -193,7 +189,7 @@ fn npy(args: &mut Args<'_, '_>, host: HostContext<'_>) -> Result<(), Fault> {
             format!("`{path}` holds `{dtype}`, but `{}` is requested", wanted.0),
         ));
     }
-    if shape != extents(ty) {
+    if !shape.iter().map(|d| *d as i64).eq(extents(ty)) {
         return Err(Fault::new(
             "E0304",
             format!("`{path}` has shape {shape:?}, but {:?} is requested", extents(ty)),

@@ -95,10 +95,6 @@ impl Allocation {
 struct Written(Vec<u64>);
 
 impl Written {
-    fn nothing(bytes: usize) -> Written {
-        Written(vec![0; bytes.div_ceil(64)])
-    }
-
     /// The words that a range touches, with the bits of it in each.
     fn words(bytes: Range<usize>) -> impl Iterator<Item = (usize, u64)> {
         let mut at = bytes.start;
@@ -122,6 +118,14 @@ impl Written {
             (missing != 0).then(|| word * 64 + missing.trailing_zeros() as usize)
         })
     }
+}
+
+/// A vector of that many equal entries; `None` if there is not that much memory.
+fn filled<T: Clone>(len: usize, entry: T) -> Option<Vec<T>> {
+    let mut all = vec![];
+    all.try_reserve_exact(len).ok()?;
+    all.resize(len, entry);
+    Some(all)
 }
 
 #[derive(Default)]
@@ -155,12 +159,21 @@ impl Memory {
 
     /// A new buffer with these contents.
     pub fn alloc(&self, bytes: Vec<u8>) -> BufferId {
-        self.add(bytes, false)
+        self.add(bytes, None)
     }
 
     /// A new uninitialized buffer of that many bytes: reading one of them is reported in checked mode.
     pub fn alloc_unwritten(&self, len: usize) -> BufferId {
-        self.add(vec![UNWRITTEN; len], true)
+        self.add(vec![UNWRITTEN; len], Some(Written(vec![0; len.div_ceil(64)])))
+    }
+
+    /// A new buffer of that many zeros, or an uninitialized one; `None` if there is not that much memory.
+    pub fn try_alloc(&self, len: usize, zeroed: bool) -> Option<BufferId> {
+        if zeroed {
+            return Some(self.add(filled(len, 0)?, None));
+        }
+        let written = Written(filled(len.div_ceil(64), 0)?);
+        Some(self.add(filled(len, UNWRITTEN)?, Some(written)))
     }
 
     /// A buffer of memory that belongs to somebody else, which is not copied.
@@ -172,8 +185,7 @@ impl Memory {
         self.place(len, |id, base| Allocation { id, base, bytes: Bytes::Foreign(start, len), written: None })
     }
 
-    fn add(&self, bytes: Vec<u8>, unwritten: bool) -> BufferId {
-        let written = unwritten.then(|| Written::nothing(bytes.len()));
+    fn add(&self, bytes: Vec<u8>, written: Option<Written>) -> BufferId {
         self.place(bytes.len(), |id, base| Allocation::new(id, base, bytes, written))
     }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 use tk_interp::{Arg, BufferId, Debugger, Debugging, Fault, Memory, Options, Printed, Trace};
 use tk_ops::{ControlOp, Op};
 use tk_sema::Checked;
-use tk_sema::contract::{self, HostArg, Plan, SetValue};
+use tk_sema::contract::{self, HostArg, Plan, ScratchPlan, SetValue};
 use tk_sema::eval::Bindings;
 use tk_sema::hir::{FnId, HFn};
 use tk_sema::specialize::{specialize, specialize_for_debugger};
@@ -379,18 +379,17 @@ fn bind(compiled: &Compiled, plan: &Plan, args: &[Argument]) -> Result<Vec<Arg>,
 
 /// Allocates the workspaces of a launch.
 fn workspaces(plan: &Plan, kernel: Span, memory: &Memory) -> Result<Vec<BufferId>, Wrong> {
-    let mut sizes = vec![];
-    for s in &plan.scratch {
+    let alloc = |s: &ScratchPlan| {
         let bytes = usize::try_from(s.count).ok().and_then(|n| n.checked_mul(element_size(&s.elem)));
-        room::check(bytes).map_err(|what| {
+        let wrong = |what: String| {
             let message = format!("workspace `{}` of {} `{}` {what}", s.name, s.count, s.elem);
             vec![Diagnostic::error(codes::CLAUSE, kernel, message, "this kernel")]
-        })?;
-        sizes.push(bytes.unwrap_or(0));
-    }
-    let zeroed = plan.scratch.iter().map(|s| s.zeroed);
-    let alloc = |(n, zeroed)| if zeroed { memory.alloc(vec![0; n]) } else { memory.alloc_unwritten(n) };
-    Ok(sizes.into_iter().zip(zeroed).map(alloc).collect())
+        };
+        room::check(bytes).map_err(wrong)?;
+        let made = bytes.and_then(|n| memory.try_alloc(n, s.zeroed));
+        made.ok_or_else(|| wrong("does not fit in memory".into()))
+    };
+    plan.scratch.iter().map(alloc).collect()
 }
 
 /// A kernel whose programs meet is launched as a cooperative one.

@@ -1,8 +1,9 @@
 //! Files: open, changed, unsaved, outside of the workspace, deleted, in circles; positions in both encodings.
 
 use serde_json::{Value, json};
+use tk_lsp::server::{Config, Library, Local};
 
-use super::client::{Client, Memory, codes, position};
+use super::client::{Client, Memory, codes, config, position};
 
 const URI: &str = "file:///w/a.tk";
 const NONE: [&str; 0] = [];
@@ -199,4 +200,51 @@ fn a_file_in_a_folder_of_the_library() {
     assert_eq!(library.std_of(path), Some("nn/softmax.tk"));
     assert_eq!(library.std_of("/elsewhere/stdlib/nn/softmax.tk"), None);
     std::fs::remove_dir_all(&cache).unwrap();
+}
+
+/// In a browser the library is on no disk: its files have URIs for clients that ask for the text of such files.
+#[test]
+fn a_library_without_a_disk() {
+    let text = "use std::math;\n\nfn f(x: tile[f32, 4]) -> tile[f32, 4] { math::gelu(sqrt(x)) }\n";
+    for asks in [true, false] {
+        let config = Config { library: Library::default(), ..config(Memory::default()) };
+        let mut server = Local::new(config);
+        let ask = |server: &mut Local, method: &str, params: Value| -> Value {
+            let said =
+                server.handle([lsp_server::Request { id: 1.into(), method: method.into(), params }.into()]);
+            let mut said = said.iter().map(|text| serde_json::from_str::<Value>(text).unwrap());
+            said.rfind(|m| m["id"] == 1).unwrap()
+        };
+        let able = if asks { json!({ "workspace": { "textDocumentContent": {} } }) } else { json!({}) };
+        let hello = ask(&mut server, "initialize", json!({ "processId": null, "capabilities": able }));
+        let schemes = &hello["result"]["capabilities"]["workspace"]["textDocumentContent"]["schemes"];
+        assert_eq!(*schemes, json!(["std"]));
+        let open = json!({ "textDocument": { "uri": URI, "languageId": "tk", "version": 1, "text": text } });
+        server.handle([
+            lsp_server::Notification { method: "initialized".into(), params: json!({}) }.into(),
+            lsp_server::Notification { method: "textDocument/didOpen".into(), params: open }.into(),
+        ]);
+        for (name, contents) in [("gelu", "fn gelu"), ("sqrt", "### `sqrt(")] {
+            let at = json!({ "textDocument": { "uri": URI }, "position": position(text, name, 0, false) });
+            let found = ask(&mut server, "textDocument/definition", at);
+            let uri = &found["result"][0]["uri"];
+            if !asks {
+                assert_eq!(*uri, Value::Null, "{found}");
+                continue;
+            }
+            assert!(uri.as_str().unwrap().starts_with("std:/"), "{found}");
+            let line = found["result"][0]["range"]["start"]["line"].as_u64().unwrap() as usize;
+            let read = ask(&mut server, "workspace/textDocumentContent", json!({ "uri": uri }));
+            let read = read["result"]["text"].as_str().unwrap();
+            assert!(read.lines().nth(line).unwrap().contains(contents), "{uri}:{line}");
+        }
+        for other in [URI, "std:/none.tk", "std:/../a.tk"] {
+            assert!(
+                ask(&mut server, "workspace/textDocumentContent", json!({ "uri": other }))
+                    .get("error")
+                    .is_some(),
+                "{other}"
+            );
+        }
+    }
 }

@@ -64,6 +64,7 @@ const METHODS: &[&str] = &[
     "textDocument/rename",
     "textDocument/documentSymbol",
     "workspace/symbol",
+    "workspace/textDocumentContent",
     "textDocument/foldingRange",
     "textDocument/selectionRange",
     "textDocument/prepareCallHierarchy",

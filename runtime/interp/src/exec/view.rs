@@ -266,9 +266,14 @@ pub(crate) fn load_all(view: &View, ty: &Type, space: &Space) -> Result<Value, F
 }
 
 /// A contiguous view of these extents.
-pub(crate) fn contiguous(base: crate::value::Pointer, shape: &[usize]) -> View {
-    let strides = row_major(shape).into_iter().map(|s| s as i64).collect();
-    View { base, shape: shape.iter().map(|d| *d as i64).collect(), strides }
+pub(crate) fn contiguous(base: crate::value::Pointer, shape: Vec<i64>) -> View {
+    let mut step = 1i64;
+    let mut strides = vec![1; shape.len()];
+    for (stride, extent) in strides.iter_mut().zip(&shape).rev() {
+        *stride = step;
+        step = step.wrapping_mul(*extent);
+    }
+    View { base, shape, strides }
 }
 
 /// The bytes of a tile as they are in memory.
