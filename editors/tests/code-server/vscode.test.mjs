@@ -171,7 +171,7 @@ shows("hints and lenses", async () => {
 
 shows("PTX beside with lines tied both ways", async () => {
   await go(6);
-  await command("tk: Open PTX Beside");
+  await page.locator(".codelens-decoration a", { hasText: /^PTX$/ }).first().click();
   await picker().locator(".monaco-list-row", { hasText: "scale[T=f16, BLOCK=256] aligned sm_90a" }).waitFor();
   await page.screenshot({ path: join(pictures, "instances.png") });
   await page.keyboard.press("Enter");

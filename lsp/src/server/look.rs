@@ -12,7 +12,7 @@ use crate::ide::actions::{Action, ActionKind};
 use crate::ide::complete::{Completion, CompletionKind};
 use crate::ide::folding::FoldKind;
 use crate::ide::hints::HintKind;
-use crate::ide::lens::{Lens, LensCommand};
+use crate::ide::lens::{CodeForm, Lens, LensCommand};
 use crate::ide::tokens::Token;
 use crate::ide::{
     actions, complete, costs, folding, hints, hover, lens, navigate, selection, signature, source_actions,
@@ -21,6 +21,15 @@ use crate::ide::{
 
 /// The command of a lens that runs tests. The client runs it, in a terminal: the server never runs code of a program.
 const RUN_TESTS: &str = "tk.runTests";
+
+/// The command of a lens that opens machine code; the client runs the compiler for it.
+fn open_code(form: CodeForm) -> &'static str {
+    match form {
+        CodeForm::Assembly => "tk.openPtx",
+        CodeForm::Sass => "tk.openSass",
+        CodeForm::Tile => "tk.openTileIr",
+    }
+}
 
 impl Server {
     /// `textDocument/hover`
@@ -229,6 +238,11 @@ impl Server {
     pub fn lenses(&mut self, p: lsp::CodeLensParams) -> Answer<Option<Vec<lsp::CodeLens>>> {
         let Some((path, lines)) = self.document(&p.text_document) else { return Ok(None) };
         let mut found = lens::lens(&mut self.ws, &path);
+        // Without the compiler there is no code.
+        if self.costs.options.code && self.config.costs.is_some() {
+            let target = self.costs.options.target.clone();
+            found.extend(costs::code_lenses(&mut self.ws, &path, &target));
+        }
         if self.costs.options.lens {
             let (kernels, _) = self.costs(&path);
             found.extend(costs::lenses(&mut self.ws, &path, &kernels));
@@ -238,6 +252,10 @@ impl Server {
                 LensCommand::RunTests { path, filter } => {
                     let arguments = json!({ "uri": self.uri(&path), "filter": filter });
                     (RUN_TESTS, Some(vec![arguments]))
+                }
+                LensCommand::OpenCode { path, kernel, form } => {
+                    let arguments = json!({ "uri": self.uri(&path), "kernel": kernel });
+                    (open_code(form), Some(vec![arguments]))
                 }
                 LensCommand::Info => ("", None),
             };

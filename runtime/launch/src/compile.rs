@@ -73,6 +73,8 @@ pub struct PlaceCost {
     pub tensor_copies: bool,
     /// Cycles of shared memory that bank conflicts add, of all programs.
     pub conflicts: f64,
+    /// Bytes of a lane for the largest tile that is made there, in registers.
+    pub tile_bytes: u32,
     /// The most registers of a lane for tiles that are live at once.
     pub registers: u32,
 }
