@@ -38,7 +38,7 @@ before(async () => {
   mkdirSync(pictures, { recursive: true });
   cpSync(join(here, "workspace"), workspace, { recursive: true });
   mkdirSync(join(folder, "data/Machine"), { recursive: true });
-  writeFileSync(join(folder, "data/Machine/settings.json"), JSON.stringify(settings));
+  set({});
   const places = ["--server-data-dir", folder, "--user-data-dir", join(folder, "data"), "--extensions-dir", join(folder, "extensions")];
   execFileSync(process.execPath, [main, ...places, "--install-extension", join(here, "../../vscode/tk.vsix")], { stdio: "ignore" });
   const words = [...places, "--host", "127.0.0.1", "--port", "0", "--without-connection-token", "--accept-server-license-terms"];
@@ -82,7 +82,7 @@ const picker = () => page.locator(".quick-input-widget");
 async function command(title) {
   await page.keyboard.press("F1");
   await picker().locator("input.input").fill(`>${title}`);
-  await picker().locator(".monaco-list-row", { hasText: title }).first().waitFor();
+  await picker().locator(".monaco-list-row.focused", { hasText: title }).waitFor();
   await page.keyboard.press("Enter");
 }
 
@@ -90,7 +90,7 @@ async function command(title) {
 async function open(name) {
   await page.keyboard.press("Control+p");
   await picker().locator("input.input").fill(name);
-  await picker().locator(".monaco-list-row", { hasText: name }).first().waitFor();
+  await picker().locator(".monaco-list-row.focused", { hasText: name }).waitFor();
   await page.keyboard.press("Enter");
   await page.locator(`.tab.active[data-resource-name="${name}"]`).waitFor();
 }
@@ -130,6 +130,43 @@ async function marked(editor) {
 }
 
 const paints = (text) => until(text, async () => (await painted()).includes(text));
+
+/** The visible lines, each with the color of every character. */
+async function colors() {
+  const lines = await page.locator(".monaco-editor .view-line").evaluateAll((all) =>
+    all.map((line) => ({
+      top: parseFloat(line.style.top),
+      letters: Array.from(line.querySelectorAll("span > span"), (span) => {
+        const { color } = getComputedStyle(span);
+        return Array.from(span.textContent, (letter) => [letter, color]);
+      }).flat(),
+    })),
+  );
+  return lines.sort((a, b) => a.top - b.top).flatMap(({ letters }) => [...letters, ["\n", ""]]);
+}
+
+/** Changes the settings. */
+function set(more) {
+  writeFileSync(join(folder, "data/Machine/settings.json"), JSON.stringify({ ...settings, ...more }));
+}
+
+shows("colors that stay when the server knows the names", async () => {
+  const quiet = { "editor.inlayHints.enabled": "off", "editor.codeLens": false };
+  set({ ...quiet, "[tk]": { "editor.semanticHighlighting.enabled": false } });
+  await open("softmax.tk");
+  await paints("kernel softmax[BLOCK: i32 = 8](");
+  await until("the last line", async () => (await colors()).length > 600);
+  const grammar = await colors();
+  set(quiet);
+  // No sign tells that the tokens of the server have come.
+  await new Promise((resolve) => setTimeout(resolve, 3000));
+  const named = await colors();
+  const text = (all) => all.map(([letter]) => letter).join("");
+  assert.equal(text(named), text(grammar));
+  const changed = grammar.map(([letter, color], i) => (color === named[i][1] ? " " : letter));
+  assert.equal(changed.join("").trim().split(/\s+/).join(" "), "");
+  set({});
+});
 
 shows("an error and its fix", async () => {
   await open("scale.tk");

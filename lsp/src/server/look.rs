@@ -183,15 +183,29 @@ impl Server {
     /// The tokens of a file, which the client has from now on.
     pub fn all_tokens(&mut self, path: &str) -> Option<lsp::SemanticTokens> {
         let lines = self.lines(path)?;
-        let data = encode(&lines, tokens::tokens(&mut self.ws, path, None));
+        let data = match self.unchanged_tokens(path, &lines) {
+            Some((old, part)) => {
+                let mut tokens = self.sent_tokens(path, Some(part.clone()));
+                tokens.retain(|t| part.contains(&t.start));
+                old.with(&lines, &part, encode(&lines, tokens))
+            }
+            None => encode(&lines, self.sent_tokens(path, None)),
+        };
         Some(self.remember_tokens(path, data))
     }
 
     /// `textDocument/semanticTokens/range`
     pub fn tokens_in(&mut self, p: lsp::SemanticTokensRangeParams) -> Answer<Option<lsp::SemanticTokens>> {
         let Some((path, lines)) = self.document(&p.text_document) else { return Ok(None) };
-        let data = encode(&lines, tokens::tokens(&mut self.ws, &path, Some(lines.bytes(p.range))));
+        let data = encode(&lines, self.sent_tokens(&path, Some(lines.bytes(p.range))));
         Ok(Some(lsp::SemanticTokens { result_id: None, data }))
+    }
+
+    /// The tokens that this client wants.
+    fn sent_tokens(&mut self, path: &str, range: Option<std::ops::Range<usize>>) -> Vec<Token> {
+        let mut tokens = tokens::tokens(&mut self.ws, path, range);
+        tokens.retain(|t| !self.client.has_grammar || !t.kind.is_lexical());
+        tokens
     }
 
     /// `textDocument/foldingRange`

@@ -376,6 +376,18 @@ fn with_delta(before: &Value, answer: &Value) -> Vec<u64> {
 }
 
 #[test]
+fn a_client_with_a_grammar_gets_the_colors_of_names() {
+    let capabilities = json!({ "textDocument": { "semanticTokens": { "augmentsSyntaxTokens": true } } });
+    let mut client = Client::new(capabilities);
+    client.open(URI, ADD);
+    let all = client.ok("textDocument/semanticTokens/full", about(URI));
+    let all = decode(&client, ADD, &all);
+    assert!(all.contains(&("add".into(), "function".into())), "{all:?}");
+    let lexical = ["keyword", "comment", "string", "number", "operator"];
+    assert!(!all.iter().any(|(_, kind)| lexical.contains(&kind.as_str())), "{all:?}");
+}
+
+#[test]
 fn tokens_are_sent_once() {
     let mut client = opened();
     let delta = "textDocument/semanticTokens/full/delta";
