@@ -10,6 +10,8 @@ use crate::ide::costs;
 const TARGET: &str = "sm_90a";
 /// Bytes of a lane at once from which on an access is wide enough to be no news: a warp moves a line with them.
 const NARROW: u32 = 2;
+/// Bytes of the widest access of a lane.
+const WIDEST: u32 = 16;
 /// The least share of the time of a line that is shown.
 pub const LEAST: f64 = 0.005;
 
@@ -76,6 +78,9 @@ fn of_line(unit: &str, cost: &LineCost, remarks: &[(usize, &str)]) -> costs::Lin
     }
     if let Some(access) = &access {
         tooltip.push_str(&format!("; {}", access.0));
+    }
+    if cost.lane_bytes > 0 && cost.lane_bytes < WIDEST {
+        tooltip.push_str(&format!(", because {}", cost.limit));
     }
     let mut own: Vec<&str> = remarks.iter().filter(|(line, _)| *line == cost.line).map(|r| r.1).collect();
     own.dedup();

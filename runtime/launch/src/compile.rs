@@ -69,6 +69,8 @@ pub struct PlaceCost {
     pub needed: f64,
     /// Bytes that the narrowest access of a lane to device memory moves; 0 without one.
     pub lane_bytes: u32,
+    /// Why that is not wider, as a sentence without a full stop.
+    pub limit: &'static str,
     /// Whether TMA moves some of the bytes.
     pub tensor_copies: bool,
     /// Cycles of shared memory that bank conflicts add, of all programs.

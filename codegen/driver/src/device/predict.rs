@@ -115,6 +115,7 @@ fn place_cost(cost: cost::PlaceCost) -> PlaceCost {
         bytes: cost.bytes,
         needed: cost.needed,
         lane_bytes: cost.lane_bytes,
+        limit: cost.limit,
         tensor_copies: cost.tensor_copies,
         conflicts: cost.conflicts,
         tile_bytes: cost.tile_bytes,

@@ -61,6 +61,8 @@ pub struct LineCost {
     pub needed: f64,
     /// Bytes that the narrowest access of a lane to device memory moves; 0 without one.
     pub lane_bytes: u32,
+    /// Why that is not wider, as a sentence without a full stop.
+    pub limit: &'static str,
     /// Whether TMA moves some of the bytes.
     pub tensor_copies: bool,
     /// Cycles of shared memory that bank conflicts add, of all programs.
@@ -157,6 +159,7 @@ pub fn lines(sources: &SourceMap, found: &Estimate) -> (&'static str, Vec<LineCo
             bytes: 0.0,
             needed: 0.0,
             lane_bytes: 0,
+            limit: "",
             tensor_copies: false,
             conflicts: 0.0,
             tile_bytes: 0,
@@ -171,7 +174,7 @@ pub fn lines(sources: &SourceMap, found: &Estimate) -> (&'static str, Vec<LineCo
         cost.needed += p.needed;
         cost.tensor_copies |= p.tensor_copies;
         if p.lane_bytes > 0 && (cost.lane_bytes == 0 || p.lane_bytes < cost.lane_bytes) {
-            cost.lane_bytes = p.lane_bytes;
+            (cost.lane_bytes, cost.limit) = (p.lane_bytes, p.limit);
         }
         cost.conflicts += p.conflicts;
         cost.tile_bytes = cost.tile_bytes.max(p.tile_bytes);

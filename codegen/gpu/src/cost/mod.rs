@@ -127,6 +127,8 @@ pub struct PlaceCost {
     pub needed: f64,
     /// Bytes that the narrowest access of a lane to device memory moves; 0 without one.
     pub lane_bytes: u32,
+    /// Why that is not wider, as a sentence without a full stop.
+    pub limit: &'static str,
     /// Whether TMA moves some of the bytes.
     pub tensor_copies: bool,
     /// Cycles of shared memory that bank conflicts add, of all programs.
@@ -298,6 +300,7 @@ pub fn by_place(of: &Analysed, launch: &Launched<'_>, chip: &Chip) -> Vec<PlaceC
             bytes: total.bytes * run.programs,
             needed: total.needed * run.programs,
             lane_bytes: total.lane_bytes,
+            limit: total.limit,
             tensor_copies: total.tensor_copies,
             conflicts: total.conflicts * run.programs,
             tile_bytes,

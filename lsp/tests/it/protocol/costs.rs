@@ -154,6 +154,11 @@ const KERNELS: &str = r#"kernel good(x: view[f32, 1], y: mut view[f32, 1])
     y.store([at], x.load([at], [256]) * 2.0);
 }
 
+kernel narrow(x: *f16, y: *mut f16, n: i32) grid(cdiv(n, 256)) {
+    let at = program_id(0) * 256 + arange(0, 256);
+    store(y + at, load(x + at * 3, at < n), at < n);
+}
+
 kernel bad(x: view[f32, 1], y: mut view[f32, 1]) grid(1) {
     // More shared memory than a block has.
     y.store([0], sort(x.load([0], [1 << 18])));
@@ -175,10 +180,10 @@ fn a_kernel_that_does_not_compile_leaves_the_others_their_costs() {
     let mut client = Client::compiling(Some(compiler), Memory::default(), json!({}));
     client.open(URI, KERNELS);
     set(&client, &json!({ "lens": true, "hints": true }));
-    until(&mut client, |client| lenses(client, URI).len() >= 3);
+    until(&mut client, |client| lenses(client, URI).len() >= 4);
     let found = lenses(&mut client, URI);
-    // One for `good`, one for `product` and one for its export; none for `bad`.
-    assert_eq!(found.len(), 3, "{found:?}");
+    // One for `good`, `narrow` and `product`, and one for its export; none for `bad`.
+    assert_eq!(found.len(), 4, "{found:?}");
     assert!(found.iter().all(|l| l.0.contains(" registers ")), "{found:?}");
     let (start, end) = (json!({ "line": 0, "character": 0 }), json!({ "line": 99, "character": 0 }));
     let whole = json!({ "textDocument": { "uri": URI }, "range": { "start": start, "end": end } });
@@ -190,7 +195,13 @@ fn a_kernel_that_does_not_compile_leaves_the_others_their_costs() {
     // Of a tile its bytes, of an access its width, of what TMA does not copy the reason.
     let copy = tooltip(4);
     assert!(copy.contains(" bytes a thread") && copy.contains(" bytes a lane"), "{copy}");
-    let product = tooltip(15);
+    let narrow = tooltip(9);
+    assert!(
+        narrow.contains("2 bytes a lane")
+            && narrow.contains("because the pointers are not known to follow one another"),
+        "{narrow}"
+    );
+    let product = tooltip(20);
     assert!(
         product.contains("operand b of a product is not copied by TMA: its first column is not known"),
         "{product}"
