@@ -128,7 +128,10 @@ class Server:
         self.number += 1
         self.send({"id": self.number, "method": method, "params": params})
         while True:
-            message = json.loads(self.receive())
+            body = self.receive()
+            # Before the client reads it: that takes longer than many answers.
+            self.arrival = time.perf_counter()
+            message = json.loads(body)
             if "method" in message and "id" in message:
                 # Both may ask for settings or registrations, which they do without.
                 empty = [None] * len((message.get("params") or {}).get("items", []))
@@ -172,7 +175,7 @@ def measured(server: Server, places: list[dict]) -> list[str]:
             begin = time.perf_counter()
             server.key(place, insert)
             server.about("diagnostic")
-            walls.append((time.perf_counter() - begin) * 1000)
+            walls.append((server.arrival - begin) * 1000)
     rows.append(f"{(server.cpu() - start) / len(walls):.1f}")
     rows.append(f"{statistics.median(walls):.1f}")
     for method in ["hover", "completion", "semanticTokens/full", "documentSymbol"]:
@@ -183,12 +186,12 @@ def measured(server: Server, places: list[dict]) -> list[str]:
                 begin = time.perf_counter()
                 asked = place if method in ["hover", "completion"] else None
                 server.about(method, asked)
-                after.append((time.perf_counter() - begin) * 1000)
+                after.append((server.arrival - begin) * 1000)
                 server.about("diagnostic")
                 server.about(method, asked)
                 begin = time.perf_counter()
                 server.about(method, asked)
-                again.append((time.perf_counter() - begin) * 1000)
+                again.append((server.arrival - begin) * 1000)
         rows.append(f"{statistics.median(after):.1f}, {statistics.median(again):.1f}")
     rows.append(f"{server.memory():.0f}")
     return rows
@@ -201,7 +204,7 @@ NAMES = [
     "completion after a key, again, ms",
     "colors of the file after a key, again, ms",
     "symbols of the file after a key, again, ms",
-    "most memory, MB",
+    "memory, MB",
 ]
 
 

@@ -474,7 +474,9 @@ fn clients_that_misbehave() {
 fn from_zero(program: &str) -> Client {
     let folder = Folder::new("dap");
     folder.write("p.tk", program);
-    std::fs::copy(command(&folder.path(""), &[]).get_program(), folder.path("tk")).unwrap();
+    // By another process: a file that this one has written is busy while another thread starts a process.
+    let from = command(&folder.path(""), &[]).get_program().to_os_string();
+    assert!(std::process::Command::new("cp").arg(from).arg(folder.path("tk")).status().unwrap().success());
     let mut alone = std::process::Command::new(folder.path("tk"));
     let mut child = alone.arg("dap").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let output = BufReader::new(child.stdout.take().unwrap());
