@@ -35,7 +35,7 @@ KERNELS := examples/*.tk stdlib/*.tk stdlib/*/*.tk docs/tutorial/solutions/*.tk 
 # Runs a command as a stage, named after its target, which says how long it took.
 STAGE = @scripts/stage $@
 
-.PHONY: demo test setup build format lint compile unit doctest command programs kernels together once simulated sim sim64 sim-wmma sim-others numpy evidence transformer editors python docs playground cmake tidy bless
+.PHONY: demo test setup build format lint compile unit doctest command programs kernels together once simulated sim sim64 sim-wmma sim-others numpy evidence transformer editors vscode python docs playground cmake tidy bless
 
 demo: build
 	@scripts/demo $(TK) $(TRANSFORMER)
@@ -86,7 +86,7 @@ kernels: compile
 
 # What runs what `compile` and `programs` have built, two at a time, the longest first: most of it takes one core.
 together: compile programs
-	@$(MAKE) --no-print-directory --old-file=compile --old-file=programs --jobs=2 --output-sync=target command unit sim-wmma sim64 sim numpy sim-others playground editors python docs cmake evidence transformer doctest
+	@$(MAKE) --no-print-directory --old-file=compile --old-file=programs --jobs=2 --output-sync=target command unit sim-wmma sim64 sim numpy sim-others playground vscode python docs cmake evidence transformer doctest
 
 # Nothing is compiled twice in all of this.
 once: together
@@ -122,6 +122,11 @@ transformer: programs
 editors: compile
 	@scripts/setup editors
 	$(STAGE) env TK=$(abspath $(TK)) editors/tests/run
+
+# The extension that `editors` packs, in a real Visual Studio Code: code-server in headless Chromium.
+vscode: editors
+	@scripts/setup vscode
+	$(STAGE) env TK=$(abspath $(TK)) scripts/vscode
 
 # The Python package, with NumPy and JAX on the CPU.
 python: compile

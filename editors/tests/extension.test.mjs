@@ -18,7 +18,7 @@ test("the package holds what its manifest names, and little else", () => {
   named.push(...contributes.grammars.map((grammar) => grammar.path), ...steps.map((step) => step.media.markdown));
   for (const path of named) assert.ok(existsSync(join(inside, path)), path);
   const files = readdirSync(inside, { recursive: true }).filter((path) => statSync(join(inside, path)).isFile());
-  assert.deepEqual(files.sort(), [...named, "package.json", "README.md"].sort());
+  assert.deepEqual(files.sort(), [...named, "LICENSE.txt", "package.json", "README.md"].sort());
   assert.ok(readFileSync(join(root, "editors/vscode/tk.vsix")).length < 300_000, "the package has grown");
 });
 

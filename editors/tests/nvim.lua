@@ -317,7 +317,7 @@ test("the setup gives files their type where types are detected before it", func
   equal(vim.fn.system(words), "tk // %s")
 end)
 
-test("nvim-dap gets the adapter and configurations, which stop at a NaN", function()
+test("nvim-dap gets the adapter and configurations", function()
   equal(require("tk.dap").setup(), false)
   -- In the place of the plugin, which keeps what it is given.
   local dap = { adapters = {}, configurations = { tk = { { name = "Tests of this file", mine = true } } } }
@@ -327,6 +327,162 @@ test("nvim-dap gets the adapter and configurations, which stop at a NaN", functi
   equal(require("tk.dap").setup({ cmd = { tk, "dap" } }), true)
   equal(#dap.configurations.tk, 3)
   equal(dap.configurations.tk[1].mine, true)
+  package.loaded["dap"] = nil
+end)
+
+-- A session as nvim-dap drives it: the same requests in the same order, with the adapter and a configuration that it got.
+local function session(configuration, breakpoints, filters)
+  local adapter = require("tk.dap").adapter({ tk, "dap" })
+  local s = { seq = 0, stopped = {}, said = "", answers = {} }
+  local buffer = ""
+  local function read(_, data)
+    buffer = buffer .. table.concat(data, "\n")
+    while true do
+      local head, length = buffer:match("^(Content%-Length: (%d+)\r\n\r\n)")
+      if head == nil or #buffer < #head + tonumber(length) then
+        return
+      end
+      local message = vim.fn.json_decode(buffer:sub(#head + 1, #head + tonumber(length)))
+      buffer = buffer:sub(#head + tonumber(length) + 1)
+      if message.type == "response" then
+        s.answers[message.request_seq] = message
+      elseif message.event == "stopped" then
+        table.insert(s.stopped, message.body)
+      elseif message.event == "output" then
+        s.said = s.said .. message.body.output
+      else
+        s[message.event] = message.body or true
+      end
+    end
+  end
+  local job = vim.fn.jobstart(vim.list_extend({ adapter.command }, adapter.args), { on_stdout = read })
+  function s.send(command, arguments)
+    s.seq = s.seq + 1
+    local request = { seq = s.seq, type = "request", command = command, arguments = arguments or vim.empty_dict() }
+    local body = vim.fn.json_encode(request)
+    vim.fn.chansend(job, ("Content-Length: %d\r\n\r\n%s"):format(#body, body))
+    return s.seq
+  end
+  function s.ask(command, arguments)
+    local seq = s.send(command, arguments)
+    wait("answer to " .. command, function()
+      return s.answers[seq] ~= nil
+    end)
+    local answer = s.answers[seq]
+    assert(answer.success, command .. ": " .. tostring(answer.message))
+    return answer.body
+  end
+  -- Waits until it stops: why, and the functions with their lines.
+  function s.stop()
+    wait("stop", function()
+      return #s.stopped > 0
+    end)
+    local why = table.remove(s.stopped, 1)
+    local threads = s.ask("threads").threads
+    s.frames = s.ask("stackTrace", { threadId = why.threadId, startFrame = 0 }).stackFrames
+    equal(threads[1].id, why.threadId)
+    return { why.text or why.reason, s.frames[1].name, s.frames[1].line, #s.frames }
+  end
+  function s.go(command)
+    s.ask(command, { threadId = 1 })
+    return s.stop()
+  end
+  -- The variables of the frame on top.
+  function s.variables()
+    local found = {}
+    for _, scope in ipairs(s.ask("scopes", { frameId = s.frames[1].id }).scopes) do
+      for _, v in ipairs(s.ask("variables", { variablesReference = scope.variablesReference }).variables) do
+        found[v.name] = v.value
+      end
+    end
+    return found
+  end
+  function s.finish()
+    s.ask("disconnect", { restart = false, terminateDebuggee = true })
+    equal(vim.fn.jobwait({ job }, WAIT), { 0 })
+  end
+  s.ask("initialize", {
+    clientId = "neovim", clientname = "neovim", adapterID = "nvim-dap", pathFormat = "path", columnsStartAt1 = true,
+    linesStartAt1 = true, supportsRunInTerminalRequest = true, supportsVariableType = true,
+    supportsProgressReporting = true, locale = "en",
+  })
+  local launched = s.send("launch", configuration)
+  wait("initialized", function()
+    return s.initialized
+  end)
+  local places = vim.tbl_map(function(line)
+    return { line = line }
+  end, breakpoints)
+  local source = { path = configuration.program, name = vim.fn.fnamemodify(configuration.program, ":t") }
+  local set = s.ask("setBreakpoints", { source = source, breakpoints = places, sourceModified = false, lines = breakpoints })
+  for _, b in ipairs(set.breakpoints) do
+    assert(b.verified, b.message)
+  end
+  s.ask("setExceptionBreakpoints", { filters = filters })
+  s.ask("configurationDone")
+  wait("launch", function()
+    return s.answers[launched] ~= nil
+  end)
+  assert(s.answers[launched].success, tostring(s.answers[launched].message) .. s.said)
+  return s
+end
+
+-- What a configuration of the plugin is for the cursor: nvim-dap calls its functions and replaces `${file}`.
+local function chosen(number, path)
+  local launch = {}
+  for name, value in pairs(require("tk.dap").configurations()[number]) do
+    launch[name] = type(value) == "function" and value() or value
+  end
+  launch.program = launch.program:gsub("${file}", path)
+  return launch
+end
+
+test("a debug session: breakpoints, steps, variables, the end", function()
+  local path = folder .. "/steps.tk"
+  vim.fn.writefile({
+    "fn twice(x: tile[f32, 4]) -> tile[f32, 4] {",
+    "    let y = x + x;",
+    "    y",
+    "}",
+    "",
+    "kernel scale(x: mut view[f32, 1]) grid(2) {",
+    "    let at = program_id(0) * 4;",
+    "    let a = twice(x.load([at], [4]));",
+    "    x.store([at], a);",
+    "}",
+    "",
+    [[test "twice" {]],
+    "    let x = buffer(arange(0, 8) as f32);",
+    "    scale(x);",
+    "    assert(all(x.tile() == arange(0, 8) as f32 * 2.0));",
+    "}",
+  }, path)
+  open(path)
+  go("scale(x);")
+  local launch = chosen(2, path)
+  equal(launch.test, "twice")
+  local s = session(launch, { 7 }, { "fault" })
+  equal(s.stop(), { "breakpoint", "scale", 7, 2 })
+  equal(s.go("next"), { "step", "scale", 8, 2 })
+  equal(s.variables().at, "0")
+  equal(s.go("stepIn"), { "step", "twice", 2, 3 })
+  equal(s.go("next"), { "step", "twice", 3, 3 })
+  equal(s.variables(), { x = "[0.0, 1.0, 2.0, 3.0]", y = "[0.0, 2.0, 4.0, 6.0]" })
+  equal(s.go("stepOut"), { "step", "scale", 9, 2 })
+  equal(s.variables().a, "[0.0, 2.0, 4.0, 6.0]")
+  -- The other program of the grid.
+  equal(s.go("continue"), { "breakpoint", "scale", 7, 2 })
+  equal(s.go("next"), { "step", "scale", 8, 2 })
+  equal(s.variables().at, "4")
+  s.ask("continue", { threadId = 1 })
+  wait("end", function()
+    return s.terminated
+  end)
+  equal(s.exited.exitCode, 0)
+  s.finish()
+end)
+
+test("a debug session that stops at a NaN", function()
   local path = folder .. "/nan.tk"
   vim.fn.writefile({
     "@fast kernel scale(x: mut view[f32, 1], by: f32) grid(1) {",
@@ -340,43 +496,13 @@ test("nvim-dap gets the adapter and configurations, which stop at a NaN", functi
   open(path)
   go("scale(buffer")
   equal(require("tk.dap").kernel_at_cursor(), "scale")
-  local launch = {}
-  for name, value in pairs(dap.configurations.tk[2]) do
-    launch[name] = type(value) == "function" and value() or value
-  end
-  equal({ launch.test, launch.program }, { 'a "NaN"', "${file}" })
-  launch.program = path
-
-  -- The adapter, by its protocol.
-  local adapter = dap.adapters.tk
-  local received, seq = "", 0
-  local job = vim.fn.jobstart(vim.list_extend({ adapter.command }, adapter.args), {
-    on_stdout = function(_, data)
-      received = received .. table.concat(data, "\n")
-    end,
-  })
-  local function send(command, arguments)
-    seq = seq + 1
-    local request = { seq = seq, type = "request", command = command, arguments = arguments }
-    local body = vim.fn.json_encode(request)
-    vim.fn.chansend(job, ("Content-Length: %d\r\n\r\n%s"):format(#body, body))
-  end
-  local function got(part)
-    wait(part, function()
-      return received:find(part, 1, true)
-    end)
-  end
-  send("initialize", { adapterID = "tk" })
-  got('"initialized"')
-  send("launch", launch)
-  send("setExceptionBreakpoints", { filters = { "nan" } })
-  send("configurationDone", vim.empty_dict())
-  got("a value becomes NaN here")
-  send("evaluate", { expression = "by", frameId = 1, context = "repl" })
-  got('"result":"inf"')
-  send("disconnect", vim.empty_dict())
-  equal(vim.fn.jobwait({ job }, WAIT), { 0 })
-  package.loaded["dap"] = nil
+  local launch = chosen(2, path)
+  equal(launch.test, 'a "NaN"')
+  local s = session(launch, {}, { "nan", "fault" })
+  equal(s.stop(), { "a value becomes NaN here", "scale", 2, 2 })
+  equal(s.variables().by, "inf")
+  equal(s.ask("evaluate", { expression = "by * 2", frameId = s.frames[1].id, context = "repl" }).result, "inf")
+  s.finish()
 end)
 
 io.stdout:write(("nvim: %d passed, %d failed\n"):format(passed, failed))

@@ -10,6 +10,8 @@ use crate::ide::costs;
 const TARGET: &str = "sm_90a";
 /// Bytes of a lane at once from which on an access is wide enough to be no news: a warp moves a line with them.
 const NARROW: u32 = 2;
+/// Bytes of the widest access of a lane.
+const WIDEST: u32 = 16;
 /// The least share of the time of a line that is shown.
 pub const LEAST: f64 = 0.005;
 
@@ -29,11 +31,13 @@ pub fn of_kernels(checked: &Checked, target: &str) -> Result<Vec<costs::KernelCo
 
 fn of_kernel(checked: &Checked, outlook: &Outlook) -> costs::KernelCost {
     let (unit, lines) = tk_driver::lines(&checked.sources, &outlook.expected.estimate);
+    let remarks = outlook.expected.remarks.iter().filter(|r| r.0 == FileId(0));
+    let remarks: Vec<(usize, &str)> = remarks.map(|(_, line, text)| (*line, text.as_str())).collect();
     let own = lines.iter().filter(|c| c.file == FileId(0) && c.share >= LEAST);
     costs::KernelCost {
         kernel: checked.hir.func(outlook.kernel).name.clone(),
         summary: summary(outlook),
-        lines: own.map(|c| of_line(unit, c)).collect(),
+        lines: own.map(|c| of_line(unit, c, &remarks)).collect(),
     }
 }
 
@@ -58,7 +62,7 @@ fn summary(outlook: &Outlook) -> String {
     format!("{guess}{values}{} ({}, extents of {})", parts.join(" · "), expected.gpu, expected.extent)
 }
 
-fn of_line(unit: &str, cost: &LineCost) -> costs::LineCost {
+fn of_line(unit: &str, cost: &LineCost, remarks: &[(usize, &str)]) -> costs::LineCost {
     let access = access(cost);
     let mut tooltip = format!(
         "{:.3e} instructions of warps, {:.2} MB, {} registers live",
@@ -66,12 +70,21 @@ fn of_line(unit: &str, cost: &LineCost) -> costs::LineCost {
         cost.bytes / 1e6,
         cost.registers
     );
+    if cost.tile_bytes > 0 {
+        tooltip.push_str(&format!(", a tile of {} bytes a thread", cost.tile_bytes));
+    }
     if cost.conflicts > 0.0 {
         tooltip.push_str(&format!(", {:.3e} cycles of bank conflicts", cost.conflicts));
     }
     if let Some(access) = &access {
         tooltip.push_str(&format!("; {}", access.0));
     }
+    if cost.lane_bytes > 0 && cost.lane_bytes < WIDEST {
+        tooltip.push_str(&format!(", because {}", cost.limit));
+    }
+    let mut own: Vec<&str> = remarks.iter().filter(|(line, _)| *line == cost.line).map(|r| r.1).collect();
+    own.dedup();
+    own.iter().for_each(|text| tooltip.push_str(&format!("; {text}")));
     let mut label = format!("{:.0} % of {unit}", 100.0 * cost.share);
     if let Some((text, true)) = access {
         label.push_str(&format!(" · {text}"));

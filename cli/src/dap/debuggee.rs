@@ -16,6 +16,7 @@ use tk_sema::hir::ConstId;
 use tk_sema::index::const_value;
 use tk_syntax::{FileId, SourceMap, Span};
 use tk_tile::Loc;
+use tk_tile::debug::Statement;
 
 use super::condition::{self, Names, Scalar};
 use super::values;
@@ -106,7 +107,7 @@ enum Step {
     Out(usize),
 }
 
-/// A function that is running, with copies of what its variables hold.
+/// A function or lambda that is running, with copies of what its variables hold.
 #[derive(Clone)]
 struct Frame {
     name: String,
@@ -207,7 +208,7 @@ impl Debuggee {
     }
 
     fn here(&self, at: &Stopped<'_>) -> Here {
-        let mut frames: Vec<Frame> = at.frames.iter().map(frame).collect();
+        let mut frames = frames(at);
         frames.extend(lock(&self.state).outer.iter().cloned());
         Here {
             frames,
@@ -230,16 +231,21 @@ impl Debuggee {
     fn reason(&self, at: &Stopped<'_>, here: &mut Option<Here>) -> Option<&'static str> {
         let mut controls = lock(&self.controls);
         let wanted = self.only.is_none() || at.program.is_none() || at.program == self.only;
-        let (path, line) = self.line(at.frames.first().and_then(|f| Some(f.statement?.loc)));
+        let statement = at.frames.first().and_then(|f| f.statement);
+        let (path, line) = self.line(statement.map(|s| s.loc));
         let places = path.and_then(|p| controls.breakpoints.get_mut(p));
-        let breakpoint = places.and_then(|all| all.iter_mut().find(|b| b.line == line));
+        // On one line with the call of a lambda, a breakpoint means the call: the lambda may run for each element.
+        let calls = statement.into_iter().flat_map(|s| s.and_callers().skip(1));
+        let is_call = calls.into_iter().any(|s| self.line(Some(s.loc)) == (path, line));
+        let breakpoint = places.and_then(|all| all.iter_mut().find(|b| b.line == line && !is_call));
         if let Some(breakpoint) = breakpoint.filter(|_| wanted) {
             let here = here.get_or_insert_with(|| self.here(at));
             if self.holds(breakpoint, here) {
                 return Some("breakpoint");
             }
         }
-        let depth = at.frames.len() + lock(&self.state).outer.len();
+        let of_frame = |f: &tk_interp::debug::Frame<'_>| f.statement.map_or(1, |s| s.and_callers().count());
+        let depth = at.frames.iter().map(of_frame).sum::<usize>() + lock(&self.state).outer.len();
         let step = lock(&self.state).step;
         let done = match step {
             Step::Run => false,
@@ -408,12 +414,24 @@ impl Debuggee {
     }
 }
 
-fn frame(f: &tk_interp::debug::Frame<'_>) -> Frame {
-    let known = |(name, text): &(String, String)| (name.clone(), Held::Known(text.clone()));
-    let constants = f.func.map(|f| f.constants.iter().map(known).collect()).unwrap_or_default();
-    let loc = f.statement.map(|s| s.loc).or(f.loc);
-    let name = if f.is_test() { format!("test \"{}\"", f.name()) } else { f.name().to_string() };
-    Frame { name, loc, constants, variables: f.variables() }
+/// The functions that are running, and the lambdas in them, the innermost first.
+fn frames(at: &Stopped<'_>) -> Vec<Frame> {
+    let mut out = vec![];
+    for f in &at.frames {
+        let known = |(name, text): &(String, String)| (name.clone(), Held::Known(text.clone()));
+        let constants: Vec<_> = f.func.map(|f| f.constants.iter().map(known).collect()).unwrap_or_default();
+        let name = if f.is_test() { format!("test \"{}\"", f.name()) } else { f.name().to_string() };
+        let statements: Vec<_> = f.statement.into_iter().flat_map(Statement::and_callers).collect();
+        for s in &statements {
+            let name = if s.caller.is_some() { "lambda".into() } else { name.clone() };
+            let (loc, variables) = (Some(s.loc), f.variables(s));
+            out.push(Frame { name, loc, constants: constants.clone(), variables });
+        }
+        if statements.is_empty() {
+            out.push(Frame { name, loc: f.loc, constants, variables: vec![] });
+        }
+    }
+    out
 }
 
 /// Nothing more shall run.
@@ -451,6 +469,14 @@ impl Debugger for Debuggee {
         self.stop(self.here(at), "pause", None)
     }
 
+    fn may_stop(&self, statement: &Statement) -> bool {
+        let (path, line) = self.line(Some(statement.loc));
+        let controls = lock(&self.controls);
+        let breakpoints = path.and_then(|p| controls.breakpoints.get(p));
+        let breaks = breakpoints.is_some_and(|all| all.iter().any(|b| b.line == line));
+        breaks || lock(&self.state).step == Step::Into
+    }
+
     fn statement(&self, at: &Stopped<'_>) -> Result<(), Fault> {
         // Something goes on, whatever has failed before.
         lock(&self.state).failed = false;
@@ -481,9 +507,8 @@ impl Debugger for Debuggee {
     }
 
     fn launch(&self, at: &Stopped<'_>, expected: bool) {
-        let frames: Vec<Frame> = at.frames.iter().map(frame).collect();
         let mut state = lock(&self.state);
-        (state.outer, state.expected) = (frames, expected);
+        (state.outer, state.expected) = (frames(at), expected);
     }
 
     fn launched(&self) {

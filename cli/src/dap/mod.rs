@@ -19,7 +19,8 @@ mod wire;
 
 use std::collections::BTreeMap;
 use std::io::BufReader;
-use std::path::{Path, PathBuf};
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -31,7 +32,8 @@ use tk_interp::Debugger;
 use tk_lsp::server::{Frame, read_frame};
 use tk_runtime::Session;
 use tk_runtime::files::Files;
-use tk_syntax::{Diagnostic, FileId, Renderer};
+use tk_sema::stops;
+use tk_syntax::{Diagnostic, FileId, Renderer, Span};
 
 use crate::run as command;
 use crate::terminal::{Failure, Outcome};
@@ -74,8 +76,45 @@ struct Server {
     /// To what runs.
     requests: Option<Sender<Request>>,
     running: Option<JoinHandle<()>>,
-    /// The lines of statements, by file.
-    lines: BTreeMap<PathBuf, Option<Vec<usize>>>,
+    /// Where each file can be stopped in.
+    lines: BTreeMap<PathBuf, Lines>,
+}
+
+/// The lines of a file, from 1.
+#[derive(Clone, Debug, Default)]
+struct Lines {
+    /// Those on which a statement begins, in order.
+    statements: Vec<usize>,
+    /// Those where no program runs, and why.
+    evaluated: Vec<(RangeInclusive<usize>, String)>,
+}
+
+impl Lines {
+    /// Of a source of a program; none of a file that cannot be read.
+    fn of(program: &str, id: FileId) -> Lines {
+        let checked = tk_sema::check(&Files::beside_program(), program);
+        let line = |s: Span| checked.sources.position(s).1;
+        let mut statements = stops::statements(&checked.hir, id);
+        let evaluated = stops::evaluated(&checked.hir, id);
+        let within = |s: &Span| evaluated.iter().any(|(c, _)| c.start <= s.start && s.end <= c.end);
+        statements.retain(|s| !within(s));
+        let mut statements: Vec<usize> = statements.into_iter().map(line).collect();
+        statements.sort_unstable();
+        statements.dedup();
+        let lines = |s: Span| line(s)..=line(Span { start: s.end, ..s });
+        let evaluated = evaluated.into_iter().map(|(s, why)| (lines(s), why)).collect();
+        Lines { statements, evaluated }
+    }
+
+    /// The line on which a breakpoint stops that is asked for on a line; the error says why it never does.
+    fn stop(&self, asked: usize) -> Result<usize, String> {
+        let next = self.statements.iter().copied().find(|l| *l >= asked);
+        let here = self.evaluated.iter().find(|(lines, _)| lines.contains(&asked) && next != Some(asked));
+        if let Some((_, why)) = here {
+            return Err(format!("nothing stops here: {why}"));
+        }
+        next.ok_or_else(|| "no statement begins here or below".into())
+    }
 }
 
 /// Serves a client until it goes away.
@@ -194,28 +233,27 @@ impl Server {
     fn breakpoints(&mut self, arguments: &Json) -> Vec<Json> {
         let wanted = arguments.get("breakpoints").and_then(Json::as_array).cloned().unwrap_or_default();
         let place = self.place(arguments);
-        let lines = place.as_ref().and_then(|(path, program, id)| self.statements(path, program, *id));
+        let lines = place.as_ref().map(|(path, program, id)| {
+            self.lines.entry(path.clone()).or_insert_with(|| Lines::of(program, *id)).clone()
+        });
+        let lines = lines.unwrap_or_default();
         let mut set = vec![];
         let mut out = vec![];
         for b in &wanted {
             let shown = b.get("line").and_then(Json::as_u64).map_or(0, |n| n as usize);
             let asked = self.wire.line_of_client(shown);
-            let line = lines.as_ref().and_then(|l| l.iter().copied().find(|l| *l >= asked));
             let text =
                 |name: &str| b.get(name).and_then(Json::as_str).filter(|t| !t.is_empty()).map(str::to_string);
             let hits = text("hitCondition").map(|n| Hits::parse(&n)).transpose();
-            let line = line.filter(|_| hits.is_ok());
-            out.push(match line {
-                None if hits.is_err() => {
-                    json!({ "verified": false, "line": shown, "message": hits.clone().err() })
-                }
-                Some(line) => json!({ "verified": true, "line": self.wire.line(line) }),
-                None => json!({ "verified": false, "line": shown, "message": "no statement begins here or below" }),
+            let found = hits.and_then(|hits| Ok((lines.stop(asked)?, hits)));
+            out.push(match &found {
+                Ok((line, _)) => json!({ "verified": true, "line": self.wire.line(*line) }),
+                Err(why) => json!({ "verified": false, "line": shown, "message": why }),
             });
-            set.extend(line.map(|line| Breakpoint {
+            set.extend(found.ok().map(|(line, hits)| Breakpoint {
                 line,
                 condition: text("condition"),
-                hits: hits.clone().ok().flatten(),
+                hits,
                 log: text("logMessage"),
                 reached: 0,
             }));
@@ -236,19 +274,6 @@ impl Server {
         let path = known_path(arguments.pointer("/source/path").and_then(Json::as_str)?.as_ref());
         let program = path.to_str()?.to_string();
         Some((path, program, FileId(0)))
-    }
-
-    /// The lines on which statements of a source begin, in order; none of a file that cannot be read.
-    fn statements(&mut self, path: &Path, program: &str, id: FileId) -> Option<Vec<usize>> {
-        let make = || {
-            let checked = tk_sema::check(&Files::beside_program(), program);
-            let spans = tk_sema::index::statements(&checked.hir, id);
-            let mut lines: Vec<usize> = spans.iter().map(|s| checked.sources.position(*s).1).collect();
-            lines.sort_unstable();
-            lines.dedup();
-            Some(lines)
-        };
-        self.lines.entry(path.to_path_buf()).or_insert_with(make).clone()
     }
 
     /// Starts what shall run, once it is known and the breakpoints are set.

@@ -1,6 +1,8 @@
 //! `tk dap` over real pipes, as an editor starts it: stops, steps, variables, and clients that misbehave.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
+mod lambdas;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdout, Stdio};
 use std::time::{Duration, Instant};
@@ -95,8 +97,13 @@ struct Client {
 impl Client {
     /// A client that has said which breakpoints it wants; `lines` are lines or whole breakpoints.
     fn new(launch: Value, lines: Value, filters: &[&str]) -> Client {
+        Client::of(PROGRAM, launch, lines, filters).0
+    }
+
+    /// The same over another program; and the answers about its breakpoints.
+    fn of(program: &str, launch: Value, lines: Value, filters: &[&str]) -> (Client, Value) {
         let folder = Folder::new("dap");
-        folder.write("p.tk", PROGRAM);
+        folder.write("p.tk", program);
         let mut child =
             command(&folder.path(""), &["dap"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
@@ -113,10 +120,11 @@ impl Client {
             .iter()
             .map(|l| if l.is_object() { l.clone() } else { json!({ "line": l }) })
             .collect();
-        client.ask("setBreakpoints", json!({ "source": { "path": path }, "breakpoints": breakpoints }));
+        let set =
+            client.ask("setBreakpoints", json!({ "source": { "path": path }, "breakpoints": breakpoints }));
         client.ask("setExceptionBreakpoints", json!({ "filters": filters }));
         client.ask("configurationDone", json!({}));
-        client
+        (client, set["breakpoints"].clone())
     }
 
     fn send(&mut self, command: &str, arguments: Value) -> i64 {
@@ -466,7 +474,9 @@ fn clients_that_misbehave() {
 fn from_zero(program: &str) -> Client {
     let folder = Folder::new("dap");
     folder.write("p.tk", program);
-    std::fs::copy(command(&folder.path(""), &[]).get_program(), folder.path("tk")).unwrap();
+    // By another process: a file that this one has written is busy while another thread starts a process.
+    let from = command(&folder.path(""), &[]).get_program().to_os_string();
+    assert!(std::process::Command::new("cp").arg(from).arg(folder.path("tk")).status().unwrap().success());
     let mut alone = std::process::Command::new(folder.path("tk"));
     let mut child = alone.arg("dap").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let output = BufReader::new(child.stdout.take().unwrap());

@@ -34,6 +34,12 @@ interface View extends Asked {
   listing: Listing;
 }
 
+/** What the server gives to the command of a lens; see `lsp/src/server/look.rs`. */
+interface OfLens {
+  uri: string;
+  kernel: string;
+}
+
 /** Why there is no machine code, for a person. */
 class Refused extends Error {}
 
@@ -61,7 +67,7 @@ export function machineCode(environment: Environment): vscode.Disposable {
   const { views, changed, mark } = state;
   let refreshed = Promise.resolve();
   const command = (name: string, form: Form): vscode.Disposable =>
-    vscode.commands.registerCommand(name, (uri?: vscode.Uri) => open(state, form, uri));
+    vscode.commands.registerCommand(name, (of?: vscode.Uri | OfLens) => open(state, form, of));
   return vscode.Disposable.from(
     changed,
     mark,
@@ -82,9 +88,10 @@ export function machineCode(environment: Environment): vscode.Disposable {
   );
 }
 
-async function open(state: State, form: Form, uri?: vscode.Uri): Promise<void> {
+async function open(state: State, form: Form, of?: vscode.Uri | OfLens): Promise<void> {
   const editor = vscode.window.activeTextEditor;
-  const source = uri ?? editor?.document.uri;
+  const lens = of !== undefined && "kernel" in of ? of : undefined;
+  const source = lens === undefined ? ((of as vscode.Uri | undefined) ?? editor?.document.uri) : vscode.Uri.parse(lens.uri, true);
   const document = vscode.workspace.textDocuments.find((one) => one.uri.toString() === source?.toString()) ?? editor?.document;
   if (source?.scheme !== "file" || document?.languageId !== "tk") {
     void vscode.window.showWarningMessage("Machine code is shown of .tk files that are stored on disk.");
@@ -93,7 +100,8 @@ async function open(state: State, form: Form, uri?: vscode.Uri): Promise<void> {
   await state.environment.save();
   const cursor = editor?.document === document ? editor.selection.active.line : 0;
   const target = vscode.workspace.getConfiguration("tk").get<string>("costs.target", "sm_90a");
-  const asked: Asked = { source, kernel: kernelAt(document.getText(), cursor), form, target, set: [] };
+  const kernel = lens?.kernel ?? kernelAt(document.getText(), cursor);
+  const asked: Asked = { source, kernel, form, target, set: [] };
   try {
     const built = await compiled(state.environment.program(), asked);
     if (built === undefined) return;
@@ -210,8 +218,8 @@ async function build(
       const name = basename(source.fsPath, ".tk");
       await run(["inspect", join(folder, `${name}.tkb`), "--html", join(folder, "page.html")]);
     } catch (error) {
-      // Tile IR needs no assembler, but is without lines then.
-      if (form === "tile IR" && error instanceof Refused && error.message.includes("E1001")) return nonempty(await emit("tile"));
+      // Without an assembler (E1001), or with one that does not work (E1002), tile IR has no lines.
+      if (form === "tile IR" && error instanceof Refused && /E100[12]/.test(error.message)) return nonempty(await emit("tile"));
       throw error;
     }
     const found = listings(await readFile(join(folder, "page.html"), "utf8"), form);

@@ -9,7 +9,7 @@ use tk_ops::table::Row;
 use tk_syntax::{FileId, Span, ast};
 
 use crate::eval::{Bindings, CVal, Evaluator};
-use crate::hir::{CVarId, ConstId, FnId, HExpr, HKind, Hir, StructId};
+use crate::hir::{CVarId, ConstId, FnId, HExpr, Hir, StructId};
 use crate::types::{CTerm, Ty};
 use crate::visit;
 
@@ -186,26 +186,6 @@ impl Index {
 /// By start; of two with one start the longer first.
 fn order(s: Span) -> (FileId, u32, std::cmp::Reverse<u32>) {
     (s.file, s.start, std::cmp::Reverse(s.end))
-}
-
-/// The statements of the functions and tests of a file, and the values of blocks, which end them.
-pub fn statements(hir: &Hir, file: FileId) -> Vec<Span> {
-    let mut found = vec![];
-    for f in hir.fns.iter().filter(|f| f.file == file) {
-        let mut tails = vec![];
-        let mut expr = |e: &HExpr| match &e.kind {
-            HKind::If { then, els, .. } | HKind::IfLet { then, els, .. } => {
-                let blocks = std::iter::once(then).chain(els);
-                tails.extend(blocks.filter_map(|b| Some(b.tail.as_ref()?.span)));
-            }
-            HKind::Block(b) => tails.extend(b.tail.as_ref().map(|t| t.span)),
-            _other => {}
-        };
-        crate::lint::each(&f.body, &mut |s| found.push(s.span), &mut expr);
-        found.extend(f.body.tail.as_ref().map(|t| t.span));
-        found.append(&mut tails);
-    }
-    found
 }
 
 /// The value of a constant, where it depends on no parameter.

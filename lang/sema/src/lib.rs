@@ -16,6 +16,7 @@ mod lower;
 pub mod poly;
 pub mod show;
 pub mod specialize;
+pub mod stops;
 pub mod target;
 pub mod types;
 mod visit;

@@ -23,9 +23,11 @@ pub struct DebugFunc {
     pub statements: Vec<Statement>,
 }
 
-/// The beginning of a statement, or of the value of a block.
+/// The beginning of a statement, or of the value of a block; or the place where a statement goes on after a lambda.
 #[derive(Clone, Debug)]
 pub struct Statement {
+    /// Whether it begins here.
+    pub begins: bool,
     /// Its block.
     pub block: BlockId,
     /// The number of instructions before it in that block.
@@ -34,6 +36,15 @@ pub struct Statement {
     pub loc: Loc,
     /// The variables that exist there, in the order of their declaration.
     pub variables: Vec<(String, DebugValue)>,
+    /// Of a statement in a lambda, the one that calls the lambda.
+    pub caller: Option<Box<Statement>>,
+}
+
+impl Statement {
+    /// This statement and those that call the lambdas around it, the innermost first.
+    pub fn and_callers(&self) -> impl Iterator<Item = &Statement> {
+        std::iter::successors(Some(self), |s| s.caller.as_deref())
+    }
 }
 
 /// What a variable holds.

@@ -61,7 +61,7 @@ pub struct Completion {
 /// The completions at an offset, the most likely ones first.
 pub fn complete(ws: &mut Workspace, path: &str, offset: usize) -> Vec<Completion> {
     let as_typed = ws.analysis(path);
-    let Some(site) = Site::new(as_typed.root_text(), offset) else { return vec![] };
+    let Some(site) = Site::new(&as_typed, offset) else { return vec![] };
     // A signature that has no body yet means nothing by itself.
     let a = match completed(&site, as_typed.root_text()) {
         Some(text) => Arc::new(ws.analyse(path, &[(path.to_string(), text)].into())),

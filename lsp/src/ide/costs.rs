@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
-use tk_syntax::ast::{Item, ItemKind};
+use tk_syntax::ast::{Item, ItemKind, Name};
 
 use super::Workspace;
-use super::lens::{Lens, LensCommand};
+use super::lens::{CodeForm, Lens, LensCommand};
 
 /// What an instance of a kernel is expected to cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,16 +30,38 @@ pub struct LineCost {
     pub tooltip: String,
 }
 
+/// Lenses that open the machine code of each kernel and export of a file.
+pub fn code_lenses(ws: &mut Workspace, path: &str, target: &str) -> Vec<Lens> {
+    let a = ws.analysis(path);
+    let items: &[Item] = a.root().map_or(&[], |f| &f.items);
+    let forms: &[(&str, CodeForm)] = match target.starts_with("gfx") {
+        true => &[("Assembly", CodeForm::Assembly), ("Tile IR", CodeForm::Tile)],
+        false => &[("PTX", CodeForm::Assembly), ("SASS", CodeForm::Sass), ("Tile IR", CodeForm::Tile)],
+    };
+    let lens = |name: &Name| {
+        let (place, kernel) = (a.place(name.span), name.text.clone());
+        forms.iter().map(move |(title, form)| {
+            let command = LensCommand::OpenCode { path: path.into(), kernel: kernel.clone(), form: *form };
+            Lens { place: place.clone(), title: (*title).into(), command }
+        })
+    };
+    named(items).flat_map(|(name, _)| lens(name)).collect()
+}
+
+/// The names of kernels and exports, and how many instances are shown above each.
+fn named(items: &[Item]) -> impl Iterator<Item = (&Name, usize)> {
+    items.iter().filter_map(|i| match &i.kind {
+        ItemKind::Fn(f) if f.kernel => Some((&f.name, 1)),
+        ItemKind::Export(e) => e.path.segments.last().map(|name| (name, usize::MAX)),
+        _other => None,
+    })
+}
+
 /// Lenses: the first instance above each kernel, all of them above an `export`.
 pub fn lenses(ws: &mut Workspace, path: &str, kernels: &[KernelCost]) -> Vec<Lens> {
     let a = ws.analysis(path);
     let items: &[Item] = a.root().map_or(&[], |f| &f.items);
-    let named = items.iter().filter_map(|i| match &i.kind {
-        ItemKind::Fn(f) if f.kernel => Some((&f.name, 1)),
-        ItemKind::Export(e) => e.path.segments.last().map(|name| (name, usize::MAX)),
-        _other => None,
-    });
-    let lenses = named.flat_map(|(name, most)| {
+    let lenses = named(items).flat_map(|(name, most)| {
         let place = a.place(name.span);
         let own = kernels.iter().filter(|k| k.kernel == name.text).take(most);
         own.map(move |k| Lens { place: place.clone(), title: k.summary.clone(), command: LensCommand::Info })

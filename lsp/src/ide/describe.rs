@@ -308,8 +308,11 @@ pub fn facts(of: &str) -> Vec<(&'static str, &'static str, &'static str)> {
     }
 }
 
-/// The words before the body of a kernel, those of items and the attributes: how each is written, and what it says.
-pub const WORDS: &[(&str, &str, &str)] = &[
+/// A word, how it is written, and what it says.
+pub type Word = (&'static str, &'static str, &'static str);
+
+/// The words before the body of a kernel, those of items and the attributes.
+pub const WORDS: &[Word] = &[
     (
         "grid",
         "grid(n, ..)",

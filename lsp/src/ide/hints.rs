@@ -9,7 +9,7 @@ use tk_sema::types::CTerm;
 use tk_syntax::ast::{Expr, ExprKind, Pat, StmtKind, Subscript};
 
 use super::scope::pattern;
-use super::walk::{Node, each};
+use super::walk::Node;
 use super::{Analysis, Workspace};
 
 /// The kinds of hints.
@@ -40,7 +40,7 @@ pub fn hints(ws: &mut Workspace, path: &str, range: Range<usize>) -> Vec<Hint> {
     let Some(file) = a.root() else { return vec![] };
     let mut out = vec![];
     let wanted = |n: &Node| (n.span().start as usize) < range.end && range.start < n.span().end as usize;
-    each(file, &mut |n| match n {
+    let mut add = |n: Node| match n {
         Node::Stmt(s) if wanted(&n) => match &s.kind {
             StmtKind::Let { pat, ty: None, .. } | StmtKind::For { pat, .. } => types(&a, pat, &mut out),
             _other => {}
@@ -53,7 +53,8 @@ pub fn hints(ws: &mut Workspace, path: &str, range: Range<usize>) -> Vec<Hint> {
             _other => {}
         },
         _other => {}
-    });
+    };
+    file.items.iter().map(Node::Item).filter(wanted).for_each(|item| item.each(&mut add));
     out.retain(|h| range.contains(&h.offset) || h.offset == range.end);
     out.sort_by_key(|h| h.offset);
     out

@@ -4,7 +4,7 @@ use tk_ops::DType;
 use tk_sema::index::{SymbolKind, value_at};
 use tk_syntax::Span;
 use tk_syntax::ast::{ExprKind, ItemKind, StmtKind};
-use tk_syntax::token::{Tok, lex};
+use tk_syntax::token::Tok;
 
 use super::describe::{self, words};
 use super::walk::{Node, around};
@@ -80,7 +80,13 @@ fn called(a: &Analysis, name: Span) -> Option<String> {
 
 /// The description of the word of a clause, of an attribute, or of `export`.
 fn item_word(a: &Analysis, at: u32) -> Option<(Span, String)> {
-    let token = token_at(a.root_text(), at)?;
+    let (token, (_, code, doc)) = word_at(a, at)?;
+    Some((token, card(code, &[(*doc).to_string()])))
+}
+
+/// The word of a clause, of an attribute, or `export` at an offset, and what is known of it.
+pub(super) fn word_at(a: &Analysis, at: u32) -> Option<(Span, &'static describe::Word)> {
+    let token = token_at(a, at)?;
     let word = a.text(token);
     let is_said = around(a.root()?, token.start).iter().any(|n| match n {
         Node::Clause(c) => c.name.span == token,
@@ -88,8 +94,7 @@ fn item_word(a: &Analysis, at: u32) -> Option<(Span, String)> {
         Node::Item(i) => matches!(i.kind, ItemKind::Export(_)) && i.span.start == token.start,
         _other => false,
     });
-    let (_, code, doc) = describe::WORDS.iter().find(|w| is_said && w.0 == word)?;
-    Some((token, card(code, &[(*doc).to_string()])))
+    Some((token, describe::WORDS.iter().find(|w| is_said && w.0 == word)?))
 }
 
 /// The description of a property of values and types: `x.shape`, `T.bits`, `target.has_tma`, `f16`.
@@ -114,8 +119,7 @@ fn property(a: &Analysis, at: u32) -> Option<(Span, String)> {
             card(&format!("{}: {ty}", name.text), &[value(a, whole), found.2.to_string()]),
         ));
     }
-    let text = a.root_text();
-    let token = token_at(text, at)?;
+    let token = token_at(a, at)?;
     let word = a.text(token);
     let doc = match word {
         "tile" => {
@@ -135,7 +139,7 @@ fn property(a: &Analysis, at: u32) -> Option<(Span, String)> {
 
 /// The type of the smallest expression around an offset, unless that is white space or a comment.
 fn expression(a: &Analysis, at: u32) -> Option<(Span, String)> {
-    token_at(a.root_text(), at)?;
+    token_at(a, at)?;
     let (span, ty) = a.index.expression_at(Analysis::ROOT, at)?;
     // The number of a default or constant takes the type that its use needs; until then it has none.
     let nodes = around(a.root()?, at);
@@ -175,9 +179,9 @@ fn value(a: &Analysis, span: Span) -> String {
 }
 
 /// The token at an offset, the one that begins there before the one that ends there.
-pub fn token_at(text: &str, at: u32) -> Option<Span> {
-    let lexed = lex(Analysis::ROOT, text);
+pub fn token_at(a: &Analysis, at: u32) -> Option<Span> {
     let at = at as usize;
+    let lexed = a.lexed(&a.near(&(at..at)));
     let touching = lexed.tokens.iter().filter(|t| t.start <= at && at <= t.end);
     let best = touching.max_by_key(|t| (matches!(t.tok, Tok::Id(_)), t.start))?;
     Some(Span::new(Analysis::ROOT, best.start, best.end))

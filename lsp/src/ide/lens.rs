@@ -14,8 +14,28 @@ pub enum LensCommand {
         /// Part of the names.
         filter: String,
     },
+    /// Opens machine code of a kernel.
+    OpenCode {
+        /// The file.
+        path: String,
+        /// The kernel.
+        kernel: String,
+        /// What is opened.
+        form: CodeForm,
+    },
     /// Nothing.
     Info,
+}
+
+/// A form of machine code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CodeForm {
+    /// PTX; of AMD, assembly.
+    Assembly,
+    /// NVIDIA's machine code.
+    Sass,
+    /// Tile IR.
+    Tile,
 }
 
 /// A line above an item.

@@ -9,7 +9,7 @@ use tk_sema::types::Ty;
 use tk_syntax::ast::{ItemKind, Name};
 
 use super::workspace::{REFERENCE, REFERENCE_TEXT};
-use super::{Analysis, Place, Workspace, describe};
+use super::{Analysis, Place, Workspace, describe, hover};
 
 /// A symbol as all analyses know it.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,7 +42,11 @@ pub(super) fn key(a: &Analysis, s: &Symbol) -> Option<Key> {
 /// The definition of the symbol at an offset.
 pub fn definition(ws: &mut Workspace, path: &str, offset: usize) -> Vec<Place> {
     let a = ws.analysis(path);
-    let found = a.symbol_at(offset).and_then(|(_, s)| declared(&a, s));
+    let of_word = || section(hover::word_at(&a, a.offset(offset)?)?.1.1);
+    let found = match a.symbol_at(offset) {
+        Some((_, symbol)) => declared(&a, symbol),
+        None => of_word(),
+    };
     found.into_iter().collect()
 }
 
@@ -67,7 +71,12 @@ fn declared(a: &Analysis, s: &Symbol) -> Option<Place> {
 
 /// The section of the reference about a builtin.
 fn reference(row: &tk_ops::table::Row) -> Option<Place> {
-    let title = format!("### `{}`", tk_ops::reference::signature(row).text);
+    section(&tk_ops::reference::signature(row).text)
+}
+
+/// The section of the reference whose title is some code.
+fn section(code: &str) -> Option<Place> {
+    let title = format!("### `{code}`");
     let start = REFERENCE_TEXT.find(&title)?;
     Some(Place { path: REFERENCE.into(), start, end: start + title.len() })
 }

@@ -10,7 +10,7 @@ pub fn selection(ws: &mut Workspace, path: &str, offset: usize) -> Vec<Place> {
     let Some(at) = a.offset(offset) else { return vec![] };
     let mut spans = vec![tk_syntax::Span::new(Analysis::ROOT, 0, a.root_text().len())];
     spans.extend(a.root().map(|f| around(f, at)).unwrap_or_default().iter().map(|n| n.span()));
-    spans.extend(token_at(a.root_text(), at));
+    spans.extend(token_at(&a, at));
     let mut out: Vec<tk_syntax::Span> = vec![];
     for s in spans {
         let inner = out.last().is_none_or(|o| o.start <= s.start && s.end <= o.end && *o != s);

@@ -26,7 +26,7 @@ pub struct Signature {
 /// The call around an offset.
 pub fn signature(ws: &mut Workspace, path: &str, offset: usize) -> Option<Signature> {
     let a = ws.analysis(path);
-    let site = Site::new(a.root_text(), offset)?;
+    let site = Site::new(&a, offset)?;
     let call = site.call()?;
     let symbol = callee(&a, &site, &call)?;
     let mut s = Declared::of(&a, symbol)?;

@@ -1,13 +1,13 @@
 //! The context of a position from the tokens: the word being written, and the call around it. It does not need a tree,
 //! so it works in the middle of a line that does not parse yet.
 
-use tk_syntax::token::{Tok, Token, lex};
+use tk_syntax::token::{Tok, Token};
 
 use super::Analysis;
 
 /// A place between tokens.
 pub struct Site<'s> {
-    /// The tokens of the file.
+    /// The tokens around it: of its item, and of those before and after.
     pub tokens: Vec<Token<'s>>,
     /// The number of them that end before the word being written.
     pub before: usize,
@@ -44,11 +44,12 @@ pub struct CallSite<'s> {
 
 impl<'s> Site<'s> {
     /// The place at an offset; `None` in a comment or string, and outside of the text.
-    pub fn new(text: &'s str, offset: usize) -> Option<Site<'s>> {
+    pub fn new(a: &'s Analysis, offset: usize) -> Option<Site<'s>> {
+        let text = a.root_text();
         if !text.is_char_boundary(offset) {
             return None;
         }
-        let lexed = lex(Analysis::ROOT, text);
+        let lexed = a.lexed(&a.near(&(offset..offset)));
         let comment =
             |c: &tk_syntax::ast::Comment| (c.span.start as usize) < offset && offset <= c.span.end as usize;
         if lexed.comments.iter().any(comment) {

@@ -68,7 +68,7 @@ impl Texts {
             return Ok(text.clone());
         }
         if path == REFERENCE {
-            return Ok(REFERENCE_TEXT.into());
+            return Ok(REFERENCE_TEXT.as_str().into());
         }
         if let Some(name) = path.strip_prefix(STD) {
             let found = tk_sema::std_files().find(|f| Some(f.0) == name.strip_suffix(".tk"));

@@ -5,7 +5,7 @@ use std::ops::Range;
 use tk_ops::DType;
 use tk_sema::hir::{CKind, FnKind};
 use tk_sema::index::{Reference, Symbol, SymbolKind};
-use tk_syntax::token::{Tok, lex};
+use tk_syntax::token::Tok;
 use tk_syntax::{FileId, Span};
 
 use super::{Analysis, Workspace, describe};
@@ -33,6 +33,20 @@ pub enum TokenKind {
     TypeParameter,
     /// A compile-time parameter that is a number or bool.
     CompileTime,
+}
+
+impl TokenKind {
+    /// Returns true if a grammar gives it without knowing names.
+    pub fn is_lexical(self) -> bool {
+        matches!(
+            self,
+            TokenKind::Keyword
+                | TokenKind::Comment
+                | TokenKind::String
+                | TokenKind::Number
+                | TokenKind::Operator
+        )
+    }
 }
 
 /// The modifiers of a token.
@@ -66,8 +80,8 @@ pub struct Token {
 /// The tokens that touch a range, in order; all with `None`.
 pub fn tokens(ws: &mut Workspace, path: &str, range: Option<Range<usize>>) -> Vec<Token> {
     let a = ws.analysis(path);
-    let text = a.root_text();
-    let lexed = lex(Analysis::ROOT, text);
+    let part = range.as_ref().map_or(0..a.root_text().len(), |r| a.near(r));
+    let lexed = a.lexed(&part);
     let touches = |start: usize, end: usize| range.as_ref().is_none_or(|r| start <= r.end && r.start <= end);
     let comments = lexed.comments.iter().map(|c| Token {
         start: c.span.start as usize,
@@ -76,7 +90,7 @@ pub fn tokens(ws: &mut Workspace, path: &str, range: Option<Range<usize>>) -> Ve
         modifiers: Modifiers { documentation: c.doc, ..Modifiers::default() },
     });
     let mut out: Vec<Token> = comments.filter(|c| touches(c.start, c.end)).collect();
-    let mut meanings = Meanings::new(&a);
+    let mut meanings = Meanings::new(&a, part.start);
     let mut before = None;
     for (i, t) in lexed.tokens.iter().enumerate() {
         let next = lexed.tokens.get(i + 1).map(|n| n.tok);
@@ -99,10 +113,13 @@ struct Meanings<'a> {
 }
 
 impl<'a> Meanings<'a> {
-    fn new(analysis: &'a Analysis) -> Meanings<'a> {
+    /// From a place on.
+    fn new(analysis: &'a Analysis, start: usize) -> Meanings<'a> {
         let sources = &analysis.checked.sources;
         let library = (0..).map_while(|n| Some(Workspace::is_std(&sources.get(FileId(n))?.name))).collect();
-        Meanings { analysis, names: analysis.index.references_in(Analysis::ROOT), library }
+        let names = analysis.index.references_in(Analysis::ROOT);
+        let before = names.partition_point(|r| (r.span.start as usize) < start);
+        Meanings { analysis, names: names.get(before..).unwrap_or_default(), library }
     }
 
     /// The meaning of a name, which is not before the last one.

@@ -4,17 +4,19 @@
 //! cannot be read, an empty one with the reason.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use tk_sema::Indexed;
 use tk_sema::index::Symbol;
+use tk_syntax::token::{Lexed, lex_range};
 use tk_syntax::{FileId, Span, ast};
 
-use super::Place;
 use super::background::{Job, Worker};
 use super::stop::Stop;
 use super::texts::Texts;
+use super::{Place, describe};
 
 /// The number of analyses kept for files that are not open; a search through a workspace makes one of each file.
 pub const MAX_KEPT: usize = 256;
@@ -22,10 +24,14 @@ pub const MAX_KEPT: usize = 256;
 /// Before the names of the standard library's files, which have no place on a disk.
 pub(super) const STD: &str = "std:/";
 
-/// The reference of the builtins, which have no source.
+/// The reference of the builtins, which have no source, and of the words of signatures.
 pub const REFERENCE: &str = "std:/ops.md";
 /// Its text.
-pub(super) const REFERENCE_TEXT: &str = include_str!("../../../spec/ops.md");
+pub(super) static REFERENCE_TEXT: LazyLock<String> = LazyLock::new(|| {
+    let words = describe::WORDS.iter().map(|(_, code, doc)| format!("\n### `{code}`\n\n{doc}\n"));
+    let operations = include_str!("../../../spec/ops.md");
+    format!("{operations}\n## Clauses, attributes and exports\n{}", words.collect::<String>())
+});
 
 /// The files below the open ones.
 pub trait Disk: Send + Sync {
@@ -46,6 +52,9 @@ pub struct Analysis {
     program: Indexed,
     /// Another one for each analysis.
     pub number: u64,
+    /// The number of the last analysis that checked everything, and the bytes of the file that have changed since then:
+    /// all others have the text, the places and the meanings that they had there.
+    pub since: (u64, Range<usize>),
     /// The files that were asked for, those that could not be read included.
     pub read: BTreeSet<String>,
 }
@@ -58,14 +67,31 @@ impl std::ops::Deref for Analysis {
     }
 }
 
+/// The bytes of a text that differ from another one of its length; all of it for other lengths.
+fn difference(old: &str, new: &str) -> Range<usize> {
+    if old.len() != new.len() {
+        return 0..new.len();
+    }
+    let (old, new) = (old.as_bytes(), new.as_bytes());
+    let same = |pair: &(&u8, &u8)| pair.0 == pair.1;
+    let start = old.iter().zip(new).take_while(same).count();
+    let tail = old.iter().rev().zip(new.iter().rev()).take_while(same).count();
+    start..(new.len() - tail).max(start)
+}
+
 impl Analysis {
     pub(super) fn new(program: Indexed, read: BTreeSet<String>) -> Analysis {
-        Analysis { program, number: next_number(), read }
+        let number = next_number();
+        let size = program.checked.sources.get(Self::ROOT).map_or(0, |s| s.text.len());
+        Analysis { program, number, since: (number, size..0), read }
     }
 
     /// The analysis of another text of the file that was asked for, if only one body has changed.
     pub(super) fn with_text(self, text: &str) -> Option<Analysis> {
-        Some(Analysis::new(self.program.with_text(text)?, self.read))
+        let changed = difference(self.root_text(), text);
+        let (full, all) = self.since;
+        let since = (full, all.start.min(changed.start)..all.end.max(changed.end));
+        Some(Analysis { since, ..Analysis::new(self.program.with_text(text)?, self.read) })
     }
 
     /// The file that was asked for.
@@ -90,6 +116,28 @@ impl Analysis {
     /// The tree of the file that was asked for; `None` where it could not be read.
     pub fn root(&self) -> Option<&ast::File> {
         self.index.file(Self::ROOT).map(|f| &*f.tree)
+    }
+
+    /// The tokens of a part of the file that [`Analysis::near`] gives.
+    pub(super) fn lexed(&self, part: &Range<usize>) -> Lexed<'_> {
+        let text = self.root_text();
+        lex_range(Self::ROOT, text.get(..part.end).unwrap_or(text), part.start, &BTreeSet::new())
+    }
+
+    /// The items at some bytes, and those before and after them. A lexer that begins where an item begins a line finds the
+    /// tokens that one of the whole text finds.
+    pub fn near(&self, bytes: &Range<usize>) -> Range<usize> {
+        let text = self.root_text();
+        let items: &[ast::Item] = self.root().map_or(&[], |f| &f.items);
+        let begins_line = |at: usize| at == 0 || text.as_bytes().get(at - 1) == Some(&b'\n');
+        let starts = |items: &[ast::Item]| -> Vec<usize> {
+            items.iter().map(|i| i.span.start as usize).filter(|at| begins_line(*at)).collect()
+        };
+        let split = items.partition_point(|i| i.span.start as usize <= bytes.start);
+        let start = items.get(..split).map(starts).unwrap_or_default().iter().rev().nth(1).copied();
+        let behind = items.partition_point(|i| i.span.start as usize <= bytes.end);
+        let end = items.get(behind..).map(starts).unwrap_or_default().get(1).copied();
+        start.unwrap_or(0)..end.unwrap_or(text.len())
     }
 
     /// The offset if it is in the text, at the start of a character.

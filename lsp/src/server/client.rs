@@ -26,6 +26,8 @@ pub struct Client {
     pub snippets: bool,
     /// Symbols may contain symbols.
     pub tree: bool,
+    /// It colors by a grammar too, so what that knows is left to it: its colors do not change when the tokens come.
+    pub has_grammar: bool,
     /// Whole lines are folded.
     pub folds_lines: bool,
     /// It shows the progress of work that takes long.
@@ -69,6 +71,7 @@ impl Client {
             ),
             snippets: is("textDocument/completion/completionItem/snippetSupport"),
             tree: is("textDocument/documentSymbol/hierarchicalDocumentSymbolSupport"),
+            has_grammar: is("textDocument/semanticTokens/augmentsSyntaxTokens"),
             folds_lines: is("textDocument/foldingRange/lineFoldingOnly"),
             progress: is("window/workDoneProgress"),
             watches: is("workspace/didChangeWatchedFiles/dynamicRegistration"),

@@ -30,6 +30,9 @@ pub struct CostOptions {
     pub lens: bool,
     /// Hints at the ends of lines.
     pub hints: bool,
+    /// Lenses above kernels and exports that open machine code: the client has the commands `tk.openPtx`, `tk.openSass` and
+    /// `tk.openTileIr`.
+    pub code: bool,
     /// The target; that of the usual data-center GPU without one.
     pub target: String,
 }

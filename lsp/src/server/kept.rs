@@ -6,12 +6,14 @@
 //! read. It is kept as text, which takes a tenth of the memory of a tree, and does not keep the analysis alive.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::{Arc, Weak};
 
 use gen_lsp_types as lsp;
 
 use super::answer::Answer;
 use super::lifecycle::Server;
+use super::position::Lines;
 use super::said::Json;
 use crate::ide::Analysis;
 
@@ -35,10 +37,54 @@ fn is_of(of: &Weak<Analysis>, analysis: &Arc<Analysis>) -> bool {
 }
 
 /// The tokens of a file.
-struct Tokens {
+pub struct Tokens {
     of: Weak<Analysis>,
     id: String,
+    /// The number of the last analysis before them that checked everything.
+    full: u64,
+    /// The lines of the file.
+    lines: u32,
     data: Vec<lsp::SemanticToken>,
+}
+
+impl Tokens {
+    /// The tokens of the text as it is now: those of a part are new, which begins and ends where lines do, the others are
+    /// as they were.
+    pub fn with(
+        self,
+        lines: &Lines,
+        part: &Range<usize>,
+        new: Vec<lsp::SemanticToken>,
+    ) -> Vec<lsp::SemanticToken> {
+        let all = lines.position(lines.text().len()).line;
+        let start = lines.position(part.start).line;
+        // The lines behind the part are as many as they were.
+        let behind = all - lines.position(part.end).line;
+        let end = if part.end == lines.text().len() { u32::MAX } else { self.lines.saturating_sub(behind) };
+        let mut line = 0;
+        let at = |t: &lsp::SemanticToken| {
+            line += t.delta_line;
+            line
+        };
+        let places: Vec<u32> = self.data.iter().map(at).collect();
+        let (head, tail) = (places.partition_point(|l| *l < start), places.partition_point(|l| *l < end));
+        let mut data = Vec::with_capacity(self.data.len() + new.len());
+        let mut last = head.checked_sub(1).and_then(|i| places.get(i)).copied().unwrap_or(0);
+        data.extend_from_slice(self.data.get(..head).unwrap_or_default());
+        // The first of each is relative to the last before it.
+        let of_new: u32 = new.iter().map(|t| t.delta_line).sum();
+        let first = new.first().map(|t| lsp::SemanticToken { delta_line: t.delta_line - last, ..*t });
+        data.extend(first);
+        data.extend_from_slice(new.get(1..).unwrap_or_default());
+        last = if new.is_empty() { last } else { of_new };
+        let moved = |l: u32| (l + all).saturating_sub(self.lines);
+        let first = self.data.get(tail).zip(places.get(tail));
+        data.extend(
+            first.map(|(t, l)| lsp::SemanticToken { delta_line: moved(*l).saturating_sub(last), ..*t }),
+        );
+        data.extend_from_slice(self.data.get(tail + 1..).unwrap_or_default());
+        data
+    }
 }
 
 impl Kept {
@@ -75,11 +121,26 @@ impl Server {
     /// Remembers the tokens of a file as those that the client has; returns them with their number.
     pub fn remember_tokens(&mut self, path: &str, data: Vec<lsp::SemanticToken>) -> lsp::SemanticTokens {
         self.kept.lists += 1;
-        let (id, of) = (self.kept.lists.to_string(), Arc::downgrade(&self.ws.analysis(path)));
-        if self.documents.get(path).is_some() {
-            self.kept.tokens.insert(path.to_string(), Tokens { of, id: id.clone(), data: data.clone() });
+        let (id, analysis) = (self.kept.lists.to_string(), self.ws.analysis(path));
+        if let Some(document) = self.documents.get(path) {
+            let lines = document.lines.position(document.lines.text().len()).line;
+            let (of, full) = (Arc::downgrade(&analysis), analysis.since.0);
+            let tokens = Tokens { of, id: id.clone(), full, lines, data: data.clone() };
+            self.kept.tokens.insert(path.to_string(), tokens);
         }
         lsp::SemanticTokens { result_id: Some(id), data }
+    }
+
+    /// The last tokens of a file of which only a part has other ones now, and that part.
+    pub fn unchanged_tokens(&mut self, path: &str, lines: &Lines) -> Option<(Tokens, Range<usize>)> {
+        let analysis = self.ws.analysis(path);
+        let (full, changed) = &analysis.since;
+        // The places of the analysis have to be those of the client's text.
+        let same = self.kept.tokens.get(path)?.full == *full && !changed.is_empty();
+        if !same || analysis.root_text() != &**lines.text() {
+            return None;
+        }
+        Some((self.kept.tokens.remove(path)?, analysis.near(changed)))
     }
 
     /// `textDocument/semanticTokens/full/delta`: what is new since the last list, or all if the client has another one.
@@ -96,10 +157,11 @@ impl Server {
             let result_id = Some(before.id.clone());
             return Ok(Some(lsp::SemanticTokensDelta { result_id, edits: vec![] }.into()));
         }
-        let before = self.kept.tokens.remove(&path).filter(|before| before.id == p.previous_result_id);
+        let before = self.kept.tokens.get(&path).filter(|before| before.id == p.previous_result_id);
+        let before = before.map(|before| before.data.clone());
         let Some(now) = self.all_tokens(&path) else { return Ok(None) };
         let Some(before) = before else { return Ok(Some(now.into())) };
-        let edits = difference(&before.data, &now.data).into_iter().collect();
+        let edits = difference(&before, &now.data).into_iter().collect();
         Ok(Some(lsp::SemanticTokensDelta { result_id: now.result_id, edits }.into()))
     }
 }

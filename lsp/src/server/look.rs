@@ -12,7 +12,7 @@ use crate::ide::actions::{Action, ActionKind};
 use crate::ide::complete::{Completion, CompletionKind};
 use crate::ide::folding::FoldKind;
 use crate::ide::hints::HintKind;
-use crate::ide::lens::{Lens, LensCommand};
+use crate::ide::lens::{CodeForm, Lens, LensCommand};
 use crate::ide::tokens::Token;
 use crate::ide::{
     actions, complete, costs, folding, hints, hover, lens, navigate, selection, signature, source_actions,
@@ -21,6 +21,15 @@ use crate::ide::{
 
 /// The command of a lens that runs tests. The client runs it, in a terminal: the server never runs code of a program.
 const RUN_TESTS: &str = "tk.runTests";
+
+/// The command of a lens that opens machine code; the client runs the compiler for it.
+fn open_code(form: CodeForm) -> &'static str {
+    match form {
+        CodeForm::Assembly => "tk.openPtx",
+        CodeForm::Sass => "tk.openSass",
+        CodeForm::Tile => "tk.openTileIr",
+    }
+}
 
 impl Server {
     /// `textDocument/hover`
@@ -174,15 +183,29 @@ impl Server {
     /// The tokens of a file, which the client has from now on.
     pub fn all_tokens(&mut self, path: &str) -> Option<lsp::SemanticTokens> {
         let lines = self.lines(path)?;
-        let data = encode(&lines, tokens::tokens(&mut self.ws, path, None));
+        let data = match self.unchanged_tokens(path, &lines) {
+            Some((old, part)) => {
+                let mut tokens = self.sent_tokens(path, Some(part.clone()));
+                tokens.retain(|t| part.contains(&t.start));
+                old.with(&lines, &part, encode(&lines, tokens))
+            }
+            None => encode(&lines, self.sent_tokens(path, None)),
+        };
         Some(self.remember_tokens(path, data))
     }
 
     /// `textDocument/semanticTokens/range`
     pub fn tokens_in(&mut self, p: lsp::SemanticTokensRangeParams) -> Answer<Option<lsp::SemanticTokens>> {
         let Some((path, lines)) = self.document(&p.text_document) else { return Ok(None) };
-        let data = encode(&lines, tokens::tokens(&mut self.ws, &path, Some(lines.bytes(p.range))));
+        let data = encode(&lines, self.sent_tokens(&path, Some(lines.bytes(p.range))));
         Ok(Some(lsp::SemanticTokens { result_id: None, data }))
+    }
+
+    /// The tokens that this client wants.
+    fn sent_tokens(&mut self, path: &str, range: Option<std::ops::Range<usize>>) -> Vec<Token> {
+        let mut tokens = tokens::tokens(&mut self.ws, path, range);
+        tokens.retain(|t| !self.client.has_grammar || !t.kind.is_lexical());
+        tokens
     }
 
     /// `textDocument/foldingRange`
@@ -229,6 +252,11 @@ impl Server {
     pub fn lenses(&mut self, p: lsp::CodeLensParams) -> Answer<Option<Vec<lsp::CodeLens>>> {
         let Some((path, lines)) = self.document(&p.text_document) else { return Ok(None) };
         let mut found = lens::lens(&mut self.ws, &path);
+        // Without the compiler there is no code.
+        if self.costs.options.code && self.config.costs.is_some() {
+            let target = self.costs.options.target.clone();
+            found.extend(costs::code_lenses(&mut self.ws, &path, &target));
+        }
         if self.costs.options.lens {
             let (kernels, _) = self.costs(&path);
             found.extend(costs::lenses(&mut self.ws, &path, &kernels));
@@ -238,6 +266,10 @@ impl Server {
                 LensCommand::RunTests { path, filter } => {
                     let arguments = json!({ "uri": self.uri(&path), "filter": filter });
                     (RUN_TESTS, Some(vec![arguments]))
+                }
+                LensCommand::OpenCode { path, kernel, form } => {
+                    let arguments = json!({ "uri": self.uri(&path), "kernel": kernel });
+                    (open_code(form), Some(vec![arguments]))
                 }
                 LensCommand::Info => ("", None),
             };

@@ -5,6 +5,7 @@ use lsp_server::ErrorCode;
 
 use super::answer::{Answer, Refusal};
 use super::lifecycle::Server;
+use super::position::Lines;
 use crate::ide::symbols::{Symbol, SymbolKind};
 use crate::ide::{Place, calls, navigate, rename, symbols};
 
@@ -75,13 +76,13 @@ impl Server {
 
     /// `textDocument/documentSymbol`
     pub fn symbols(&mut self, p: lsp::DocumentSymbolParams) -> Answer<Option<lsp::DocumentSymbolResponse>> {
-        let Some((path, _)) = self.document(&p.text_document) else { return Ok(None) };
+        let Some((path, lines)) = self.document(&p.text_document) else { return Ok(None) };
         let found = symbols::document(&mut self.ws, &path);
         if self.client.tree {
-            return Ok(Some(found.iter().filter_map(|s| self.symbol(s)).collect::<Vec<_>>().into()));
+            return Ok(Some(found.iter().map(|s| symbol(&lines, s)).collect::<Vec<_>>().into()));
         }
         let mut flat = vec![];
-        found.iter().for_each(|s| self.flatten(s, None, &mut flat));
+        found.iter().for_each(|s| flatten(&lines, &p.text_document.uri, s, None, &mut flat));
         Ok(Some(flat.into()))
     }
 
@@ -170,31 +171,36 @@ impl Server {
             data: None,
         })
     }
+}
 
-    #[allow(deprecated, reason = "the type has no other constructor")]
-    fn symbol(&mut self, s: &Symbol) -> Option<lsp::DocumentSymbol> {
-        let children: Vec<_> = s.children.iter().filter_map(|c| self.symbol(c)).collect();
-        Some(lsp::DocumentSymbol {
-            name: s.name.clone(),
-            detail: some(&s.detail),
-            kind: kind(s.kind),
-            tags: None,
-            deprecated: None,
-            range: self.range(&s.place)?,
-            selection_range: self.range(&s.name_place)?,
-            children: (!children.is_empty()).then_some(children),
-        })
+#[allow(deprecated, reason = "the type has no other constructor")]
+fn symbol(lines: &Lines, s: &Symbol) -> lsp::DocumentSymbol {
+    let children: Vec<_> = s.children.iter().map(|c| symbol(lines, c)).collect();
+    lsp::DocumentSymbol {
+        name: s.name.clone(),
+        detail: some(&s.detail),
+        kind: kind(s.kind),
+        tags: None,
+        deprecated: None,
+        range: lines.range(s.place.start, s.place.end),
+        selection_range: lines.range(s.name_place.start, s.name_place.end),
+        children: (!children.is_empty()).then_some(children),
     }
+}
 
-    /// The symbol and what it contains in one list, for clients that know no trees.
-    #[allow(deprecated, reason = "the type has no other constructor")]
-    fn flatten(&mut self, s: &Symbol, container: Option<&str>, out: &mut Vec<lsp::SymbolInformation>) {
-        if let Some(location) = self.location(&s.place) {
-            let base_symbol_information = information(s, container);
-            out.push(lsp::SymbolInformation { deprecated: None, location, base_symbol_information });
-        }
-        s.children.iter().for_each(|c| self.flatten(c, Some(&s.name), out));
-    }
+/// The symbol of a file and what it contains in one list, for clients that know no trees.
+#[allow(deprecated, reason = "the type has no other constructor")]
+fn flatten(
+    lines: &Lines,
+    uri: &lsp::Uri,
+    s: &Symbol,
+    container: Option<&str>,
+    out: &mut Vec<lsp::SymbolInformation>,
+) {
+    let location = lsp::Location { uri: uri.clone(), range: lines.range(s.place.start, s.place.end) };
+    let base_symbol_information = information(s, container);
+    out.push(lsp::SymbolInformation { deprecated: None, location, base_symbol_information });
+    s.children.iter().for_each(|c| flatten(lines, uri, c, Some(&s.name), out));
 }
 
 fn information(s: &Symbol, container: Option<&str>) -> lsp::BaseSymbolInformation {

@@ -26,6 +26,8 @@ pub trait Debugger: Send + Sync {
     fn interrupts(&self) -> bool;
     /// Something runs here, in the middle of a statement.
     fn interrupt(&self, at: &Stopped<'_>) -> Result<(), Fault>;
+    /// Whether it may stop at a statement of a lambda that is about to run: if so, that runs element by element.
+    fn may_stop(&self, statement: &Statement) -> bool;
     /// A statement begins.
     fn statement(&self, at: &Stopped<'_>) -> Result<(), Fault>;
     /// Whether [`Debugger::nan`] is wanted, which takes time.
@@ -111,9 +113,8 @@ impl Frame<'_> {
         self.is_test
     }
 
-    /// The variables where the statement begins. One that is assigned there has its old value.
-    pub fn variables(&self) -> Vec<(String, Held)> {
-        let Some(statement) = self.statement else { return vec![] };
+    /// The variables where a statement of this function begins. One that is assigned there has its old value.
+    pub fn variables(&self, statement: &Statement) -> Vec<(String, Held)> {
         statement.variables.iter().map(|(name, value)| (name.clone(), self.held(value))).collect()
     }
 

@@ -185,7 +185,8 @@ impl<'c, 'm> Machine<'c, 'm> {
         };
         let (block, next, depth) = (cursor.block, cursor.next, self.frames.len());
         let statements = info.get(frame.func.name).map(|f| f.statements.as_slice()).unwrap_or_default();
-        let here = statements.iter().enumerate().filter(|(_, s)| s.block == block.id && s.index == next);
+        let here =
+            statements.iter().enumerate().filter(|(_, s)| s.begins && s.block == block.id && s.index == next);
         for (number, _) in here {
             debugger.statement(&self.stopped(&info, Some(number), true))?;
         }
@@ -298,9 +299,15 @@ impl<'c, 'm> Machine<'c, 'm> {
         define(&mut self.frame()?.slots, step, results)
     }
 
-    /// Whether the block of a step may run on whole tiles.
+    /// Whether the block of a step may run on whole tiles. Where a debugger stops, it runs element by element.
     pub fn is_pointwise(&mut self, step: &Step<'_>) -> Result<bool, Fault> {
-        Ok(self.frame()?.func.block(block_of(step, 0)?)?.pointwise)
+        let func = self.frame()?.func;
+        let block = func.block(block_of(step, 0)?)?;
+        let stops = self.code.debugging.as_ref().is_some_and(|Debugging { debugger, info }| {
+            let statements = info.get(func.name).map(|f| f.statements.as_slice()).unwrap_or_default();
+            statements.iter().any(|s| s.block == block.id && s.begins && debugger.may_stop(s))
+        });
+        Ok(block.pointwise && !stops)
     }
 
     /// Begins a function.

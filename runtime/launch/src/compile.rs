@@ -69,10 +69,14 @@ pub struct PlaceCost {
     pub needed: f64,
     /// Bytes that the narrowest access of a lane to device memory moves; 0 without one.
     pub lane_bytes: u32,
+    /// Why that is not wider, as a sentence without a full stop.
+    pub limit: &'static str,
     /// Whether TMA moves some of the bytes.
     pub tensor_copies: bool,
     /// Cycles of shared memory that bank conflicts add, of all programs.
     pub conflicts: f64,
+    /// Bytes of a lane for the largest tile that is made there, in registers.
+    pub tile_bytes: u32,
     /// The most registers of a lane for tiles that are live at once.
     pub registers: u32,
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tk_gpu::cost::{self, Analysed};
+use tk_gpu::ir::kernel::Remark;
 use tk_gpu::target::chip::{self, Chip};
 use tk_runtime::Compiled;
 use tk_runtime::compile::{CompileOptions, Estimate, Launch, PlaceCost};
@@ -27,6 +28,11 @@ impl Predicted {
     pub fn new(request: &Request<'_>) -> Option<Predicted> {
         let kernel = Analysed::new(schedule(request, None).ok()?.scheduled);
         Some(Predicted { kernel, accesses: Accesses::new(request.module, request.entry) })
+    }
+
+    /// Where the fastest instructions do not apply, and why.
+    pub fn remarks(&self) -> &[Remark] {
+        &self.kernel.kernel().remarks
     }
 
     /// The cost of a launch on a GPU; `module` is that of the kernel.
@@ -109,8 +115,10 @@ fn place_cost(cost: cost::PlaceCost) -> PlaceCost {
         bytes: cost.bytes,
         needed: cost.needed,
         lane_bytes: cost.lane_bytes,
+        limit: cost.limit,
         tensor_copies: cost.tensor_copies,
         conflicts: cost.conflicts,
+        tile_bytes: cost.tile_bytes,
         registers: cost.registers,
     }
 }

@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 
 use tk_gpu::ArgFacts;
+use tk_gpu::ir::kernel::Remark;
 use tk_gpu::target::chip;
 use tk_runtime::Session;
 use tk_runtime::compile::{Estimate, Launch};
@@ -37,6 +38,8 @@ pub struct Expected {
     pub gpu: String,
     /// The cost, by place too.
     pub estimate: Estimate,
+    /// Where the fastest instructions do not apply, and why: the file, the line from 1, a sentence.
+    pub remarks: Vec<(FileId, usize, String)>,
 }
 
 /// The cost of what a line became.
@@ -58,10 +61,14 @@ pub struct LineCost {
     pub needed: f64,
     /// Bytes that the narrowest access of a lane to device memory moves; 0 without one.
     pub lane_bytes: u32,
+    /// Why that is not wider, as a sentence without a full stop.
+    pub limit: &'static str,
     /// Whether TMA moves some of the bytes.
     pub tensor_copies: bool,
     /// Cycles of shared memory that bank conflicts add, of all programs.
     pub conflicts: f64,
+    /// Bytes of a lane for the largest tile that is made there, in registers.
+    pub tile_bytes: u32,
     /// The most registers of a lane for tiles that are live at once.
     pub registers: u32,
 }
@@ -99,8 +106,15 @@ pub fn expected(
     let args = launch_args(&plan);
     let sms = u32::try_from(place.facts.sms).unwrap_or(1);
     let launch = Launch { args: &args, grid: plan.grid, gpu: &place.name, sms, by_place: true };
-    let estimate = Predicted::new(request)?.estimate(request.module, &launch, chip);
-    estimate.us.is_finite().then_some(Expected { extent, gpu: place.name, estimate })
+    let predicted = Predicted::new(request)?;
+    let estimate = predicted.estimate(request.module, &launch, chip);
+    let remark = |r: &Remark| {
+        let loc = r.loc?;
+        let place = Span::new(FileId(loc.file), loc.start as usize, loc.end as usize);
+        Some((place.file, request.sources.position(place).1, r.text.clone()))
+    };
+    let remarks = predicted.remarks().iter().filter_map(remark).collect();
+    estimate.us.is_finite().then_some(Expected { extent, gpu: place.name, estimate, remarks })
 }
 
 /// Gives views the order of axes for which a binary was compiled: the axis with a stride of 1 comes last in memory.
@@ -145,8 +159,10 @@ pub fn lines(sources: &SourceMap, found: &Estimate) -> (&'static str, Vec<LineCo
             bytes: 0.0,
             needed: 0.0,
             lane_bytes: 0,
+            limit: "",
             tensor_copies: false,
             conflicts: 0.0,
+            tile_bytes: 0,
             registers: 0,
         };
         let cost = lines.entry((loc.file, line)).or_insert_with(none);
@@ -158,9 +174,10 @@ pub fn lines(sources: &SourceMap, found: &Estimate) -> (&'static str, Vec<LineCo
         cost.needed += p.needed;
         cost.tensor_copies |= p.tensor_copies;
         if p.lane_bytes > 0 && (cost.lane_bytes == 0 || p.lane_bytes < cost.lane_bytes) {
-            cost.lane_bytes = p.lane_bytes;
+            (cost.lane_bytes, cost.limit) = (p.lane_bytes, p.limit);
         }
         cost.conflicts += p.conflicts;
+        cost.tile_bytes = cost.tile_bytes.max(p.tile_bytes);
         cost.registers = cost.registers.max(p.registers);
     }
     let mut lines: Vec<LineCost> = lines.into_values().collect();

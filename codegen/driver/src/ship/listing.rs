@@ -37,7 +37,7 @@ pub fn listing(request: &Request<'_>, stages: &StageTexts, expected: Option<Expe
 }
 
 fn typical(sources: &SourceMap, expected: Expected) -> Typical {
-    let Expected { extent, gpu, estimate } = expected;
+    let Expected { extent, gpu, estimate, .. } = expected;
     let (unit, lines) = lines(sources, &estimate);
     let line = |c: LineCost| TypicalLine {
         at: (c.file.0, c.line as u32),

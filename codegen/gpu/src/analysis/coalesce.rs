@@ -21,6 +21,8 @@ pub struct Coalescing {
     pub vector: u32,
     /// Bytes of an element.
     pub bytes: u32,
+    /// Why it moves no more of them, as a sentence without a full stop.
+    pub limit: &'static str,
 }
 
 /// The location of the operands of an access.
@@ -93,12 +95,25 @@ pub fn access(
     };
     let most = (u64::from(spec.vector_bytes) / bytes).max(1);
     let extent = parts.shape.get(*order.first()?).copied().unwrap_or(1);
-    let vector = vector.min(most).min(power_below(extent));
+    let (vector, limit) = least([
+        (most, "no access is wider"),
+        (power_below(extent), "the extent of the tile is divided by no larger power of two"),
+        vector,
+    ]);
     Some(Coalescing {
         order,
         vector: u32::try_from(vector).unwrap_or(1),
         bytes: u32::try_from(bytes).unwrap_or(1),
+        limit,
     })
+}
+
+/// A number of neighbours, and what limits it to that.
+type Limited = (u64, &'static str);
+
+/// The smallest, the first of several.
+fn least(all: impl IntoIterator<Item = Limited>) -> Limited {
+    all.into_iter().min_by_key(|(n, _)| *n).unwrap_or((1, "nothing is known of it"))
 }
 
 /// The number of neighbours of a `view_inside` that are inside or outside together, and the dimension; at most the
@@ -107,7 +122,7 @@ pub fn inside(module: &Module, func: &Func, axis: &AxisInfo, inst: &Inst) -> Opt
     let (place, r) = (*inst.operands.first()?, *inst.results.first()?);
     let shape = module.types.get(func.ty(r)).shape()?.to_vec();
     let at = inst.operands.iter().skip(1).copied().collect();
-    let (order, vector) = of_view(axis, &Parts { place, at, mask: None, shape: shape.clone() }, 1);
+    let (order, (vector, _)) = of_view(axis, &Parts { place, at, mask: None, shape: shape.clone() }, 1);
     let fastest = *order.first()?;
     Some((fastest, u32::try_from(vector.min(power_below(*shape.get(fastest)?))).ok()?))
 }
@@ -117,35 +132,40 @@ fn power_below(extent: u32) -> u64 {
     1 << extent.trailing_zeros().min(24)
 }
 
-fn of_pointers(axis: &AxisInfo, parts: &Parts, bytes: u64) -> (Vec<usize>, u64) {
+fn of_pointers(axis: &AxisInfo, parts: &Parts, bytes: u64) -> (Vec<usize>, Limited) {
     let known = axis.tile(parts.place);
     let order = sorted(parts.shape.len(), |d| known.dim(d).contiguity);
     let fastest = order.first().copied().unwrap_or(0);
     let dim = known.dim(fastest);
-    let mut vector = dim.contiguity.min((dim.divisibility / bytes).max(1));
-    if let Some(mask) = parts.mask {
-        vector = vector.min(axis.tile(mask).dim(fastest).constancy);
-    }
+    let mask = parts.mask.map_or(u64::MAX, |mask| axis.tile(mask).dim(fastest).constancy);
+    let vector = least([
+        (dim.contiguity, "the pointers are not known to follow one another"),
+        ((dim.divisibility / bytes).max(1), "the address is not known to be aligned"),
+        (mask, "the mask is not known to be the same for neighbours"),
+    ]);
     (order, vector)
 }
 
-fn of_view(axis: &AxisInfo, parts: &Parts, bytes: u64) -> (Vec<usize>, u64) {
+fn of_view(axis: &AxisInfo, parts: &Parts, bytes: u64) -> (Vec<usize>, Limited) {
     let rank = parts.shape.len();
-    let Some(view) = axis.view(parts.place) else { return (sorted(rank, |_| 1), 1) };
+    let Some(view) = axis.view(parts.place) else { return (sorted(rank, |_| 1), least([])) };
     let unit = |d: usize| view.strides.get(d).is_some_and(|s| s.1);
     let order = sorted(rank, |d| u64::from(unit(d)));
     let fastest = order.first().copied().unwrap_or(0);
     if !unit(fastest) {
-        return (order, 1);
+        return (order, (1, "no axis of the view is known to have a stride of 1"));
     }
     let at = |d: usize| parts.at.get(d).map_or(1, |v| axis.tile(*v).divisibility());
     // All neighbours are inside or none is.
-    let mut vector = at(fastest).min(view.extents.get(fastest).copied().unwrap_or(1));
-    vector = vector.min((view.base / bytes).max(1));
-    for d in (0..rank).filter(|d| *d != fastest) {
-        vector = vector.min(view.strides.get(d).map_or(1, |s| s.0));
-    }
-    (order, vector.max(1))
+    let extent = view.extents.get(fastest).copied().unwrap_or(1);
+    let strides = (0..rank).filter(|d| *d != fastest).map(|d| view.strides.get(d).map_or(1, |s| s.0));
+    let (vector, limit) = least([
+        (at(fastest), "the position along the contiguous axis is not known to be a multiple of more"),
+        (extent, "the extent of the contiguous axis is not known to be a multiple of more"),
+        ((view.base / bytes).max(1), "the address of the view is not known to be aligned"),
+        (strides.min().unwrap_or(u64::MAX), "a stride is not known to be a multiple of more"),
+    ]);
+    (order, (vector.max(1), limit))
 }
 
 /// Dimensions in descending order of this fact; without facts, the last dimension comes first.

@@ -21,12 +21,13 @@ mod work;
 use std::collections::BTreeMap;
 
 use tk_tile::frequency::{ControlSlice, Frequencies, LaunchArg};
-use tk_tile::{BlockData, BlockId, Id, Inst, InstId, Loc};
+use tk_tile::{BlockData, BlockId, Id, Inst, InstId, Loc, ValueId};
 
 use crate::analysis::axis::AxisInfo;
 use crate::analysis::liveness;
 use crate::analysis::provenance::Roots;
 use crate::ir::kernel::Kernel;
+use crate::ir::params::element_bytes;
 use crate::ir::warps::{WARPGROUP_WARPS, producers};
 use crate::target::chip::Chip;
 use crate::verify::ScheduledModule;
@@ -126,10 +127,14 @@ pub struct PlaceCost {
     pub needed: f64,
     /// Bytes that the narrowest access of a lane to device memory moves; 0 without one.
     pub lane_bytes: u32,
+    /// Why that is not wider, as a sentence without a full stop.
+    pub limit: &'static str,
     /// Whether TMA moves some of the bytes.
     pub tensor_copies: bool,
     /// Cycles of shared memory that bank conflicts add, of all programs.
     pub conflicts: f64,
+    /// Bytes of a lane for the largest tile that is made there, in registers.
+    pub tile_bytes: u32,
     /// The most registers of a lane for tiles that are live at once.
     pub registers: u32,
 }
@@ -219,7 +224,8 @@ impl Analysed {
         analysed
     }
 
-    fn kernel(&self) -> &Kernel {
+    /// The kernel.
+    pub fn kernel(&self) -> &Kernel {
         &self.module
     }
 }
@@ -270,17 +276,20 @@ pub fn by_place(of: &Analysed, launch: &Launched<'_>, chip: &Chip) -> Vec<PlaceC
     let run = Running::new(of, launch, chip);
     let live = liveness::at_each(kernel);
     let func = kernel.func();
-    let mut places: BTreeMap<(u32, u32, u32), (Work, u32)> = BTreeMap::new();
+    let mut places: BTreeMap<(u32, u32, u32), (Work, u32, u32)> = BTreeMap::new();
     for (block, data) in func.blocks.iter() {
         let times = run.often.of(block);
         for i in data.insts.iter().filter(|_| times > 0.0) {
             let Some(loc) = func.insts[*i].loc else { continue };
-            let (total, registers) = places.entry((loc.file, loc.start, loc.end)).or_default();
+            let (total, registers, tile_bytes) = places.entry((loc.file, loc.start, loc.end)).or_default();
             total.add(&run.work(*i), times);
             *registers = (*registers).max(live.get(i.index()).copied().unwrap_or(0));
+            let tiles = func.insts[*i].results.iter().map(|v| tile_bytes_of(kernel, *v));
+            *tile_bytes = tiles.fold(*tile_bytes, u32::max);
         }
     }
-    let cost = |((file, start, end), (total, registers)): ((u32, u32, u32), (Work, u32))| {
+    let cost = |((file, start, end), (total, registers, tile_bytes))| {
+        let total: Work = total;
         let mut parts = run.parts(&total);
         parts.retain(|(_, us)| *us > 0.0);
         parts.sort_by(|a, b| b.1.total_cmp(&a.1));
@@ -291,12 +300,20 @@ pub fn by_place(of: &Analysed, launch: &Launched<'_>, chip: &Chip) -> Vec<PlaceC
             bytes: total.bytes * run.programs,
             needed: total.needed * run.programs,
             lane_bytes: total.lane_bytes,
+            limit: total.limit,
             tensor_copies: total.tensor_copies,
             conflicts: total.conflicts * run.programs,
+            tile_bytes,
             registers,
         }
     };
     places.into_iter().map(cost).collect()
+}
+
+/// Bytes of a lane for a tile.
+fn tile_bytes_of(kernel: &Kernel, v: ValueId) -> u32 {
+    let bytes = element_bytes(kernel.module.types.get(kernel.func().ty(v)).elem()) as u32;
+    kernel.layout(v).map_or(0, |layout| layout.registers() as u32 * bytes)
 }
 
 /// A kernel that runs.

@@ -52,6 +52,8 @@ pub(crate) struct Work {
     pub needed: f64,
     /// Bytes that the narrowest access of a lane to device memory moves; 0 without one.
     pub lane_bytes: u32,
+    /// Why that is not wider, as a sentence without a full stop.
+    pub limit: &'static str,
     /// Whether TMA moves some of the bytes.
     pub tensor_copies: bool,
     /// Bytes that memory could move while it changes pages for the rows of a tile.
@@ -74,7 +76,7 @@ impl Work {
         self.needed += more.needed * times;
         self.tensor_copies |= more.tensor_copies;
         if more.lane_bytes > 0 && (self.lane_bytes == 0 || more.lane_bytes < self.lane_bytes) {
-            self.lane_bytes = more.lane_bytes;
+            (self.lane_bytes, self.limit) = (more.lane_bytes, more.limit);
         }
     }
 }
@@ -244,6 +246,11 @@ impl Costs<'_> {
             bytes: moved * self.split(from, row),
             needed: whole,
             lane_bytes: (bytes * f64::from(vector.max(1))) as u32,
+            limit: match &access {
+                Some(access) if access.vector > vector => "a thread has no more neighbours",
+                Some(access) => access.limit,
+                None => "its elements are nowhere in order",
+            },
             scattered: whole * PAGE / self.contiguous(from, ty, row),
             // Programs that follow one another share a line, which one of them brings, and what many programs read is there after the first of them.
             latency: if whole < LINE || self.is_shared(from, whole) {

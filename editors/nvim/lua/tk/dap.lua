@@ -60,6 +60,12 @@ function M.configurations()
   }
 end
 
+--- The adapter, of a list of words.
+function M.adapter(cmd)
+  local words = vim.deepcopy(cmd)
+  return { type = "executable", command = table.remove(words, 1), args = words }
+end
+
 --- Registers the debugger; false if nvim-dap is not installed. Configurations that were added before are kept.
 function M.setup(given)
   local options = vim.tbl_extend("force", defaults, given or {})
@@ -67,8 +73,7 @@ function M.setup(given)
   if not found then
     return false
   end
-  local words = vim.deepcopy(options.cmd)
-  dap.adapters.tk = { type = "executable", command = table.remove(words, 1), args = words }
+  dap.adapters.tk = M.adapter(options.cmd)
   dap.configurations.tk = dap.configurations.tk or {}
   local known = {}
   for _, configuration in ipairs(dap.configurations.tk) do

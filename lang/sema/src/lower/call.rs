@@ -160,10 +160,11 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// Returns true if the function in which a lambda is written is `@fast`: the last one that begins before it.
-    fn written_fast(&self, at: Span) -> bool {
-        let before = self.q.hir.fns.iter().filter(|f| f.file == at.file && f.span.start <= at.start);
-        before.max_by_key(|f| f.span.start).is_some_and(|f| f.fast)
+    /// The function in which a lambda is written: the last one that begins before it.
+    fn written_in(&self, at: Span) -> Option<FnId> {
+        let fns = self.q.hir.fns.iter().enumerate();
+        let before = fns.filter(|(_, f)| f.file == at.file && f.span.start <= at.start);
+        before.max_by_key(|(_, f)| f.span.start).and_then(|(i, _)| Some(FnId(u32::try_from(i).ok()?)))
     }
 
     /// Puts the body of a lambda here, with an environment of its own.
@@ -172,21 +173,24 @@ impl Lower<'_, '_> {
             let message = format!("more than {MAX_INLINING} function values call each other here");
             return Err(Box::new(Diagnostic::error(codes::LOWERING_LIMIT, span, message, "")));
         }
+        let func = self.written_in(l.body.span).unwrap_or(self.frame.func);
         // What it captures are variables around it; where it is a compile-time argument, it captures none.
-        let mut env: Env = self.frame.env.clone();
+        let mut env = if func == self.frame.func { self.frame.env.clone() } else { Env::new() };
         env.extend(l.params.iter().copied().zip(args));
         let frame = Frame {
             bindings: self.frame.bindings.inner(l.cvars.clone()),
             env,
             ret: CTy::Unit,
-            fast: self.written_fast(l.body.span),
-            func: None,
+            fast: self.q.hir.func(func).fast,
+            func,
             loops: vec![],
         };
         let outer = std::mem::replace(&mut self.frame, frame);
         self.inlining += 1;
         self.frame.ret = self.ty(&l.body.ty, l.body.span)?;
+        let notes = self.begin_lambda(&l.body);
         let v = self.expr_k(&l.body, &K::End, Mode::Fn)?;
+        self.end_lambda(notes);
         self.inlining -= 1;
         self.frame = outer;
         self.at(span);

@@ -8,7 +8,19 @@ use super::Lower;
 use super::flow::is_flag;
 use super::value::Val;
 use crate::hir::{CVarId, HBlock, HExpr, HFn, HKind, HStmt, HStmtKind, Hir};
+use crate::stops::lambda_value;
 use crate::types::Ty;
+
+/// The state of the notes of one function.
+#[derive(Clone, Default)]
+pub(super) struct Notes {
+    /// The extents of the blocks of the function; those of compile-time loops with their variables.
+    blocks: Vec<(Option<CVarId>, Span)>,
+    /// The statement that was noted last.
+    last: Option<Statement>,
+    /// The statement that calls the lambda.
+    caller: Option<Box<Statement>>,
+}
 
 impl Lower<'_, '_> {
     /// Begins the notes of a function.
@@ -16,7 +28,7 @@ impl Lower<'_, '_> {
         if self.q.debug.is_none() {
             return;
         }
-        self.debug_blocks = blocks(&f.body);
+        self.notes.blocks = blocks(&f.body);
         let value = |c: &CVarId| {
             Some((self.q.hir.cvar(*c).name.clone(), self.frame.bindings.cvars.get(c)?.to_string()))
         };
@@ -28,16 +40,17 @@ impl Lower<'_, '_> {
 
     /// Returns true if the blocks around a declaration are around a place, too.
     fn sees(&self, place: Span, declaration: Span) -> bool {
-        let mut around = self.debug_blocks.iter().filter(|(_, b)| contains(b, declaration));
+        let mut around = self.notes.blocks.iter().filter(|(_, b)| contains(b, declaration));
         around.all(|(_, b)| contains(b, place))
     }
 
     /// A statement, or the value of a block, begins here.
     pub(super) fn statement(&mut self, span: Span) {
-        // The variables of a lambda have no names here.
-        let Some(f) = self.frame.func.filter(|_| self.q.debug.is_some()) else { return };
+        if self.q.debug.is_none() {
+            return;
+        }
         let hir = self.q.hir;
-        let func = hir.func(f);
+        let func = hir.func(self.frame.func);
         let mut variables = vec![];
         for (id, value) in self.frame.env.iter().filter(|(id, _)| !is_flag(**id)) {
             if let Some(local) = func.locals.get(id.0 as usize)
@@ -50,18 +63,45 @@ impl Lower<'_, '_> {
         }
         // Of loops that are unrolled.
         let unrolled = |id: &CVarId| {
-            let mut loops = self.debug_blocks.iter().filter(|b| b.0 == Some(*id));
+            let mut loops = self.notes.blocks.iter().filter(|b| b.0 == Some(*id));
             loops.any(|(_, b)| contains(b, span))
         };
         for (id, value) in self.frame.bindings.cvars.iter().filter(|(id, _)| unrolled(id)) {
             variables.push((hir.cvar(*id).name.clone(), DebugValue::Known(value.to_string())));
         }
         let block = self.b.block();
+        let caller = self.notes.caller.clone();
+        self.note(Statement { begins: true, block, index: 0, loc: loc(span), variables, caller });
+    }
+
+    /// Notes that a statement begins, or goes on, at the end of the block.
+    fn note(&mut self, statement: Statement) {
+        let block = self.b.block();
         let index = self.b.func.blocks.get(block).map_or(0, |b| b.insts.len());
+        let statement = Statement { block, index, ..statement };
         let notes = self.q.debug.as_mut().and_then(|all| all.get_mut(&self.b.func.name));
-        notes.into_iter().for_each(|f| {
-            f.statements.push(Statement { block, index, loc: loc(span), variables: variables.clone() });
-        });
+        notes.into_iter().for_each(|f| f.statements.push(statement.clone()));
+        self.notes.last = Some(statement);
+    }
+
+    /// The body of a lambda begins; gives what [`Lower::end_lambda`] needs.
+    pub(super) fn begin_lambda(&mut self, body: &HExpr) -> Option<Notes> {
+        self.q.debug.as_ref()?;
+        let caller = self.notes.last.clone().map(Box::new);
+        let blocks = blocks(&self.q.hir.func(self.frame.func).body);
+        let inner = Notes { blocks, last: None, caller };
+        let outer = std::mem::replace(&mut self.notes, inner);
+        lambda_value(body).into_iter().for_each(|span| self.statement(span));
+        Some(outer)
+    }
+
+    /// The statement that calls the lambda goes on.
+    pub(super) fn end_lambda(&mut self, outer: Option<Notes>) {
+        let Some(outer) = outer else { return };
+        self.notes = outer;
+        if let Some(last) = self.notes.last.clone() {
+            self.note(Statement { begins: false, ..last });
+        }
     }
 }
 

@@ -115,9 +115,8 @@ impl Lower<'_, '_> {
 
     /// The declared type of a variable, flattened: a `*mut T` may be assigned to a `*T`.
     fn declared_types(&mut self, id: LocalId, span: Span) -> Vec<Type> {
-        let Some(f) = self.frame.func else { return vec![] };
         let hir = self.q.hir;
-        let Some(local) = hir.func(f).locals.get(id.0 as usize) else { return vec![] };
+        let Some(local) = hir.func(self.frame.func).locals.get(id.0 as usize) else { return vec![] };
         let mut out = vec![];
         if let Ok(ty) = self.ty(&local.ty, span) {
             Self::flat_types(&ty, &mut out);

@@ -42,7 +42,7 @@ use tk_syntax::{Diagnostic, Span, codes};
 use tk_tile::{Builder, Func, FuncKind, Loc, Types, ValueId};
 
 use crate::eval::{Bindings, CTy, EvalResult, Evaluator};
-use crate::hir::{CVarId, FnId, FnKind, LocalId};
+use crate::hir::{FnId, FnKind, LocalId};
 use crate::types::Ty;
 use flow::{K, Mode};
 use value::{Env, Val};
@@ -65,8 +65,8 @@ struct Frame {
     env: Env,
     ret: CTy,
     fast: bool,
-    /// Whose variables these are; `None` in a lambda.
-    func: Option<FnId>,
+    /// Whose variables these are; of a lambda, the function in which it is written.
+    func: FnId,
     /// The loops around the current place, innermost last.
     loops: Vec<LoopCx>,
 }
@@ -89,8 +89,8 @@ pub(crate) struct Lower<'a, 'h> {
     /// Lambdas being inlined.
     inlining: usize,
     test: bool,
-    /// For a debugger, the extents of the blocks of the function; those of compile-time loops with their variables.
-    debug_blocks: Vec<(Option<CVarId>, Span)>,
+    /// For a debugger.
+    notes: debug::Notes,
 }
 
 /// Lowers one instance of the queue. Functions that it calls are added to the queue. Gives the type of the result
@@ -116,14 +116,14 @@ pub(crate) fn lower(q: &mut Queue<'_>, types: &mut Types, index: usize) -> EvalR
             env: Env::new(),
             ret: CTy::Unit,
             fast: f.fast,
-            func: Some(instance.id),
+            func: instance.id,
             loops: vec![],
         },
         instance: index,
         nesting: 0,
         inlining: 0,
         test: kind == FuncKind::Test,
-        debug_blocks: vec![],
+        notes: debug::Notes::default(),
     };
     let ret = l.function(f, &instance.parts)?;
     Ok((func, ret))

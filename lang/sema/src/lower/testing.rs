@@ -144,7 +144,7 @@ impl Lower<'_, '_> {
             nesting: self.nesting,
             inlining: 0,
             test: true,
-            debug_blocks: self.debug_blocks.clone(),
+            notes: self.notes.clone(),
         };
         if let Err(d) = copy.enter(span, &[]).and_then(|_| copy.block_k(body, &K::End, Mode::Nested)) {
             return Some(vec![*d]);

@@ -11,7 +11,7 @@ use lsp_server::{Message, Notification, Request, RequestId, ResponseError};
 use serde_json::{Value, json};
 use tk_lsp::ide::Disk;
 use tk_lsp::ide::costs::{KernelCost, LineCost};
-use tk_lsp::server::{Config, Library, run};
+use tk_lsp::server::{Config, Library, Predict, run};
 
 /// Files in memory. Reading `boom.tk` panics, as a compiler bug would; reading `slowN.tk` takes a while.
 #[derive(Clone, Default)]
@@ -75,6 +75,9 @@ fn costs(checked: &tk_sema::Checked, target: &str) -> Result<Vec<KernelCost>, St
     }
     let text = checked.sources.get(tk_syntax::FileId(0)).map_or("", |s| &s.text);
     assert!(!text.contains("boom"), "the compiler fell");
+    if text.contains("takes a minute") {
+        std::thread::sleep(Duration::from_secs(60));
+    }
     let lines = text.lines().enumerate().filter(|(_, l)| l.contains("load"));
     let lines = lines.map(|(n, _)| LineCost { line: n + 1, label: "50 %".into(), tooltip: "of L2".into() });
     let kernel = |f: &tk_sema::hir::HFn| KernelCost {
@@ -88,9 +91,13 @@ fn costs(checked: &tk_sema::Checked, target: &str) -> Result<Vec<KernelCost>, St
 impl Client {
     /// A client that has said nothing.
     pub fn silent(disk: Memory) -> Client {
+        let config = config(disk.clone());
+        Client::of(config, disk)
+    }
+
+    fn of(config: Config, disk: Memory) -> Client {
         let (messages, heard) = channel();
         let (said, answers) = channel();
-        let config = config(disk.clone());
         let server = Some(std::thread::spawn(move || run(heard, said, config)));
         Client {
             messages,
@@ -110,7 +117,12 @@ impl Client {
     }
 
     pub fn over(disk: Memory, capabilities: Value) -> Client {
-        let mut client = Client::silent(disk);
+        Client::compiling(Some(costs), disk, capabilities)
+    }
+
+    /// A client of a server with this compiler.
+    pub fn compiling(costs: Option<Predict>, disk: Memory, capabilities: Value) -> Client {
+        let mut client = Client::of(Config { costs, ..config(disk.clone()) }, disk);
         let folders = json!([{ "uri": "file:///w", "name": "w" }]);
         let hello = json!({ "processId": null, "capabilities": capabilities, "workspaceFolders": folders });
         client.capabilities = client.ok("initialize", hello)["capabilities"].clone();

@@ -8,7 +8,7 @@ use super::client::{Client, Memory, codes, position, range};
 
 const HELPER: &str =
     "/// Twice as much.\nfn twice[S: shape](x: tile[f32, S]) -> tile[f32, S] {\n    x + x\n}\n";
-const ADD: &str = r#"use std::grid;
+pub const ADD: &str = r#"use std::grid;
 use helper;
 
 /// A pair of numbers.
@@ -56,7 +56,7 @@ fn opened() -> Client {
     client
 }
 
-fn about(uri: &str) -> Value {
+pub fn about(uri: &str) -> Value {
     json!({ "textDocument": { "uri": uri } })
 }
 
@@ -376,6 +376,18 @@ fn with_delta(before: &Value, answer: &Value) -> Vec<u64> {
 }
 
 #[test]
+fn a_client_with_a_grammar_gets_the_colors_of_names() {
+    let capabilities = json!({ "textDocument": { "semanticTokens": { "augmentsSyntaxTokens": true } } });
+    let mut client = Client::new(capabilities);
+    client.open(URI, ADD);
+    let all = client.ok("textDocument/semanticTokens/full", about(URI));
+    let all = decode(&client, ADD, &all);
+    assert!(all.contains(&("add".into(), "function".into())), "{all:?}");
+    let lexical = ["keyword", "comment", "string", "number", "operator"];
+    assert!(!all.iter().any(|(_, kind)| lexical.contains(&kind.as_str())), "{all:?}");
+}
+
+#[test]
 fn tokens_are_sent_once() {
     let mut client = opened();
     let delta = "textDocument/semanticTokens/full/delta";
@@ -505,87 +517,4 @@ fn clients_that_can_do_little() {
     for item in items.as_array().unwrap() {
         assert!(!item["textEdit"]["newText"].as_str().unwrap().contains('$'), "{item}");
     }
-}
-
-/// Asks until an answer is as expected: the compiler needs a moment.
-fn until(client: &mut Client, holds: impl Fn(&mut Client) -> bool) {
-    for _ in 0..2000 {
-        if holds(client) {
-            return;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
-    panic!("it does not happen");
-}
-
-#[test]
-fn costs_are_shown_where_they_are_asked_for() {
-    let refresh = json!({ "refreshSupport": true });
-    let capabilities = json!({ "workspace": { "codeLens": refresh, "inlayHint": refresh } });
-    let mut client = Client::new(capabilities);
-    client.open(URI, ADD);
-    let (start, end) = (json!({ "line": 0, "character": 0 }), json!({ "line": 99, "character": 0 }));
-    let whole = json!({ "textDocument": { "uri": URI }, "range": { "start": start, "end": end } });
-    let shown = |client: &mut Client| {
-        let lenses = client.ok("textDocument/codeLens", about(URI));
-        let hints = client.ok("textDocument/inlayHint", whole.clone());
-        let is_cost = |l: &&Value| l["command"]["command"] == "";
-        let lenses: Vec<Value> = lenses.as_array().unwrap().iter().filter(is_cost).cloned().collect();
-        let is_cost = |h: &&Value| h["label"] == "50 %";
-        let hints: Vec<Value> = hints.as_array().unwrap().iter().filter(is_cost).cloned().collect();
-        (lenses, hints)
-    };
-    // Off by default.
-    assert_eq!(shown(&mut client), (vec![], vec![]));
-    let set = |costs: Value| json!({ "settings": { "tk": { "costs": costs } } });
-    let on = json!({ "lens": true, "hints": true, "target": "sm_80" });
-    client.notify("workspace/didChangeConfiguration", set(on));
-    until(&mut client, |client| shown(client).1.len() == 2);
-    let (lenses, hints) = shown(&mut client);
-    // The client was told to ask again.
-    for method in ["workspace/codeLens/refresh", "workspace/inlayHint/refresh"] {
-        assert!(client.asked.iter().any(|m| m == method), "{:?}", client.asked);
-    }
-    assert_eq!(lenses[0]["command"]["title"], "32 registers (sm_80)", "{lenses:?}");
-    assert_eq!(lenses[0]["range"], range(ADD, "add", 0));
-    let loads: Vec<usize> =
-        (0..).zip(ADD.lines()).filter(|(_, l)| l.contains("load")).map(|(n, _)| n).collect();
-    assert_eq!(
-        hints.iter().map(|h| h["position"]["line"].as_u64().unwrap() as usize).collect::<Vec<_>>(),
-        loads
-    );
-    let ends: Vec<usize> = loads.iter().map(|n| ADD.lines().nth(*n).unwrap().len()).collect();
-    assert_eq!(
-        hints.iter().map(|h| h["position"]["character"].as_u64().unwrap() as usize).collect::<Vec<_>>(),
-        ends
-    );
-
-    // A compiler that falls leaves the rest alone.
-    client.change(URI, 2, json!([{ "text": format!("{ADD}// boom\n") }]));
-    let stale = client.ok("textDocument/codeLens", about(URI));
-    assert!(stale.as_array().unwrap().iter().any(|l| l["command"]["command"] == "tk.runTests"));
-    until(&mut client, |client| shown(client) == (vec![], vec![]));
-    // A target that is not there is named once.
-    client.change(URI, 3, json!([{ "text": ADD }]));
-    client.notify("workspace/didChangeConfiguration", set(json!({ "lens": true, "target": "sm_99" })));
-    let warnings = |client: &Client| {
-        let shows = client.said.iter().filter(|n| n.method == "window/showMessage");
-        shows.map(|n| n.params["message"].as_str().unwrap().to_string()).collect::<Vec<_>>()
-    };
-    until(&mut client, |client| shown(client) == (vec![], vec![]) && !warnings(client).is_empty());
-    client.change(URI, 4, json!([{ "text": format!("{ADD}// 4\n") }]));
-    let asked = client.asked.len();
-    until(&mut client, |client| shown(client) == (vec![], vec![]) && client.asked.len() > asked);
-    assert_eq!(warnings(&client), ["no costs are shown: there is no target `sm_99`"]);
-    // Nonsense turns them off.
-    client.change(URI, 9, json!([{ "text": ADD }]));
-    client.notify("workspace/didChangeConfiguration", set(json!({ "lens": "yes" })));
-    assert_eq!(shown(&mut client), (vec![], vec![]));
-    assert!(
-        warnings(&client)[1].contains("the setting `tk.costs` is not used: invalid type"),
-        "{:?}",
-        client.said
-    );
-    client.notify("workspace/didChangeConfiguration", json!(null));
-    assert_eq!(shown(&mut client), (vec![], vec![]));
 }

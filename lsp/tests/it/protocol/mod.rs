@@ -3,6 +3,7 @@
 
 mod busy;
 mod client;
+mod costs;
 mod features;
 mod files;
 mod hostile;

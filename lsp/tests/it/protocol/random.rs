@@ -125,12 +125,15 @@ fn the_same_as_a_fresh_server() {
     assert_eq!(old.end(), 0);
 }
 
-/// Two files that a user types: items with bodies, comments, another end of lines.
+/// Files that a user types: items with bodies, comments, another end of lines.
 const TYPED: &[&str] = &[
     "fn f(x: i32) -> i32 {\n    // a note\n    let y = x + 1;\n    y\n}\n\nstruct P { a: i32 }\n\ntest \"b\" {\n    \
      let p = P(a = f(1));\n    assert(p.a == 2);\n}\n",
     "/// What it gives.\r\nfn g() -> i32 { 1 }\r\n\r\nkernel k(x: mut view[f32, 1]) grid(1) {\r\n    let t = \
      x.load([0], [16]);\r\n    x.store([0], t + 1.0);\r\n}// end\r\n",
+    "const A = 1;\n\nfn a() -> i32 { A }\n\n@fast fn b(x: f32) -> f32 {\n    // é\n    let y = x * 2.0;\n    \
+     let mut z = y;\n    z = z + 1.0;\n    z\n}\n\nfn c() -> i32 { a() }\n\nstruct S { a: i32 }\n\nfn d(s: S) -> i32 \
+     {\n    print(\"é {}\", s.a);\n    s.a\n}\n\ntest \"t\" {\n    assert(d(S(a = 1)) == c());\n}\n",
 ];
 
 /// What a client asks after each change.

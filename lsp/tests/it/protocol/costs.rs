@@ -1,0 +1,212 @@
+//! Costs and machine code, for clients that ask for them.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::client::{Client, Memory, range};
+use super::features::{ADD, URI, about};
+
+/// Asks until an answer is as expected: the compiler needs a moment.
+fn until(client: &mut Client, holds: impl Fn(&mut Client) -> bool) {
+    for _ in 0..2000 {
+        if holds(client) {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("it does not happen");
+}
+
+#[test]
+fn costs_are_shown_where_they_are_asked_for() {
+    let refresh = json!({ "refreshSupport": true });
+    let capabilities = json!({ "workspace": { "codeLens": refresh, "inlayHint": refresh } });
+    let mut client = Client::new(capabilities);
+    client.open(URI, ADD);
+    let (start, end) = (json!({ "line": 0, "character": 0 }), json!({ "line": 99, "character": 0 }));
+    let whole = json!({ "textDocument": { "uri": URI }, "range": { "start": start, "end": end } });
+    let shown = |client: &mut Client| {
+        let lenses = client.ok("textDocument/codeLens", about(URI));
+        let hints = client.ok("textDocument/inlayHint", whole.clone());
+        let is_cost = |l: &&Value| l["command"]["command"] == "";
+        let lenses: Vec<Value> = lenses.as_array().unwrap().iter().filter(is_cost).cloned().collect();
+        let is_cost = |h: &&Value| h["label"] == "50 %";
+        let hints: Vec<Value> = hints.as_array().unwrap().iter().filter(is_cost).cloned().collect();
+        (lenses, hints)
+    };
+    // Off by default.
+    assert_eq!(shown(&mut client), (vec![], vec![]));
+    let set = |costs: Value| json!({ "settings": { "tk": { "costs": costs } } });
+    let on = json!({ "lens": true, "hints": true, "target": "sm_80" });
+    client.notify("workspace/didChangeConfiguration", set(on));
+    until(&mut client, |client| shown(client).1.len() == 2);
+    let (lenses, hints) = shown(&mut client);
+    // The client was told to ask again.
+    for method in ["workspace/codeLens/refresh", "workspace/inlayHint/refresh"] {
+        assert!(client.asked.iter().any(|m| m == method), "{:?}", client.asked);
+    }
+    assert_eq!(lenses[0]["command"]["title"], "32 registers (sm_80)", "{lenses:?}");
+    assert_eq!(lenses[0]["range"], range(ADD, "add", 0));
+    let loads: Vec<usize> =
+        (0..).zip(ADD.lines()).filter(|(_, l)| l.contains("load")).map(|(n, _)| n).collect();
+    assert_eq!(
+        hints.iter().map(|h| h["position"]["line"].as_u64().unwrap() as usize).collect::<Vec<_>>(),
+        loads
+    );
+    let ends: Vec<usize> = loads.iter().map(|n| ADD.lines().nth(*n).unwrap().len()).collect();
+    assert_eq!(
+        hints.iter().map(|h| h["position"]["character"].as_u64().unwrap() as usize).collect::<Vec<_>>(),
+        ends
+    );
+
+    // A compiler that falls leaves the rest alone.
+    client.change(URI, 2, json!([{ "text": format!("{ADD}// boom\n") }]));
+    let stale = client.ok("textDocument/codeLens", about(URI));
+    assert!(stale.as_array().unwrap().iter().any(|l| l["command"]["command"] == "tk.runTests"));
+    until(&mut client, |client| shown(client) == (vec![], vec![]));
+    // A target that is not there is named once.
+    client.change(URI, 3, json!([{ "text": ADD }]));
+    client.notify("workspace/didChangeConfiguration", set(json!({ "lens": true, "target": "sm_99" })));
+    let warnings = |client: &Client| {
+        let shows = client.said.iter().filter(|n| n.method == "window/showMessage");
+        shows.map(|n| n.params["message"].as_str().unwrap().to_string()).collect::<Vec<_>>()
+    };
+    until(&mut client, |client| shown(client) == (vec![], vec![]) && !warnings(client).is_empty());
+    client.change(URI, 4, json!([{ "text": format!("{ADD}// 4\n") }]));
+    let asked = client.asked.len();
+    until(&mut client, |client| shown(client) == (vec![], vec![]) && client.asked.len() > asked);
+    assert_eq!(warnings(&client), ["no costs are shown: there is no target `sm_99`"]);
+    // Nonsense turns them off.
+    client.change(URI, 9, json!([{ "text": ADD }]));
+    client.notify("workspace/didChangeConfiguration", set(json!({ "lens": "yes" })));
+    assert_eq!(shown(&mut client), (vec![], vec![]));
+    assert!(
+        warnings(&client)[1].contains("the setting `tk.costs` is not used: invalid type"),
+        "{:?}",
+        client.said
+    );
+    client.notify("workspace/didChangeConfiguration", json!(null));
+    assert_eq!(shown(&mut client), (vec![], vec![]));
+}
+
+/// The titles and commands of the lenses of a file.
+fn lenses(client: &mut Client, uri: &str) -> Vec<(String, String)> {
+    let found = client.ok("textDocument/codeLens", about(uri));
+    let text = |v: &Value| v.as_str().unwrap().to_string();
+    let one = |l: &Value| (text(&l["command"]["title"]), text(&l["command"]["command"]));
+    found.as_array().unwrap().iter().map(one).collect()
+}
+
+fn set(client: &Client, costs: &Value) {
+    client.notify("workspace/didChangeConfiguration", json!({ "settings": { "tk": { "costs": costs } } }));
+}
+
+#[test]
+fn machine_code_is_a_click_away_where_the_client_can_show_it() {
+    let mut client = Client::new(json!({}));
+    client.open(URI, &format!("{ADD}export add[BLOCK = 64];\n"));
+    assert_eq!(lenses(&mut client, URI).len(), 2);
+    set(&client, &json!({ "code": true }));
+    let found = client.ok("textDocument/codeLens", about(URI));
+    let opens = |l: &&Value| l["command"]["command"].as_str().unwrap().starts_with("tk.open");
+    let found: Vec<Value> = found.as_array().unwrap().iter().filter(opens).cloned().collect();
+    let titles: Vec<&str> = found.iter().map(|l| l["command"]["title"].as_str().unwrap()).collect();
+    assert_eq!(titles, ["PTX", "SASS", "Tile IR", "PTX", "SASS", "Tile IR"]);
+    assert_eq!(found[1]["command"]["command"], "tk.openSass");
+    assert_eq!(found[1]["command"]["arguments"], json!([{ "uri": URI, "kernel": "add" }]));
+    assert_eq!(found[1]["range"], range(ADD, "add", 0));
+    let export = u64::try_from(ADD.lines().count()).unwrap();
+    assert_eq!(found[5]["range"]["start"], json!({ "line": export, "character": 7 }));
+    // AMD's has no SASS.
+    set(&client, &json!({ "code": true, "target": "gfx942" }));
+    let titles: Vec<String> = lenses(&mut client, URI).into_iter().map(|l| l.0).collect();
+    assert_eq!(titles.iter().filter(|t| *t == "Assembly").count(), 2);
+    assert!(!titles.iter().any(|t| t == "SASS"));
+    // Without the compiler there is nothing to open.
+    let mut client = Client::compiling(None, Memory::default(), json!({}));
+    client.open(URI, ADD);
+    set(&client, &json!({ "code": true, "lens": true, "hints": true }));
+    assert_eq!(lenses(&mut client, URI).len(), 2);
+}
+
+#[test]
+fn a_compiler_that_takes_a_minute_holds_nothing_up() {
+    let start = Instant::now();
+    let mut client = Client::new(json!({}));
+    client.open(URI, &format!("{ADD}// takes a minute\n"));
+    client.open("file:///w/other.tk", ADD);
+    set(&client, &json!({ "lens": true, "hints": true }));
+    for uri in [URI, "file:///w/other.tk", URI] {
+        assert!(lenses(&mut client, uri).iter().all(|l| l.1 == "tk.runTests"));
+    }
+    // A change, a hover, and the end of the server do not wait for it either.
+    client.change(URI, 2, json!([{ "text": ADD }]));
+    assert_ne!(client.at("textDocument/hover", URI, json!({ "line": 7, "character": 8 })), Value::Null);
+    assert_eq!(client.end(), 0);
+    assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
+}
+
+const KERNELS: &str = r#"kernel good(x: view[f32, 1], y: mut view[f32, 1])
+    grid(cdiv(x.shape[0], 256))
+{
+    let at = program_id(0) * 256;
+    y.store([at], x.load([at], [256]) * 2.0);
+}
+
+kernel narrow(x: *f16, y: *mut f16, n: i32) grid(cdiv(n, 256)) {
+    let at = program_id(0) * 256 + arange(0, 256);
+    store(y + at, load(x + at * 3, at < n), at < n);
+}
+
+kernel bad(x: view[f32, 1], y: mut view[f32, 1]) grid(1) {
+    // More shared memory than a block has.
+    y.store([0], sort(x.load([0], [1 << 18])));
+}
+
+kernel product[UNIT: i32](a: view[f16, 2], b: view[f16, 2], c: mut view[f32, 2], at: view[i32, 1]) {
+    let mut acc = zeros([64, 64], f32);
+    for k in range(0, a.shape[1], 64) {
+        acc = dot(a.load([0, k], [64, 64]), b.load([k, at.load([0]) * UNIT], [64, 64]), acc);
+    }
+    c.store([0, 0], acc);
+}
+export product[UNIT = [1]];
+"#;
+
+#[test]
+fn a_kernel_that_does_not_compile_leaves_the_others_their_costs() {
+    let compiler = tk_lsp::predicted::of_kernels;
+    let mut client = Client::compiling(Some(compiler), Memory::default(), json!({}));
+    client.open(URI, KERNELS);
+    set(&client, &json!({ "lens": true, "hints": true }));
+    until(&mut client, |client| lenses(client, URI).len() >= 4);
+    let found = lenses(&mut client, URI);
+    // One for `good`, `narrow` and `product`, and one for its export; none for `bad`.
+    assert_eq!(found.len(), 4, "{found:?}");
+    assert!(found.iter().all(|l| l.0.contains(" registers ")), "{found:?}");
+    let (start, end) = (json!({ "line": 0, "character": 0 }), json!({ "line": 99, "character": 0 }));
+    let whole = json!({ "textDocument": { "uri": URI }, "range": { "start": start, "end": end } });
+    let hints = client.ok("textDocument/inlayHint", whole);
+    let tooltip = |line: u64| {
+        let mut at = hints.as_array().unwrap().iter().filter(|h| h["position"]["line"] == line);
+        at.find_map(|h| h["tooltip"].as_str().map(str::to_string)).unwrap_or_default()
+    };
+    // Of a tile its bytes, of an access its width, of what TMA does not copy the reason.
+    let copy = tooltip(4);
+    assert!(copy.contains(" bytes a thread") && copy.contains(" bytes a lane"), "{copy}");
+    let narrow = tooltip(9);
+    assert!(
+        narrow.contains("2 bytes a lane")
+            && narrow.contains("because the pointers are not known to follow one another"),
+        "{narrow}"
+    );
+    let product = tooltip(20);
+    assert!(
+        product.contains("operand b of a product is not copied by TMA: its first column is not known"),
+        "{product}"
+    );
+    // A text with an error has none, and is otherwise answered.
+    client.change(URI, 2, json!([{ "text": format!("{KERNELS}fn f() {{ undefined }}\n") }]));
+    until(&mut client, |client| lenses(client, URI).is_empty());
+}
