@@ -26,29 +26,27 @@ pub fn of_kernels(checked: &Checked, target: &str) -> Result<Vec<costs::KernelCo
         return Err(format!("nothing is known of the speed of a GPU for `{target}`"));
     }
     let found = tk_driver::outlook(checked, spec);
-    Ok(found.iter().map(|outlook| of_kernel(checked, outlook)).collect())
+    Ok(found.iter().map(|outlook| of_kernel(checked, target, outlook)).collect())
 }
 
-fn of_kernel(checked: &Checked, outlook: &Outlook) -> costs::KernelCost {
+fn of_kernel(checked: &Checked, target: &str, outlook: &Outlook) -> costs::KernelCost {
     let (unit, lines) = tk_driver::lines(&checked.sources, &outlook.expected.estimate);
     let remarks = outlook.expected.remarks.iter().filter(|r| r.0 == FileId(0));
     let remarks: Vec<(usize, &str)> = remarks.map(|(_, line, text)| (*line, text.as_str())).collect();
     let own = lines.iter().filter(|c| c.file == FileId(0) && c.share >= LEAST);
     costs::KernelCost {
         kernel: checked.hir.func(outlook.kernel).name.clone(),
-        summary: summary(outlook),
+        summary: summary(target, outlook),
         lines: own.map(|c| of_line(unit, c, &remarks)).collect(),
     }
 }
 
-/// `T=f16: 90 registers · 128.1 KiB shared · 1 block/SM · bound by L2 86 % (NVIDIA H100, extents of 4096)`
-fn summary(outlook: &Outlook) -> String {
+/// `T=f16: 90 registers · 0 spilled · 128.1 KiB shared · 1 block/SM · bound by L2 86 % (sm_90a, NVIDIA H100, extents of 4096)`
+fn summary(target: &str, outlook: &Outlook) -> String {
     let Outlook { values, expected, .. } = outlook;
     let found = &expected.estimate;
-    let mut parts = vec![format!("{} registers", found.registers[0])];
-    if found.registers[1] > 0 {
-        parts.push(format!("{} spilled", found.registers[1]));
-    }
+    let [registers, spilled] = found.registers;
+    let mut parts = vec![format!("{registers} registers"), format!("{spilled} spilled")];
     if found.shared_bytes > 0 {
         parts.push(format!("{:.1} KiB shared", f64::from(found.shared_bytes) / 1024.0));
     }
@@ -59,7 +57,12 @@ fn summary(outlook: &Outlook) -> String {
     let values = if values.is_empty() { String::new() } else { format!("{values}: ") };
     // What depends on data is a guess.
     let guess = if found.is_guess { "~" } else { "" };
-    format!("{guess}{values}{} ({}, extents of {})", parts.join(" · "), expected.gpu, expected.extent)
+    format!(
+        "{guess}{values}{} ({target}, {}, extents of {})",
+        parts.join(" · "),
+        expected.gpu,
+        expected.extent
+    )
 }
 
 fn of_line(unit: &str, cost: &LineCost, remarks: &[(usize, &str)]) -> costs::LineCost {

@@ -184,7 +184,8 @@ fn a_kernel_that_does_not_compile_leaves_the_others_their_costs() {
     let found = lenses(&mut client, URI);
     // One for `good`, `narrow` and `product`, and one for its export; none for `bad`.
     assert_eq!(found.len(), 4, "{found:?}");
-    assert!(found.iter().all(|l| l.0.contains(" registers ")), "{found:?}");
+    assert!(found.iter().all(|l| l.0.contains(" registers · 0 spilled · ")), "{found:?}");
+    assert!(found.iter().all(|l| l.0.contains("(sm_90a, ")), "{found:?}");
     let (start, end) = (json!({ "line": 0, "character": 0 }), json!({ "line": 99, "character": 0 }));
     let whole = json!({ "textDocument": { "uri": URI }, "range": { "start": start, "end": end } });
     let hints = client.ok("textDocument/inlayHint", whole);
