@@ -1,17 +1,21 @@
 //! Expressions of a breakpoint or the console over scalars: numbers, comparisons, `&&`, `||`, `!`, `program_id(axis)`,
 //! `num_programs(axis)`, elements of tiles.
+//!
+//! Guarantees what the expression has in the kernel: a literal takes the type of the other operand, integers wrap around, floats are
+//! rounded to their type, and `&&` and `||` leave out what does not matter.
 
 use tk_interp::debug::{Data, Held};
+use tk_ops::DType;
 use tk_syntax::ast::{BinOp, Expr, ExprKind, Subscript, UnOp};
 use tk_syntax::{FileId, parse_expr};
 
-/// A value.
+/// A value. Literals and compile-time values have no type until they meet one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scalar {
     /// An integer.
-    Int(i128),
+    Int(i128, Option<DType>),
     /// Another number.
-    Number(f64),
+    Number(f64, Option<DType>),
     /// A bool.
     Bool(bool),
 }
@@ -19,11 +23,22 @@ pub enum Scalar {
 impl std::fmt::Display for Scalar {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Scalar::Int(n) => write!(f, "{n}"),
-            Scalar::Number(n) => write!(f, "{n}"),
+            Scalar::Int(n, _) => write!(f, "{n}"),
+            Scalar::Number(n, Some(dtype)) => write!(f, "{}", tk_ops::Scalar::float(*dtype, *n)),
+            Scalar::Number(n, None) => write!(f, "{n}"),
             Scalar::Bool(b) => write!(f, "{b}"),
         }
     }
+}
+
+/// An integer of a type, which wraps around.
+fn int(n: i128, dtype: Option<DType>) -> Scalar {
+    Scalar::Int(dtype.and_then(|d| tk_ops::Scalar::int(d, n).as_int()).unwrap_or(n), dtype)
+}
+
+/// A number of a type, rounded to it.
+fn number(n: f64, dtype: Option<DType>) -> Scalar {
+    Scalar::Number(dtype.and_then(|d| tk_ops::Scalar::float(d, n).as_f64()).unwrap_or(n), dtype)
 }
 
 /// What names mean.
@@ -56,9 +71,9 @@ pub fn place(text: &str, names: &dyn Names) -> Option<Held> {
 
 fn value(e: &Expr, names: &dyn Names) -> Result<Scalar, String> {
     match &e.kind {
-        ExprKind::Int(Some(n)) => Ok(i128::try_from(*n).map_or(Scalar::Number(*n as f64), Scalar::Int)),
+        ExprKind::Int(Some(n)) => Ok(i128::try_from(*n).map_or(number(*n as f64, None), |n| int(n, None))),
         ExprKind::Float(text) => {
-            text.parse().map(Scalar::Number).map_err(|_| format!("`{text}` is no number"))
+            text.parse().map(|n| number(n, None)).map_err(|_| format!("`{text}` is no number"))
         }
         ExprKind::Bool(b) => Ok(Scalar::Bool(*b)),
         ExprKind::Path(_) | ExprKind::Member(..) => scalar(&held(e, names)?),
@@ -72,12 +87,16 @@ fn value(e: &Expr, names: &dyn Names) -> Result<Scalar, String> {
             element(&data, at)
         }
         ExprKind::Unary(op, e) => match (op, value(e, names)?) {
-            (UnOp::Neg, Scalar::Int(n)) => Ok(Scalar::Int(n.wrapping_neg())),
-            (UnOp::Neg, Scalar::Number(n)) => Ok(Scalar::Number(-n)),
+            (UnOp::Neg, Scalar::Int(n, dtype)) => Ok(int(n.wrapping_neg(), dtype)),
+            (UnOp::Neg, Scalar::Number(n, dtype)) => Ok(number(-n, dtype)),
             (UnOp::Not, Scalar::Bool(b)) => Ok(Scalar::Bool(!b)),
             (_, _) => Err("a number or bool is missing".into()),
         },
-        ExprKind::Binary(op, a, b) => binary(*op, value(a, names)?, value(b, names)?),
+        ExprKind::Binary(op, a, b) => match (op, value(a, names)?) {
+            (BinOp::And, Scalar::Bool(false)) => Ok(Scalar::Bool(false)),
+            (BinOp::Or, Scalar::Bool(true)) => Ok(Scalar::Bool(true)),
+            (op, a) => binary(*op, a, value(b, names)?),
+        },
         ExprKind::Call(f, args) => {
             let name =
                 if let ExprKind::Path(p) = &f.kind { p.segments.last().map_or("", |n| &n.text) } else { "" };
@@ -89,11 +108,13 @@ fn value(e: &Expr, names: &dyn Names) -> Result<Scalar, String> {
             };
             let axis = args.first().map(|a| value(&a.value, names)).transpose()?;
             match axis {
-                Some(Scalar::Int(n)) => {
+                Some(Scalar::Int(n, _)) => {
                     let found = usize::try_from(n).ok().and_then(|n| of.get(n).copied());
-                    found.map(|n| Scalar::Int(n.into())).ok_or_else(|| "an axis is 0, 1 or 2".into())
+                    found
+                        .map(|n| int(n.into(), Some(DType::I32)))
+                        .ok_or_else(|| "an axis is 0, 1 or 2".into())
                 }
-                Some(Scalar::Number(_) | Scalar::Bool(_)) | None => Err(format!("`{name}` needs an axis")),
+                Some(Scalar::Number(..) | Scalar::Bool(_)) | None => Err(format!("`{name}` needs an axis")),
             }
         }
         _other => Err("this is no scalar expression".into()),
@@ -115,11 +136,11 @@ fn held(e: &Expr, names: &dyn Names) -> Result<Held, String> {
         },
         ExprKind::Index(of, at) => match (held(of, names)?, at.as_slice()) {
             (Held::Parts(parts), [Subscript::Expr(n)]) => match value(n, names)? {
-                Scalar::Int(n) => {
+                Scalar::Int(n, _) => {
                     let part = usize::try_from(n).ok().and_then(|n| parts.into_iter().nth(n));
                     part.map(|p| p.1).ok_or_else(|| format!("it has no part {n}"))
                 }
-                Scalar::Number(_) | Scalar::Bool(_) => Err("a part is a number".into()),
+                Scalar::Number(..) | Scalar::Bool(_) => Err("a part is a number".into()),
             },
             (_, _) => Err("this has no parts".into()),
         },
@@ -137,8 +158,8 @@ fn scalar(held: &Held) -> Result<Scalar, String> {
             "true" => Ok(Scalar::Bool(true)),
             "false" => Ok(Scalar::Bool(false)),
             text => match text.parse() {
-                Ok(n) => Ok(Scalar::Int(n)),
-                Err(_) => text.parse().map(Scalar::Number).map_err(|_| format!("`{text}` is no number")),
+                Ok(n) => Ok(int(n, None)),
+                Err(_) => text.parse().map(|n| number(n, None)).map_err(|_| format!("`{text}` is no number")),
             },
         },
         Held::Nothing => Err("this has no value yet".into()),
@@ -148,12 +169,12 @@ fn scalar(held: &Held) -> Result<Scalar, String> {
 
 fn element(data: &Data, at: usize) -> Result<Scalar, String> {
     if let Some(n) = data.integer(at) {
-        return Ok(Scalar::Int(n));
+        return Ok(int(n, data.dtype()));
     }
     match (data.element(at).as_str(), data.number(at)) {
         ("true", _) => Ok(Scalar::Bool(true)),
         ("false", _) => Ok(Scalar::Bool(false)),
-        (_, Some(n)) => Ok(Scalar::Number(n)),
+        (_, Some(n)) => Ok(number(n, data.dtype())),
         (text, None) => Err(format!("`{text}` is no number")),
     }
 }
@@ -169,11 +190,11 @@ fn position(data: &Data, at: &[Subscript], names: &dyn Names) -> Result<usize, S
             return Err("a position is one number for each axis".into());
         };
         match value(e, names)? {
-            Scalar::Int(n) if (0..i128::from(*extent)).contains(&n) => {
+            Scalar::Int(n, _) if (0..i128::from(*extent)).contains(&n) => {
                 flat = flat * *extent as usize + n as usize;
             }
-            Scalar::Int(n) => return Err(format!("{n} is outside of 0..{extent}")),
-            Scalar::Number(_) | Scalar::Bool(_) => return Err("a position is an integer".into()),
+            Scalar::Int(n, _) => return Err(format!("{n} is outside of 0..{extent}")),
+            Scalar::Number(..) | Scalar::Bool(_) => return Err("a position is an integer".into()),
         }
     }
     Ok(flat)
@@ -181,37 +202,62 @@ fn position(data: &Data, at: &[Subscript], names: &dyn Names) -> Result<usize, S
 
 fn binary(op: BinOp, a: Scalar, b: Scalar) -> Result<Scalar, String> {
     use Scalar::{Bool, Int, Number};
-    // As in the language: integers stay integers, and their quotient is rounded toward zero.
-    let float = |x: Scalar| match x {
-        Int(n) => Number(n as f64),
-        other => other,
+    let of = |x: Scalar| match x {
+        Int(_, dtype) | Number(_, dtype) => dtype,
+        Bool(_) => None,
     };
-    let (a, b) = match (a, b) {
-        (Int(_), Number(_)) | (Number(_), Int(_)) => (float(a), float(b)),
-        both => both,
+    let dtype = match (of(a), of(b)) {
+        (Some(a), Some(b)) if a != b && a.is_int() && b.is_int() => None,
+        (Some(a), Some(b)) if a != b => return Err(format!("these are of two types, `{a}` and `{b}`")),
+        (a, b) => a.or(b),
     };
+    // A literal has the type of the other operand; an integer without one is a float beside a float.
+    let is_float = dtype.is_some_and(|d| !d.is_int());
+    let typed = |x: Scalar, other: Scalar| match (x, other) {
+        (Int(n, _), Number(..)) => number(n as f64, dtype),
+        (Int(n, _), _) if is_float => number(n as f64, dtype),
+        (Int(n, _), _) => int(n, dtype),
+        (Number(n, _), _) => number(n, dtype),
+        (x, _) => x,
+    };
+    if dtype.is_some_and(DType::is_int) && [a, b].iter().any(|x| matches!(x, Number(..))) {
+        return Err("an integer does not fit a float".into());
+    }
+    let (a, b) = (typed(a, b), typed(b, a));
     let too_large = || "this does not fit 128 bits".to_string();
+    // Types wrap around anyway.
+    let whole = |exact: Option<i128>, wrapped: i128| match dtype {
+        Some(_) => Ok(int(wrapped, dtype)),
+        None => exact.map(|n| int(n, None)).ok_or_else(too_large),
+    };
+    let by_zero = || "this divides by zero".to_string();
     Ok(match (op, a, b) {
-        (BinOp::Add, Int(a), Int(b)) => Int(a.checked_add(b).ok_or_else(too_large)?),
-        (BinOp::Sub, Int(a), Int(b)) => Int(a.checked_sub(b).ok_or_else(too_large)?),
-        (BinOp::Mul, Int(a), Int(b)) => Int(a.checked_mul(b).ok_or_else(too_large)?),
-        (BinOp::Div, Int(a), Int(b)) => Int(a.checked_div(b).ok_or("this divides by zero")?),
-        (BinOp::Rem, Int(a), Int(b)) => Int(a.checked_rem(b).ok_or("this divides by zero")?),
-        (BinOp::Lt, Int(a), Int(b)) => Bool(a < b),
-        (BinOp::Le, Int(a), Int(b)) => Bool(a <= b),
-        (BinOp::Gt, Int(a), Int(b)) => Bool(a > b),
-        (BinOp::Ge, Int(a), Int(b)) => Bool(a >= b),
-        (BinOp::Add, Number(a), Number(b)) => Number(a + b),
-        (BinOp::Sub, Number(a), Number(b)) => Number(a - b),
-        (BinOp::Mul, Number(a), Number(b)) => Number(a * b),
-        (BinOp::Div, Number(a), Number(b)) => Number(a / b),
-        (BinOp::Rem, Number(a), Number(b)) => Number(a % b),
-        (BinOp::Lt, Number(a), Number(b)) => Bool(a < b),
-        (BinOp::Le, Number(a), Number(b)) => Bool(a <= b),
-        (BinOp::Gt, Number(a), Number(b)) => Bool(a > b),
-        (BinOp::Ge, Number(a), Number(b)) => Bool(a >= b),
-        (BinOp::Eq, a, b) => Bool(a == b),
-        (BinOp::Ne, a, b) => Bool(a != b),
+        (BinOp::Add, Int(a, _), Int(b, _)) => whole(a.checked_add(b), a.wrapping_add(b))?,
+        (BinOp::Sub, Int(a, _), Int(b, _)) => whole(a.checked_sub(b), a.wrapping_sub(b))?,
+        (BinOp::Mul, Int(a, _), Int(b, _)) => whole(a.checked_mul(b), a.wrapping_mul(b))?,
+        // The quotient is rounded toward zero.
+        (BinOp::Div, Int(a, _), Int(b, _)) => int(a.checked_div(b).ok_or_else(by_zero)?, dtype),
+        (BinOp::Rem, Int(a, _), Int(b, _)) => int(a.checked_rem(b).ok_or_else(by_zero)?, dtype),
+        (BinOp::Lt, Int(a, _), Int(b, _)) => Bool(a < b),
+        (BinOp::Le, Int(a, _), Int(b, _)) => Bool(a <= b),
+        (BinOp::Gt, Int(a, _), Int(b, _)) => Bool(a > b),
+        (BinOp::Ge, Int(a, _), Int(b, _)) => Bool(a >= b),
+        (BinOp::Eq, Int(a, _), Int(b, _)) => Bool(a == b),
+        (BinOp::Ne, Int(a, _), Int(b, _)) => Bool(a != b),
+        // 64 bits are more than twice those of a smaller type, so rounding twice is rounding once.
+        (BinOp::Add, Number(a, _), Number(b, _)) => number(a + b, dtype),
+        (BinOp::Sub, Number(a, _), Number(b, _)) => number(a - b, dtype),
+        (BinOp::Mul, Number(a, _), Number(b, _)) => number(a * b, dtype),
+        (BinOp::Div, Number(a, _), Number(b, _)) => number(a / b, dtype),
+        (BinOp::Rem, Number(a, _), Number(b, _)) => number(a % b, dtype),
+        (BinOp::Lt, Number(a, _), Number(b, _)) => Bool(a < b),
+        (BinOp::Le, Number(a, _), Number(b, _)) => Bool(a <= b),
+        (BinOp::Gt, Number(a, _), Number(b, _)) => Bool(a > b),
+        (BinOp::Ge, Number(a, _), Number(b, _)) => Bool(a >= b),
+        (BinOp::Eq, Number(a, _), Number(b, _)) => Bool(a == b),
+        (BinOp::Ne, Number(a, _), Number(b, _)) => Bool(a != b),
+        (BinOp::Eq, Bool(a), Bool(b)) => Bool(a == b),
+        (BinOp::Ne, Bool(a), Bool(b)) => Bool(a != b),
         (BinOp::And, Bool(a), Bool(b)) => Bool(a && b),
         (BinOp::Or, Bool(a), Bool(b)) => Bool(a || b),
         (_, _, _) => return Err("these operands do not fit the operator".into()),

@@ -263,7 +263,7 @@ impl Debuggee {
             match condition::evaluate(condition, &names) {
                 Ok(Scalar::Bool(false)) => return false,
                 Ok(Scalar::Bool(true)) => {}
-                Ok(Scalar::Int(_) | Scalar::Number(_)) => {
+                Ok(Scalar::Int(..) | Scalar::Number(..)) => {
                     self.wire.say(&format!("the condition `{condition}` is no bool\n"))
                 }
                 Err(why) => self.wire.say(&format!("the condition `{condition}`: {why}\n")),

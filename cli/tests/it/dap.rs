@@ -243,6 +243,12 @@ fn stops_steps_and_variables() {
     assert_eq!(lines(&frames), [("rows", 16), ("test \"rows\"", 25)]);
     assert_eq!(c.value("a"), "[0.0, 1.0, 2.0, 3.0, 4.0, -inf, -inf, -inf]");
     assert_eq!(c.value("BN + k * 10"), "8");
+    // As the kernel computes: in the types of the operands, and no more of `&&` and `||` than matters.
+    assert_eq!(c.value("a[1] / 3.0"), "0.33333334");
+    assert_eq!(c.value("a[1] * 0.1 == 0.1 && 0.1 == a[1] * 0.1"), "true");
+    assert_eq!(c.value("k - 2147483647 - 2"), "2147483647");
+    assert_eq!(c.value("k == 5 && 1 / k == 0"), "false");
+    assert_eq!(c.value("k == 0 || 1 / k == 0"), "true");
     let (reason, frames) = c.go("next");
     assert_eq!((reason.as_str(), lines(&frames)[0]), ("breakpoint", ("rows", 16)));
     assert_eq!(c.value("a[4] == 8.0 && program_id(0) == 0"), "true");

@@ -13,10 +13,8 @@ const SAFE: &[Code] = &[codes::UNUSED_MUT, codes::UNUSED_IMPORT];
 /// Times that a file is checked again for what a fix has brought to light, such as a last name of an import.
 const ROUNDS: usize = 8;
 
-/// The source actions of a file that would change it.
-pub fn source_actions(ws: &mut Workspace, path: &str) -> Vec<Action> {
-    let a = ws.analysis(path);
-    let text = a.root_text();
+/// The source actions of a file with this text that would change it.
+pub fn source_actions(ws: &Workspace, path: &str, text: &str) -> Vec<Action> {
     let mended = mended(ws, path, text, SAFE);
     let organised = organised(ws, path, &self::mended(ws, path, text, &[codes::UNUSED_IMPORT]));
     let action = |title: &str, kind, new: String| {

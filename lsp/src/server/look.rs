@@ -288,7 +288,12 @@ impl Server {
         if let Some(only) = &p.context.only
             && only.iter().any(|o| covers(o, ActionKind::FixAll) || covers(o, ActionKind::OrganizeImports))
         {
-            found.extend(source_actions::source_actions(&mut self.ws, &path));
+            // Of the text that the client has, since an edit writes what is between the changes again.
+            let mut whole = source_actions::source_actions(&self.ws, &path, &lines.plain());
+            for place in whole.iter_mut().flat_map(|a| &mut a.edits).map(|e| &mut e.place) {
+                (place.start, place.end) = (lines.of_plain(place.start), lines.of_plain(place.end));
+            }
+            found.extend(whole);
         }
         let wanted =
             |a: &Action| p.context.only.as_ref().is_none_or(|only| only.iter().any(|o| covers(o, a.kind)));

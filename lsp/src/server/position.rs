@@ -81,6 +81,11 @@ impl Lines {
         starts.zip(ends).filter_map(|(start, end)| self.text.get(start..end)).collect()
     }
 
+    /// The byte of a byte of the text that the client has.
+    pub fn of_plain(&self, plain: usize) -> usize {
+        self.slack.iter().fold(plain, |at, s| if s.start < at { at + s.len() } else { at })
+    }
+
     /// The slack that contains a byte or ends there.
     fn slack_at(&self, offset: usize) -> Option<&Range<usize>> {
         let next = self.slack.partition_point(|s| s.start < offset);

@@ -40,9 +40,7 @@ pub fn rewritten(lines: &Lines, new: &str, tree: Option<&File>) -> Lines {
     let tail = old_rest.chars().rev().zip(new_rest.chars().rev()).take_while(|(a, b)| a == b);
     let tail: usize = tail.map(|(c, _)| c.len_utf8()).sum();
     let inserted = new_rest.get(..new_rest.len() - tail).unwrap_or("");
-    let place =
-        |plain: usize| lines.slack().iter().fold(plain, |at, s| if s.start < at { at + s.len() } else { at });
-    edited(lines, place(start)..place(old.len() - tail), inserted, tree)
+    edited(lines, lines.of_plain(start)..lines.of_plain(old.len() - tail), inserted, tree)
 }
 
 /// The lines with a range replaced: the blanks behind it become fewer or more, if they suffice and that is asked for.

@@ -7,6 +7,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use tk_ops::DType;
 use tk_tile::debug::{DebugFunc, DebugInfo, DebugValue, Statement};
 use tk_tile::{ElemType, Loc, Type};
 
@@ -172,6 +173,11 @@ impl Data {
             }
             value => print::show(value, &self.ty, &self.space).unwrap_or_else(|fault| fault.message),
         }
+    }
+
+    /// The type of the elements; none of pointers.
+    pub fn dtype(&self) -> Option<DType> {
+        self.ty.dtype()
     }
 
     /// The text of the element at a place in row-major order.

@@ -91,3 +91,34 @@ fn source_actions_are_for_those_who_ask() {
     assert!(organised.starts_with("use std::grid;\nuse std::math;\nuse b::{two};\n\n"), "{organised}");
     assert!(organised.contains("let mut a"), "{organised}");
 }
+
+/// What the server keeps behind items, so that an edit moves nothing, never reaches the client.
+#[test]
+fn source_actions_after_edits_are_those_of_a_fresh_server() {
+    let text = concat!(
+        "use std::math;\nfn f(x: f32) -> f32 {\n    let mut a = x; // note\n    a\n}\n\n",
+        "fn g(x: f32) -> f32 {\n    let mut b = x;\n    b\n}\n\n// last\n",
+        "fn h(x: f32) -> f32 { let mut c = x; c }\n",
+    );
+    let whole = json!({ "start": { "line": 0, "character": 0 }, "end": { "line": 99, "character": 0 } });
+    let ask = |client: &mut Client, only: &str| {
+        let context = json!({ "diagnostics": [], "only": [only] });
+        let asked = json!({ "textDocument": { "uri": URI }, "range": whole, "context": context });
+        client.ok("textDocument/codeAction", asked)[0]["edit"]["changes"][URI].clone()
+    };
+    let mut client = Client::over(Memory::default(), json!({}));
+    client.open(URI, text);
+    let at = |character: u32| json!({ "line": 3, "character": character });
+    let typed = json!([{ "range": { "start": at(0), "end": at(0) }, "text": " " }]);
+    let undone = json!([{ "range": { "start": at(0), "end": at(1) }, "text": "" }]);
+    let edited = text.replacen("    a\n", "     a\n", 1);
+    for (version, (change, now)) in [(typed, edited.as_str()), (undone, text)].into_iter().enumerate() {
+        client.change(URI, version as i32 + 2, change);
+        let mut fresh = Client::over(Memory::default(), json!({}));
+        fresh.open(URI, now);
+        for kind in ["source.fixAll", "source.organizeImports"] {
+            let [own, other] = [&mut client, &mut fresh].map(|c| apply(now, &ask(c, kind)));
+            assert_eq!(own, other);
+        }
+    }
+}
