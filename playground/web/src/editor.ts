@@ -330,7 +330,7 @@ export class Editor {
             reading(), history(), bracketMatching(), closeBrackets(), lintGutter(),
             indentUnit.of("    "), indentService.of(indentation),
             EditorState.tabSize.of(4), EditorState.languageData.of(() => [{ commentTokens: { line: "//" } }]),
-            EditorView.contentAttributes.of({ "aria-label": "Program", spellcheck: "false" }),
+            EditorView.contentAttributes.of({ "aria-label": "Program", "aria-describedby": "leave", spellcheck: "false" }),
             autocompletion(),
             keymap.of([
                 { key: "Tab", run: acceptCompletion }, { key: "Mod-/", run: toggleComment },

@@ -2,7 +2,7 @@
 
 import { Editor } from "./editor.js";
 import { Runner } from "./engine.js";
-import { element, form, inline, lineButton, prose, Run, terminal } from "./results.js";
+import { element, form, inline, lineButton, messages, prose, Run, terminal } from "./results.js";
 import { fragment, linked } from "./share.js";
 import { onFailure, remember, remembered } from "./storage.js";
 
@@ -24,8 +24,10 @@ const runner = new Runner();
 const builder = new Runner();
 let puzzles: Puzzle[] = [];
 let examples: Record<string, string> = {};
-/** The program of the list that is open: `puzzle 3`, `example add`, or one of the reader's own. */
+/** The program of the list that is open: `puzzle 3`, `example add`, `link`, or the reader's own. */
 let open = "own";
+/** What the last check found. */
+let found = "";
 let forms: any;
 /** Whether the state is about a run of this text. */
 let ran = false;
@@ -57,6 +59,13 @@ function say(text: string) {
     state.textContent = text;
 }
 
+/** Says what the last check found, unless there is something newer to say. */
+function sayFound() {
+    if (found && !runner.runs && !ran) {
+        say(found);
+    }
+}
+
 /** What stays until it is closed: nothing that is said later takes its place. */
 function notice(text: string) {
     if (get("notices").childElementCount === MOST_NOTICES) {
@@ -72,6 +81,7 @@ const editor = new Editor(get("editor"), get("library"), EMPTY, {
     changed(text) {
         ran = false;
         remember(`text.${open}`, text);
+        remember("open", open);
         if (location.hash) {
             history.replaceState(null, "", location.pathname);
         }
@@ -79,10 +89,9 @@ const editor = new Editor(get("editor"), get("library"), EMPTY, {
     },
     checked(errors, warnings) {
         document.documentElement.dataset["checked"] = String(errors);
-        if (!runner.runs && !ran) {
-            const parts = [errors && `${errors} error${errors > 1 ? "s" : ""}`, warnings && `${warnings} warning${warnings > 1 ? "s" : ""}`];
-            say(parts.filter(Boolean).join(", ") || "no errors");
-        }
+        const parts = [errors && `${errors} error${errors > 1 ? "s" : ""}`, warnings && `${warnings} warning${warnings > 1 ? "s" : ""}`];
+        found = parts.filter(Boolean).join(", ") || "no errors";
+        sayFound();
     },
     lost(why, restarts) {
         notice(`${why} The language server ${restarts ? "was started again" : "is started again when the program is changed"}.`);
@@ -173,7 +182,7 @@ function laterForms() {
 
 async function showForms() {
     const into = get("forms");
-    const messages: Node[] = [];
+    const beside: Node[] = [];
     let found: any;
     const request = { ask: "forms", text: editor.text, target: target.value || "sm_90a", chosen: Math.max(instance.selectedIndex, 0) };
     const why = await builder.ask(request, (said) => {
@@ -187,19 +196,19 @@ async function showForms() {
         } else if (said.forms) {
             found = said.forms;
         } else if (said.error) {
-            messages.push(element("p", { class: "error", text: said.error }));
+            beside.push(element("p", { class: "error", text: said.error }));
         } else if (said.diagnostics) {
-            messages.push(...said.diagnostics.map((d: any) => terminal(d.text)));
+            beside.push(...messages(said.diagnostics));
         }
     });
     if (why === "Another run began.") {
         return;
     }
     if (why) {
-        messages.push(element("p", { class: "error", text: why }));
+        beside.push(element("p", { class: "error", text: why }));
     }
     forms = found;
-    into.replaceChildren(...(forms ? form(forms, which.value, go) : []), ...messages);
+    into.replaceChildren(...(forms ? form(forms, which.value, go) : []), ...beside);
 }
 
 // Programs.
@@ -217,6 +226,7 @@ function list() {
     };
     program.replaceChildren(
         option("own", "your program"),
+        ...(remembered("text.link") === undefined ? [] : [option("link", "the program of a link")]),
         group("Examples", ...Object.keys(examples).map((name) => option(`example ${name}`, name))),
         group("Puzzles", ...puzzles.map((p) => option(`puzzle ${p.number}`, `${remembered(`solved.${p.number}`) ? "✓ " : ""}${p.number} ${p.title}`))),
     );
@@ -300,30 +310,46 @@ window.addEventListener("keydown", (event) => {
     }
 }, { capture: true });
 
-async function begin() {
-    onFailure(notice);
+/** Opens the program of the address, if it has one, beside the reader's own. */
+async function follow(): Promise<boolean> {
     const first = await linked(location.hash).catch((error) => {
         notice(`The link does not hold a program that can be read: ${message(error)}`);
         return undefined;
     });
-    if (first !== undefined) {
-        open = "own";
-        editor.open(first);
+    if (first === undefined) {
+        return false;
     }
+    remember("text.link", first);
+    open = "link";
+    ran = false;
+    editor.open(first);
+    list();
+    return true;
+}
+
+window.addEventListener("hashchange", () => {
+    runner.stop("Another program was opened.");
+    void follow().then((is) => is && showPuzzle(undefined));
+});
+
+async function begin() {
+    onFailure(notice);
+    const first = await follow();
     runner.prepare();
     examples = await (await fetch("examples.json")).json();
     await runner.ask({ ask: "puzzles" }, (said) => (puzzles = said.puzzles));
     await runner.ask({ ask: "targets" }, (said) => target.replaceChildren(...said.targets.map((name: string) => element("option", { text: name }))));
     target.value = "sm_90a";
-    if (first === undefined) {
+    if (!first) {
         const asked = new URLSearchParams(location.search).get("program");
         const last = asked ?? remembered("open") ?? "own";
-        const known = last === "own" || last.replace("example ", "") in examples || puzzles.some((p) => last === `puzzle ${p.number}`);
+        const known = last === "own" || last === "link" && remembered("text.link") !== undefined || last.replace("example ", "") in examples || puzzles.some((p) => last === `puzzle ${p.number}`);
         await choose(known ? last : "own");
     } else {
         list();
     }
     document.documentElement.dataset["ready"] = "yes";
+    sayFound();
     if ("serviceWorker" in navigator) {
         await navigator.serviceWorker.register("offline.js").catch(() => undefined);
     }

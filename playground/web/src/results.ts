@@ -5,6 +5,9 @@ import { AnsiUp } from "ansi_up";
 /** The most characters of an output that are shown. */
 const MOST = 100_000;
 
+/** The most messages of a test or file that are shown. */
+const MOST_MESSAGES = 100;
+
 /** An element with text or children. */
 export function element<K extends keyof HTMLElementTagNameMap>(
     name: K, options: { class?: string; text?: string } = {}, ...children: (Node | string)[]
@@ -33,6 +36,13 @@ export function terminal(text: string): HTMLPreElement {
         pre.append(`\n… ${left} more characters`);
     }
     return pre;
+}
+
+/** Messages, as far as they are shown. */
+export function messages(all: { text: string }[]): HTMLElement[] {
+    const left = all.length - MOST_MESSAGES;
+    const shown: HTMLElement[] = all.slice(0, MOST_MESSAGES).map((d) => terminal(d.text));
+    return left > 0 ? [...shown, element("p", { text: `… ${left} more messages` })] : shown;
 }
 
 /** A line of text in which what is between backticks is code. */
@@ -70,7 +80,7 @@ export class Run {
 
     hear(said: any) {
         if (said.diagnostics) {
-            said.diagnostics.forEach((d: any) => this.into.append(terminal(d.text)));
+            this.into.append(...messages(said.diagnostics));
         } else if (said.error) {
             this.into.append(element("p", { class: "error", text: said.error }));
         } else if (said.count !== undefined) {
@@ -103,7 +113,7 @@ export class Run {
         if (said.printed) {
             this.into.append(terminal(said.printed));
         }
-        said.messages.forEach((d: any) => this.into.append(terminal(d.text)));
+        this.into.append(...messages(said.messages));
     }
 
     /** The last line; `why` says why it was ended. */

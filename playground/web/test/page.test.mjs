@@ -285,6 +285,35 @@ test("a link carries the program; a hostile one is text; a broken one is refused
     }
 });
 
+test("a link that is opened leaves the reader's own program as it is, also in a tab that is open", async () => {
+    await open();
+    await write("fn of_link() -> i32 { 7 }\n");
+    await page.click("#share");
+    await page.waitForFunction(() => location.hash.startsWith("#code="));
+    const hash = await page.evaluate(() => location.hash);
+    await write("// mine\n");
+    await page.evaluate((hash) => { location.hash = hash; }, hash);
+    await page.waitForFunction(() => /of_link/.test(document.querySelector(".cm-content").textContent));
+    await page.click(".cm-content");
+    await page.keyboard.type("// changed ");
+    await page.selectOption("#program", "own");
+    await page.waitForFunction(() => /mine/.test(document.querySelector(".cm-content").textContent));
+    await page.goto("about:blank");
+    await page.goto(base + hash);
+    await page.waitForFunction(() => document.documentElement.dataset.ready === "yes");
+    await page.waitForFunction(() => document.querySelector("#state").textContent === "no errors");
+    assert.match(await page.textContent(".cm-content"), /of_link/);
+    await page.selectOption("#program", "own");
+    await page.waitForFunction(() => /mine/.test(document.querySelector(".cm-content").textContent));
+});
+
+test("of thousands of messages a hundred are shown", async () => {
+    await open();
+    await write("let ( i = } \"\n".repeat(1000));
+    await run();
+    assert.match(await output(), /… \d+ more messages/);
+});
+
 test("a puzzle: hints, hidden tests, a picture, and what is solved is remembered", async () => {
     await open("?program=puzzle 1");
     assert.match(await page.textContent("#puzzle"), /Puzzle 1/);
