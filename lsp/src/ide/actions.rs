@@ -5,7 +5,7 @@ use std::ops::Range;
 use tk_sema::index::SymbolKind;
 use tk_sema::types::{Elem, Ty};
 use tk_syntax::ast::{Arg, BinOp, Expr, ExprKind};
-use tk_syntax::{Diagnostic, Span, codes};
+use tk_syntax::{Code, Diagnostic, Span, codes};
 
 use super::complete::{add_use, importable};
 use super::diagnostics::diagnostics;
@@ -45,6 +45,18 @@ pub struct Action {
     pub diagnostic: Option<usize>,
 }
 
+/// The errors whose fixes are guesses about the form, which the checker confirms or not: of a text that cannot be read, and
+/// of the names of arguments.
+const GUESSES: &[Code] = &[
+    codes::SYNTAX,
+    codes::UNCLOSED,
+    codes::UNOPENED,
+    codes::BAD_TOKEN,
+    codes::MISSING_SEMICOLON,
+    codes::BAD_LITERAL,
+    codes::ARGUMENT_NAME,
+];
+
 /// The actions for a range. Changes of the form, each of which checks the file again, only where somebody has `asked` for
 /// the list: an editor also asks at every place of the cursor.
 pub fn actions(ws: &mut Workspace, path: &str, range: Range<usize>, asked: bool) -> Vec<Action> {
@@ -59,8 +71,7 @@ pub fn actions(ws: &mut Workspace, path: &str, range: Range<usize>, asked: bool)
             let edits = fix.edits.iter().map(|e| TextEdit { place: a.place(e.span), text: e.text.clone() });
             let (title, edits) = (fix.title.clone(), edits.collect());
             let action = Action { title, kind: ActionKind::QuickFix, edits, diagnostic: Some(i) };
-            // What is missing in a text that cannot be read is a guess, which the checker confirms or not.
-            if d.code != codes::SYNTAX || mends(ws, &a, path, &action) {
+            if !GUESSES.contains(&d.code) || mends(ws, &a, path, &action) {
                 out.push(action);
             }
         }
@@ -95,16 +106,11 @@ fn after(ws: &Workspace, a: &Analysis, path: &str, action: &Action) -> Option<An
     Some(ws.analyse(path, &[(path.to_string(), text)].into()))
 }
 
-/// Returns true if there is no error left where an action has changed the text, and no more than before elsewhere.
+/// Returns true if an action leaves fewer errors, and none that is new.
 fn mends(ws: &Workspace, a: &Analysis, path: &str, action: &Action) -> bool {
-    let Some(first) = action.edits.iter().map(|e| e.place.start).min() else { return false };
     let Some(mended) = after(ws, a, path, action) else { return false };
-    let line = |a: &Analysis, at: usize| a.root_text().get(..at).unwrap_or("").matches('\n').count();
-    let is_left = |d: &&Diagnostic| {
-        let span = d.primary.span;
-        span.file == Analysis::ROOT && line(&mended, span.start as usize) == line(a, first)
-    };
-    errors(&mended).count() <= errors(a).count() && !errors(&mended).any(|d| is_left(&d))
+    let is_old = |d: &Diagnostic| errors(a).any(|old| (old.code, &old.message) == (d.code, &d.message));
+    errors(&mended).count() < errors(a).count() && errors(&mended).all(is_old)
 }
 
 /// The errors of an analysis.

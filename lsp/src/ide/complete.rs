@@ -77,6 +77,8 @@ pub fn complete(ws: &mut Workspace, path: &str, offset: usize) -> Vec<Completion
         }
         (Some(Tok::At), _) => ["fast", "noinline"].iter().for_each(|w| list.word(w, CompletionKind::Keyword)),
         (Some(Tok::Let), _) => list.word("mut", CompletionKind::Keyword),
+        // The name that an import gets.
+        (Some(Tok::As), _) if in_use(&site).is_some() => {}
         _ if in_use(&site).is_some() => imports(ws, &a, path, &site, &mut list),
         _ => super::complete_name::names(ws, &a, path, &site, &mut list),
     }

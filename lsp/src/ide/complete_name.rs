@@ -10,7 +10,7 @@ use tk_syntax::token::Tok;
 
 use super::complete::{CompletionKind as K, List, add_use, importable};
 use super::complete_type::{DTYPES, types};
-use super::context::{Context, context};
+use super::context::{Context, context, declared};
 use super::scope::{Scope, scope};
 use super::signature::{Declared, callee};
 use super::site::{CallSite, Site};
@@ -70,7 +70,16 @@ const CLAUSES: &[(&str, &str, &str)] = &[
     ("tune", "candidate values", "tune(key = ($1)) {\n    { $0 },\n}"),
 ];
 
+/// The names that may begin at a place, and the words.
 pub(super) fn names(ws: &mut Workspace, a: &Analysis, path: &str, site: &Site, list: &mut List) {
+    known(ws, a, path, site, list);
+    // What is being declared does not exist yet.
+    if let Some(name) = declared(site) {
+        list.items.retain(|c| c.label != name);
+    }
+}
+
+fn known(ws: &mut Workspace, a: &Analysis, path: &str, site: &Site, list: &mut List) {
     let offset = u32::try_from(site.start).unwrap_or(u32::MAX);
     let empty = tk_syntax::ast::File::default();
     let file = a.root().unwrap_or(&empty);
@@ -88,6 +97,8 @@ pub(super) fn names(ws: &mut Workspace, a: &Analysis, path: &str, site: &Site, l
     match context {
         Context::Nothing => return,
         Context::Item => return item(list),
+        Context::Attributed => return ["kernel", "fn"].iter().for_each(|w| list.word(w, K::Keyword)),
+        Context::Else => return list.word("else", K::Keyword),
         Context::Clause { kernel, head } => return clauses(site, kernel, head, list),
         Context::Exported => {
             let kernels = items(a).filter(|s| is_fn(a, s, FnKind::Kernel));

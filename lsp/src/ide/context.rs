@@ -14,6 +14,10 @@ pub(super) enum Context<'s> {
     Nothing,
     /// An item, at the start of one.
     Item,
+    /// An item after its attributes.
+    Attributed,
+    /// The other arm of an `if` that is part of a value.
+    Else,
     /// A clause after the signature of a kernel or a function, whose first token this is.
     Clause {
         /// Whether it is a kernel.
@@ -79,11 +83,65 @@ pub(super) fn context<'s>(site: &Site<'s>) -> Context<'s> {
         _other => {}
     }
     let Brackets { all: open, start } = Brackets::open(site);
+    if names_part(site, &open, site.before) {
+        return if site.back(1) == Some(Tok::Colon) { Context::Type } else { Context::Nothing };
+    }
     match open.last().map(|i| (*i, site.tokens.get(*i).map(|t| t.tok))) {
         None => Head { site, start }.context(),
         Some((i, Some(Tok::LBrace))) => braces(site, &open, i),
         Some((i, _)) => brackets(site, &open, i),
     }
+}
+
+/// Returns true if what comes before a token is in a pattern, in these brackets: of a `let` or a loop, or the parameters of a
+/// lambda.
+fn names_part(site: &Site, open: &[usize], end: usize) -> bool {
+    let tok = |i: usize| site.tokens.get(i).map(|t| t.tok);
+    let before = |i: usize| i.checked_sub(1).and_then(tok);
+    let (from, outer) = open.split_last().map_or((0, open), |(o, outer)| (*o + 1, outer));
+    let mut in_lambda = false;
+    for i in site.level(from, end) {
+        in_lambda = match tok(i) {
+            Some(Tok::Bar) if in_lambda => false,
+            // Where an operand begins.
+            Some(Tok::Bar) => matches!(
+                before(i),
+                Some(Tok::LParen | Tok::LBracket | Tok::LBrace | Tok::Comma | Tok::Assign | Tok::Return)
+            ),
+            Some(Tok::Semi) => false,
+            _other => in_lambda,
+        };
+    }
+    in_lambda
+        || open.last().is_some_and(|at| match (tok(*at), before(*at)) {
+            (Some(Tok::LParen), Some(Tok::Let | Tok::For)) => true,
+            (Some(Tok::LParen), Some(Tok::LParen | Tok::Comma | Tok::Bar)) => names_part(site, outer, *at),
+            _value => false,
+        })
+}
+
+/// The name of the parameter or the constant of the file that the place is part of.
+pub(super) fn declared<'s>(site: &Site<'s>) -> Option<&'s str> {
+    let tok = |i: usize| site.tokens.get(i).map(|t| t.tok);
+    let declares = |open: usize| {
+        let before = site.callee(open).and_then(|c| c.checked_sub(1));
+        matches!(before.and_then(tok), Some(Tok::Fn | Tok::Kernel | Tok::Struct))
+    };
+    for (i, t) in site.outward(site.before) {
+        match t.tok {
+            Tok::Const => {
+                let in_body = site.outward(i).any(|(_, t)| t.tok == Tok::LBrace);
+                return match tok(i + 1) {
+                    Some(Tok::Id(name)) if !in_body => Some(name),
+                    _other => None,
+                };
+            }
+            Tok::LParen | Tok::LBracket if declares(i) => return segment(site, i).name,
+            Tok::Semi | Tok::Let => return None,
+            _other => {}
+        }
+    }
+    None
 }
 
 /// The brackets that are open at a place, outermost first.
@@ -107,8 +165,9 @@ impl Brackets {
                     if let Some(at) = partner {
                         found.all.truncate(at);
                     }
-                    // A body ends its item; the rows of `tune` do not.
-                    if t.tok == Tok::RBrace && found.all.is_empty() && !site.ends_tune(i) {
+                    // A body ends its item; the rows of `tune` and a value do not.
+                    let in_const = site.tokens.get(found.start).is_some_and(|t| t.tok == Tok::Const);
+                    if t.tok == Tok::RBrace && found.all.is_empty() && !site.ends_tune(i) && !in_const {
                         found.start = i + 1;
                     }
                 }
@@ -141,7 +200,7 @@ struct Head<'a, 's> {
 
 impl<'s> Head<'_, 's> {
     fn context(self) -> Context<'s> {
-        let Head { site, mut start } = self;
+        let (site, mut start) = (self.site, self.start);
         let tok = |i: usize| site.tokens.get(i).filter(|_| i < site.before).map(|t| t.tok);
         while tok(start) == Some(Tok::At) && matches!(tok(start + 1), Some(Tok::Id(_))) {
             start += 2;
@@ -150,9 +209,11 @@ impl<'s> Head<'_, 's> {
         let level = || site.level(start, site.before);
         let has = |t: Tok| level().any(|i| tok(i) == Some(t));
         match tok(start) {
+            None if start > self.start => Context::Attributed,
             None => Context::Item,
             Some(Tok::Const) if last == Some(Tok::Colon) => Context::Constant,
-            Some(Tok::Const) if has(Tok::Assign) => Context::Value,
+            Some(Tok::Const) if last == Some(Tok::RBrace) && site.at_margin => Context::Item,
+            Some(Tok::Const) if has(Tok::Assign) => value(site),
             Some(word @ (Tok::Fn | Tok::Kernel)) => match last {
                 Some(Tok::Arrow) => Context::Type,
                 Some(Tok::Mut) if has(Tok::Arrow) => Context::Mutable,
@@ -190,9 +251,21 @@ fn segment<'s>(site: &Site<'s>, open: usize) -> Segment<'s> {
     }
 }
 
+/// In a value that no block is around.
+fn value<'s>(site: &Site) -> Context<'s> {
+    match site.back(1) {
+        Some(Tok::RBrace) if site.ends_if() => Context::Else,
+        Some(Tok::RBrace) => Context::Nothing,
+        _other => Context::Value,
+    }
+}
+
 /// In `(` or `[`.
 fn brackets<'s>(site: &Site<'s>, open: &[usize], at: usize) -> Context<'s> {
     let tok = |i: Option<usize>| i.and_then(|i| site.tokens.get(i)).map(|t| t.tok);
+    if site.back(1) == Some(Tok::RBrace) {
+        return value(site);
+    }
     let is_bracket = tok(Some(at)) == Some(Tok::LBracket);
     let callee = site.callee(at);
     let before = callee.and_then(|c| c.checked_sub(1));

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tk_sema::index::Symbol;
 use tk_syntax::FileId;
+use tk_syntax::ast::ItemKind;
 use tk_syntax::token::{Tok, lex};
 
 use super::navigate::{Key, key, uses, uses_in};
@@ -87,36 +88,74 @@ pub fn rename(
     Ok(edits)
 }
 
-/// The edits that let files find a file under its new name: those of `use` and of what it names. None if the file moves to
-/// another folder, where those beside it do not find it, or if the new name would break one of them.
-pub fn rename_file(ws: &mut Workspace, old: &str, new: &str) -> Vec<TextEdit> {
+/// The edits that let files find a file under its new name: those of `use` and of what it names; where that name is taken,
+/// the import keeps the old one (`use new as old;`). With a sentence if a file will not find it. None if the file moves to
+/// another folder, where those beside it do not find it.
+pub fn rename_file(ws: &mut Workspace, old: &str, new: &str) -> (Vec<TextEdit>, Option<String>) {
     let parts = |path: &str| {
         let (folder, name) = path.rsplit_once('/')?;
         Some((folder.to_string(), name.strip_suffix(".tk")?.to_string()))
     };
-    let (Some((folder, stem)), Some((target, name))) = (parts(old), parts(new)) else { return vec![] };
-    let Some(text) = ws.text(old) else { return vec![] };
-    if folder != target || stem == name || valid(&name).is_err() {
-        return vec![];
+    let (Some((folder, stem)), Some((target, name))) = (parts(old), parts(new)) else {
+        return (vec![], None);
+    };
+    let Some(text) = ws.text(old) else { return (vec![], None) };
+    if folder != target || stem == name {
+        return (vec![], None);
     }
     let beside = |path: &String| parts(path).is_some_and(|(other, _)| other == folder);
-    let mut edits = vec![];
+    let short = |path: &str| path.rsplit('/').next().unwrap_or(path).to_string();
+    let (mut edits, mut lost) = (vec![], None);
     for file in ws.files().into_iter().filter(beside) {
         if ws.text(&file).is_none_or(|text| !text.contains(&stem)) {
             continue;
         }
         let before = ws.analysis(&file);
         let named = |place: &Place| before.root_text().get(place.start..place.end) == Some(stem.as_str());
-        let places = uses_in(&before, &Key::File(old.to_string())).into_iter().filter(named);
-        let own: Vec<TextEdit> = places.map(|place| TextEdit { place, text: name.clone() }).collect();
-        let mut texts = Moved::new(&own).texts(ws);
-        texts.insert(new.to_string(), text.clone());
+        let places: Vec<Place> =
+            uses_in(&before, &Key::File(old.to_string())).into_iter().filter(named).collect();
+        if places.is_empty() {
+            continue;
+        }
+        if ws.text(new).is_some() {
+            let why = format!("there is already a file `{}`", short(new));
+            return (vec![], Some(format!("`{}` still imports `{stem}`: {why}", short(&file))));
+        }
+        if let Err(why) = valid(&name) {
+            return (vec![], Some(format!("`{}` still imports `{stem}`: {why}", short(&file))));
+        }
+        let all = places.iter().map(|place| TextEdit { place: place.clone(), text: name.clone() });
         let errors = |a: &Analysis| a.checked.diagnostics.iter().filter(|d| d.is_error()).count();
-        if errors(&ws.analyse(&file, &texts)) <= errors(&before) {
-            edits.extend(own);
+        let fits = |own: &Vec<TextEdit>| {
+            let mut texts = Moved::new(own).texts(ws);
+            texts.insert(new.to_string(), text.clone());
+            errors(&ws.analyse(&file, &texts)) <= errors(&before)
+        };
+        match [all.collect(), imported_as(&before, &places, &name)].into_iter().find(fits) {
+            Some(own) => edits.extend(own),
+            None => {
+                let why = format!("with `{name}` it would have an error");
+                lost = Some(format!("`{}` still imports `{stem}`: {why}", short(&file)));
+            }
         }
     }
-    edits
+    (edits, lost)
+}
+
+/// The edits of the `use` lines among some places, after which what they import has the name that it had.
+fn imported_as(a: &Analysis, places: &[Place], name: &str) -> Vec<TextEdit> {
+    let uses = a.root().into_iter().flat_map(|f| &f.items).filter_map(|i| match &i.kind {
+        ItemKind::Use(u) => Some(u),
+        _other => None,
+    });
+    let edits = uses.filter_map(|u| {
+        let segment = u.path.segments.last()?;
+        let renames = u.alias.is_none() && u.names.is_none() && u.path.segments.len() == 1;
+        let place = places.iter().find(|p| u.path.segments.iter().any(|s| a.place(s.span) == **p))?;
+        let text = if renames { format!("{name} as {}", segment.text) } else { name.to_string() };
+        Some(TextEdit { place: place.clone(), text })
+    });
+    edits.collect()
 }
 
 /// The movement of places by edits.

@@ -67,7 +67,9 @@ impl<'s> Site<'s> {
             |t: &Token| text.get(t.start..t.end).is_some_and(|w| w.starts_with(|c: char| c.is_ascii_digit()));
         let is_literal = |t: &Token| digit(t) || matches!(t.tok, Tok::Str(_));
         let touching = before.checked_sub(1).and_then(|i| lexed.tokens.get(i)).filter(|t| t.end == offset);
-        let after_number = start == offset && touching.is_some_and(is_literal);
+        let is_exponent =
+            before >= 2 && start == offset && is_exponent(text, &lexed.tokens[before - 2..before]);
+        let after_number = start == offset && touching.is_some_and(is_literal) || is_exponent;
         let begins_line = |at: usize| at == 0 || text.as_bytes().get(at - 1) == Some(&b'\n');
         let margin = lexed.tokens.iter().map(|t| begins_line(t.start)).collect();
         let at_margin = begins_line(start);
@@ -87,7 +89,9 @@ impl<'s> Site<'s> {
         if self.tokens.get(callee)?.tok == Tok::RBracket && bracket == Tok::LParen {
             callee = self.partner(callee)?.checked_sub(1)?;
         }
-        if !matches!(self.tokens.get(callee)?.tok, Tok::Id(_)) {
+        let before = callee.checked_sub(1).and_then(|i| self.tokens.get(i)).map(|t| t.tok);
+        let is_declared = matches!(before, Some(Tok::Fn | Tok::Kernel | Tok::Struct));
+        if is_declared || !matches!(self.tokens.get(callee)?.tok, Tok::Id(_)) {
             return None;
         }
         let mut site =
@@ -121,7 +125,7 @@ impl<'s> Site<'s> {
 
     /// The tokens before one, from the last on, without those in brackets that are closed before it. The brackets around it
     /// are among them, with what is before them.
-    fn outward(&self, from: usize) -> impl Iterator<Item = (usize, &Token<'s>)> {
+    pub fn outward(&self, from: usize) -> impl Iterator<Item = (usize, &Token<'s>)> {
         let mut depth = 0usize;
         let tokens = self.tokens.iter().enumerate().take(from).rev();
         tokens.filter(move |(_, t)| match t.tok {
@@ -235,8 +239,11 @@ impl<'s> Site<'s> {
     pub fn ends_if(&self) -> bool {
         let close = self.before.checked_sub(1);
         let Some(open) = close.and_then(|c| self.partner(c)) else { return false };
-        let decides =
-            |t: Tok| is_open(t) || matches!(t, Tok::If | Tok::Else | Tok::Semi | Tok::For | Tok::While);
+        let decides = |t: Tok| {
+            let starts = matches!(t, Tok::Fn | Tok::Kernel | Tok::Struct | Tok::Const | Tok::Use);
+            let parts = matches!(t, Tok::If | Tok::Else | Tok::Semi | Tok::Comma | Tok::For | Tok::While);
+            is_open(t) || starts || parts
+        };
         self.outward(open).find(|(_, t)| decides(t.tok)).is_some_and(|(_, t)| t.tok == Tok::If)
     }
 
@@ -267,6 +274,17 @@ impl<'s> Site<'s> {
         let from = level.iter().rposition(ends).map_or(0, |n| n + 1);
         level.into_iter().skip(from)
     }
+}
+
+/// Returns true for the start of a number and the sign of its exponent: `1e-`.
+fn is_exponent(text: &str, tokens: &[Token]) -> bool {
+    let [number, sign] = tokens else { return false };
+    let digits = text.get(number.start..number.end).unwrap_or("");
+    let begun = digits.strip_suffix(['e', 'E']).unwrap_or("");
+    matches!(sign.tok, Tok::Minus | Tok::Plus)
+        && number.end == sign.start
+        && begun.starts_with(|c: char| c.is_ascii_digit())
+        && !begun.starts_with("0x")
 }
 
 /// Returns true for an opening bracket.

@@ -107,7 +107,12 @@ impl Server {
         let mut edits = vec![];
         for file in &p.files {
             let (old, new) = (self.path(&file.old_uri), self.path(&file.new_uri));
-            edits.extend(rename::rename_file(&mut self.ws, &old, &new));
+            let (own, lost) = rename::rename_file(&mut self.ws, &old, &new);
+            edits.extend(own);
+            if let Some(message) = lost {
+                let kind = lsp::MessageType::Warning;
+                self.notify("window/showMessage", lsp::ShowMessageParams { kind, message });
+            }
         }
         if edits.is_empty() { Ok(None) } else { self.workspace_edit(&edits).map(Some) }
     }

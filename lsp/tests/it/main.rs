@@ -2,6 +2,7 @@
 
 mod completion;
 mod features;
+mod fixes;
 mod protocol;
 mod robust;
 mod support;

@@ -35,29 +35,51 @@ fn problems_of_the_whole_workspace() {
     assert_eq!(kinds, [&json!("unchanged"), &json!("full")], "{again}");
 }
 
+const Z: &str = "use b;\nfn z() -> f32 { b::two() }\n";
+const MATH: &str = "use std::math;\nuse b;\nfn h() -> f32 { math::relu(b::two()) }\n";
+
 #[test]
 fn a_file_gets_another_name() {
     let disk = Memory::default();
     disk.write("/w/b.tk", "fn two() -> f32 { 2.0 }\n");
     disk.write("/w/c.tk", "use b::two;\nfn b() -> f32 { two() }\n");
     disk.write("/w/d.tk", "use b as other;\nfn f() -> f32 { other::two() }\n");
-    disk.write("/w/e.tk", "use b;\nfn z() -> f32 { b::two() }\n");
+    disk.write("/w/e.tk", Z);
+    disk.write("/w/g.tk", MATH);
     disk.write("/w/sub/f.tk", "use b;\n");
     let mut client = Client::over(disk, json!({}));
     client.open(URI, "use b;\nfn f() -> f32 {\n    b::two() + b::two()\n}\n");
     let file = |name: &str| format!("file:///w/{name}");
     let mut ask = |new: &str| {
+        client.said.clear();
         let files = json!([{ "oldUri": file("b.tk"), "newUri": file(new) }]);
-        client.ok("workspace/willRenameFiles", json!({ "files": files }))
+        let edit = client.ok("workspace/willRenameFiles", json!({ "files": files }));
+        let shown = client.said.iter().filter(|n| n.method == "window/showMessage");
+        let shown: Vec<String> = shown.map(|n| n.params["message"].as_str().unwrap().to_string()).collect();
+        (edit, shown)
     };
-    let edit = ask("z.tk");
+    let (edit, shown) = ask("z.tk");
     let changed = |name: &str| edit["changes"][file(name)].as_array().map_or(0, Vec::len);
     let opened = URI.rsplit('/').next().unwrap();
     assert_eq!([opened, "c.tk", "d.tk", "sub/f.tk"].map(changed), [3, 1, 1, 0], "{edit}");
-    // `z` is a function there.
-    assert_eq!(changed("e.tk"), 0, "{edit}");
-    for refused in ["sub/b.tk", "fn.tk", "b.txt", "no name.tk"] {
-        assert_eq!(ask(refused), Value::Null, "{refused}");
+    // `z` is a function there, and `math` a file of the library.
+    assert_eq!(apply(Z, &edit["changes"][file("e.tk")]), Z.replace("use b;", "use z as b;"));
+    let (edit, _) = ask("math.tk");
+    assert_eq!(apply(MATH, &edit["changes"][file("g.tk")]), MATH.replace("use b;", "use math as b;"));
+    assert!(shown.is_empty(), "{shown:?}");
+    for refused in ["sub/b.tk", "b.txt"] {
+        assert_eq!(ask(refused), (Value::Null, vec![]), "{refused}");
+    }
+    let reasons = [
+        ("fn.tk", "`fn` is not a name"),
+        ("no name.tk", "`no name` is not a name"),
+        ("a-b.tk", "`a-b` is not a name"),
+        ("c.tk", "there is already a file `c.tk`"),
+    ];
+    for (refused, why) in reasons {
+        let (edit, shown) = ask(refused);
+        assert_eq!((edit, shown.len()), (Value::Null, 1), "{refused}");
+        assert!(shown[0].contains("still imports `b`: ") && shown[0].ends_with(why), "{shown:?}");
     }
 }
 

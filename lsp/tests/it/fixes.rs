@@ -1,0 +1,50 @@
+//! Fixes that are guesses: offered where the text after them has fewer errors, and no new one.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use crate::support::workspace;
+use tk_lsp::ide::actions::{ActionKind, actions};
+use tk_lsp::ide::diagnostics;
+
+/// A text, a part of the title of its only fix or `nothing`, and the text after it.
+const FIXES: &[(&str, &str, &str)] = &[
+    // Where the closing bracket would go it helps nothing.
+    ("fn f( x: f32 -> f32 { x }\n", "nothing", ""),
+    ("fn f(x: tile[f32, 4]) -> tile[f32, 4; ] { x }\n", "nothing", ""),
+    ("fn f() { let a = zeros([4]; , i32); }\n", "nothing", ""),
+    ("fn f(v: tile[i32, 4]) { let a = maximum(let, max(v, axis = 0)); }\n", "nothing", ""),
+    ("fn f(x: f32) -> f32 {\n    let y = (x + 1.0;\n    y\n}\n", "insert `)`", "x + 1.0);"),
+    ("fn f(x: tile[f32, 4]) -> f32 {\n    sum(x, axis = 0\n}\n", "insert `)`", "axis = 0)\n"),
+    ("fn f() {\n    let y = (g(1) + 1;\n}\n", "insert `)`", "+ 1);"),
+    // The opening one is missing.
+    ("fn g(a: f32, b: f32) {}\nfn f(x: f32) { g(fx), x); }\n", "nothing", ""),
+    ("fn f(x: f32) -> f32 { x) }\n", "remove the `)`", "{ x }"),
+    // The name alone does not make an argument of it.
+    ("fn g[T: float](x: T) -> T { x }\nfn f(x: f32) -> f32 { g[ = f32](x) }\n", "nothing", ""),
+    ("fn g[T: float](x: T) -> T { x }\nfn f(x: f32) -> f32 { g[T f32](x) }\n", "insert `,`", "g[T, f32](x)"),
+    ("fn g[T: float](x: T) -> T { x }\nfn f(x: f32) -> f32 { g[f32](x) }\n", "name it `T`", "g[T = f32](x)"),
+    ("test \"any block sizeBLOCK {\n    assert(true);\n}\n", "remove the `}`", "assert(true);\n\n"),
+    ("test \"any block {}\n", "nothing", ""),
+    ("fn f() { print(\"said\n); }\n", "close the string", "\"said\"\n);"),
+    ("fn f(x: i32) -> i32 {\n    let y = x\n    y\n}\n", "insert `;`", "let y = x;\n"),
+];
+
+#[test]
+fn guesses_leave_fewer_errors() {
+    for (text, title, after) in FIXES {
+        let mut ws = workspace(&[("a.tk", text)]);
+        let found = actions(&mut ws, "/w/a.tk", 0..text.len(), false);
+        let fixes: Vec<_> = found.into_iter().filter(|a| a.kind == ActionKind::QuickFix).collect();
+        let titles: Vec<&str> = fixes.iter().map(|a| a.title.as_str()).collect();
+        assert!(!diagnostics::diagnostics(&mut ws, "/w/a.tk").is_empty(), "{text}");
+        if *title == "nothing" {
+            assert!(titles.is_empty(), "{text}: {titles:?}");
+            continue;
+        }
+        assert_eq!(titles, [*title], "{text}");
+        let mut mended = (*text).to_string();
+        for e in fixes[0].edits.iter().rev() {
+            mended.replace_range(e.place.start..e.place.end, &e.text);
+        }
+        assert!(mended.contains(after), "{mended}");
+    }
+}
