@@ -355,7 +355,11 @@ local function session(configuration, breakpoints, filters)
       end
     end
   end
-  local job = vim.fn.jobstart(vim.list_extend({ adapter.command }, adapter.args), { on_stdout = read })
+  -- A job that has ended can no longer be waited for, so its end is noted.
+  local function ended(_, code)
+    s.code = code
+  end
+  local job = vim.fn.jobstart(vim.list_extend({ adapter.command }, adapter.args), { on_stdout = read, on_exit = ended })
   function s.send(command, arguments)
     s.seq = s.seq + 1
     local request = { seq = s.seq, type = "request", command = command, arguments = arguments or vim.empty_dict() }
@@ -399,7 +403,10 @@ local function session(configuration, breakpoints, filters)
   end
   function s.finish()
     s.ask("disconnect", { restart = false, terminateDebuggee = true })
-    equal(vim.fn.jobwait({ job }, WAIT), { 0 })
+    wait("end", function()
+      return s.code ~= nil
+    end)
+    equal(s.code, 0)
   end
   s.ask("initialize", {
     clientId = "neovim", clientname = "neovim", adapterID = "nvim-dap", pathFormat = "path", columnsStartAt1 = true,
