@@ -4,6 +4,8 @@
 //! Guarantees what the expression has in the kernel: a literal takes the type of the other operand, integers wrap around, floats are
 //! rounded to their type, and `&&` and `||` leave out what does not matter.
 
+use std::cmp::Ordering;
+
 use tk_interp::debug::{Data, Held};
 use tk_ops::DType;
 use tk_syntax::ast::{BinOp, Expr, ExprKind, Subscript, UnOp};
@@ -238,28 +240,34 @@ fn binary(op: BinOp, a: Scalar, b: Scalar) -> Result<Scalar, String> {
         // The quotient is rounded toward zero.
         (BinOp::Div, Int(a, _), Int(b, _)) => int(a.checked_div(b).ok_or_else(by_zero)?, dtype),
         (BinOp::Rem, Int(a, _), Int(b, _)) => int(a.checked_rem(b).ok_or_else(by_zero)?, dtype),
-        (BinOp::Lt, Int(a, _), Int(b, _)) => Bool(a < b),
-        (BinOp::Le, Int(a, _), Int(b, _)) => Bool(a <= b),
-        (BinOp::Gt, Int(a, _), Int(b, _)) => Bool(a > b),
-        (BinOp::Ge, Int(a, _), Int(b, _)) => Bool(a >= b),
-        (BinOp::Eq, Int(a, _), Int(b, _)) => Bool(a == b),
-        (BinOp::Ne, Int(a, _), Int(b, _)) => Bool(a != b),
         // 64 bits are more than twice those of a smaller type, so rounding twice is rounding once.
         (BinOp::Add, Number(a, _), Number(b, _)) => number(a + b, dtype),
         (BinOp::Sub, Number(a, _), Number(b, _)) => number(a - b, dtype),
         (BinOp::Mul, Number(a, _), Number(b, _)) => number(a * b, dtype),
         (BinOp::Div, Number(a, _), Number(b, _)) => number(a / b, dtype),
         (BinOp::Rem, Number(a, _), Number(b, _)) => number(a % b, dtype),
-        (BinOp::Lt, Number(a, _), Number(b, _)) => Bool(a < b),
-        (BinOp::Le, Number(a, _), Number(b, _)) => Bool(a <= b),
-        (BinOp::Gt, Number(a, _), Number(b, _)) => Bool(a > b),
-        (BinOp::Ge, Number(a, _), Number(b, _)) => Bool(a >= b),
-        (BinOp::Eq, Number(a, _), Number(b, _)) => Bool(a == b),
-        (BinOp::Ne, Number(a, _), Number(b, _)) => Bool(a != b),
         (BinOp::Eq, Bool(a), Bool(b)) => Bool(a == b),
         (BinOp::Ne, Bool(a), Bool(b)) => Bool(a != b),
+        (op, Int(a, _), Int(b, _)) => compared(op, Some(a.cmp(&b)))?,
+        (op, Number(a, _), Number(b, _)) => compared(op, a.partial_cmp(&b))?,
         (BinOp::And, Bool(a), Bool(b)) => Bool(a && b),
         (BinOp::Or, Bool(a), Bool(b)) => Bool(a || b),
-        (_, _, _) => return Err("these operands do not fit the operator".into()),
+        (_, _, _) => return Err(UNFIT.into()),
     })
+}
+
+/// Why an operator has no value.
+const UNFIT: &str = "these operands do not fit the operator";
+
+/// The comparison of two numbers in this order; NaN have none.
+fn compared(op: BinOp, order: Option<Ordering>) -> Result<Scalar, String> {
+    Ok(Scalar::Bool(match op {
+        BinOp::Lt => order == Some(Ordering::Less),
+        BinOp::Le => order.is_some_and(Ordering::is_le),
+        BinOp::Gt => order == Some(Ordering::Greater),
+        BinOp::Ge => order.is_some_and(Ordering::is_ge),
+        BinOp::Eq => order == Some(Ordering::Equal),
+        BinOp::Ne => order != Some(Ordering::Equal),
+        _other => return Err(UNFIT.into()),
+    }))
 }

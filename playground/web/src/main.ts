@@ -27,7 +27,7 @@ let examples: Record<string, string> = {};
 /** The program of the list that is open: `puzzle 3`, `example add`, `link`, or the reader's own. */
 let open = "own";
 /** What the last check found. */
-let found = "";
+let verdict = "";
 let forms: any;
 /** Whether the state is about a run of this text. */
 let ran = false;
@@ -61,8 +61,8 @@ function say(text: string) {
 
 /** Says what the last check found, unless there is something newer to say. */
 function sayFound() {
-    if (found && !runner.runs && !ran) {
-        say(found);
+    if (verdict && !runner.runs && !ran) {
+        say(verdict);
     }
 }
 
@@ -90,7 +90,7 @@ const editor = new Editor(get("editor"), get("library"), EMPTY, {
     checked(errors, warnings) {
         document.documentElement.dataset["checked"] = String(errors);
         const parts = [errors && `${errors} error${errors > 1 ? "s" : ""}`, warnings && `${warnings} warning${warnings > 1 ? "s" : ""}`];
-        found = parts.filter(Boolean).join(", ") || "no errors";
+        verdict = parts.filter(Boolean).join(", ") || "no errors";
         sayFound();
     },
     lost(why, restarts) {

@@ -9,6 +9,7 @@ use inkwell::values::BasicValueEnum;
 use tk_ops::DType;
 use tk_tile::{Inst, ValueId};
 
+use super::value::bits;
 use super::{Emit, Res, bug};
 
 /// Bits of a register that elements share.
@@ -182,18 +183,5 @@ impl<'c> Emit<'_, 'c> {
             rest = behind;
         }
         Ok(())
-    }
-}
-
-/// The width of a register; 0 for other types.
-fn bits(ty: BasicTypeEnum<'_>) -> u32 {
-    match ty {
-        BasicTypeEnum::IntType(t) => t.get_bit_width(),
-        BasicTypeEnum::FloatType(t) => t.get_bit_width(),
-        BasicTypeEnum::ArrayType(_)
-        | BasicTypeEnum::PointerType(_)
-        | BasicTypeEnum::StructType(_)
-        | BasicTypeEnum::VectorType(_)
-        | BasicTypeEnum::ScalableVectorType(_) => 0,
     }
 }

@@ -2,13 +2,11 @@
 //! width.
 
 use inkwell::IntPredicate;
-use inkwell::context::Context;
-use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, IntValue};
 use tk_gpu::layout::linear::{Conversion, InDim, ShufflePlan};
 use tk_tile::Inst;
 
-use super::value::word;
+use super::value::{bits, word};
 use super::{Emit, Res, Stop, bug};
 use crate::target::Lane;
 
@@ -45,7 +43,8 @@ impl<'c> Emit<'_, 'c> {
     /// kernel that selects between 16-bit values of accumulators (C7514), not between words of them.
     fn in_words(&self, plan: &ShufflePlan, regs: &[BasicValueEnum<'c>]) -> Res<Vec<BasicValueEnum<'c>>> {
         let Some(first) = regs.first() else { return Ok(vec![]) };
-        let (ty, bits) = (first.get_type(), bits_of(self.context, first.get_type()));
+        let ty = first.get_type();
+        let bits = bits(ty);
         let Some(pair) = plan.paired().filter(|_| bits == 8 || bits == 16) else {
             return self.shuffled(plan, regs);
         };
@@ -128,7 +127,7 @@ impl<'c> Emit<'_, 'c> {
     pub fn shuffle(&self, x: BasicValueEnum<'c>, lane: Lane<'c>) -> Res<BasicValueEnum<'c>> {
         let b = self.builder;
         let ty = x.get_type();
-        let bits = bits_of(self.context, ty);
+        let bits = bits(ty);
         let word = word(self.context, bits);
         let whole = if ty.is_int_type() {
             x.into_int_value()
@@ -158,17 +157,4 @@ fn pairs<'c>(
 ) -> impl Iterator<Item = (BasicValueEnum<'c>, BasicValueEnum<'c>)> {
     let first = (0..regs.len()).filter(move |i| i >> bit & 1 == 0);
     first.filter_map(move |i| regs.get(i).copied().zip(regs.get(i | 1 << bit).copied()))
-}
-
-/// The width of a scalar type.
-fn bits_of<'c>(context: &'c Context, ty: BasicTypeEnum<'c>) -> u32 {
-    if ty.is_int_type() {
-        ty.into_int_type().get_bit_width()
-    } else if ty == context.f64_type().into() {
-        64
-    } else if ty == context.f32_type().into() {
-        32
-    } else {
-        16
-    }
 }

@@ -61,6 +61,19 @@ pub fn element_bytes(elem: &ElemType) -> u32 {
     tk_gpu::ir::params::element_bytes(elem) as u32
 }
 
+/// The width of a scalar; 0 for other types.
+pub fn bits(ty: BasicTypeEnum<'_>) -> u32 {
+    match ty {
+        BasicTypeEnum::IntType(t) => t.get_bit_width(),
+        BasicTypeEnum::FloatType(t) => t.get_bit_width(),
+        BasicTypeEnum::ArrayType(_)
+        | BasicTypeEnum::PointerType(_)
+        | BasicTypeEnum::StructType(_)
+        | BasicTypeEnum::VectorType(_)
+        | BasicTypeEnum::ScalableVectorType(_) => 0,
+    }
+}
+
 /// The integer type of this many bits.
 pub fn word(context: &Context, bits: u32) -> IntType<'_> {
     match bits {
