@@ -78,9 +78,22 @@ function shows(name, steps) {
 
 const picker = () => page.locator(".quick-input-widget");
 
+/** Presses a key until what it opens is there: an editor that is busy loses keys. */
+async function press(key, opens) {
+  for (const end = Date.now() + 30_000; ; ) {
+    await page.keyboard.press(key);
+    try {
+      return await opens.waitFor({ timeout: 5000 });
+    } catch (error) {
+      if (Date.now() > end) throw error;
+      await page.keyboard.press("Escape");
+    }
+  }
+}
+
 /** Runs a command of the palette. */
 async function command(title) {
-  await page.keyboard.press("F1");
+  await press("F1", picker().locator("input.input"));
   await picker().locator("input.input").fill(`>${title}`);
   await picker().locator(".monaco-list-row.focused", { hasText: title }).waitFor();
   await page.keyboard.press("Enter");
@@ -88,7 +101,7 @@ async function command(title) {
 
 /** Opens a file of the workspace, in the editor alone. */
 async function open(name) {
-  await page.keyboard.press("Control+p");
+  await press("Control+p", picker().locator("input.input"));
   await picker().locator("input.input").fill(name);
   await picker().locator(".monaco-list-row.focused", { hasText: name }).waitFor();
   await page.keyboard.press("Enter");
@@ -97,7 +110,7 @@ async function open(name) {
 
 /** Puts the cursor on a line, counted from 1. */
 async function go(line, column = 1) {
-  await page.keyboard.press("Control+g");
+  await press("Control+g", picker().locator("input.input"));
   await picker().locator("input.input").fill(`:${line}:${column}`);
   await page.keyboard.press("Enter");
   await picker().waitFor({ state: "hidden" });
@@ -171,12 +184,10 @@ shows("colors that stay when the server knows the names", async () => {
 shows("an error and its fix", async () => {
   await open("scale.tk");
   await page.locator(".squiggly-error").first().waitFor();
-  await page.keyboard.press("F8");
-  await page.locator(".zone-widget", { hasText: "cannot find `factor`" }).waitFor();
+  await press("F8", page.locator(".zone-widget", { hasText: "cannot find `factor`" }));
   await page.screenshot({ path: join(pictures, "an-error.png") });
   await page.keyboard.press("Escape");
-  await page.keyboard.press("Control+.");
-  await page.locator(".action-widget .monaco-list-row", { hasText: "use `factr`" }).first().waitFor();
+  await press("Control+.", page.locator(".action-widget .monaco-list-row", { hasText: "use `factr`" }).first());
   await page.keyboard.press("Enter");
   await paints("y, factr);");
   await page.locator(".squiggly-error").waitFor({ state: "detached" });
