@@ -83,6 +83,7 @@ impl TargetSpec {
             has_f8_conversion: false,
             float_to_int_saturates: false,
             has_float_min_max: false,
+            propagates_nan: false,
             ..self
         }
     }
@@ -180,6 +181,8 @@ pub struct TargetSpec {
     /// It has instructions for the minimum and the maximum of two floats of up to 32 bits that ignore NaN, and that
     /// propagate it; both order -0 below +0.
     pub has_float_min_max: bool,
+    /// It has instructions for the minimum and the maximum of two or three f32 that propagate NaN.
+    pub propagates_nan: bool,
     /// A uniform comparison of 64-bit numbers is one instruction.
     pub has_wide_comparison: bool,
     /// Nanoseconds of a tick of the clock that all programs share.
@@ -232,6 +235,7 @@ pub const SM_80: TargetSpec = TargetSpec {
     has_f8_conversion: false,
     float_to_int_saturates: true,
     has_float_min_max: true,
+    propagates_nan: true,
     has_wide_comparison: true,
     tick_ns: 1,
     processor_fields: &[],
@@ -355,6 +359,7 @@ pub const GFX90A: TargetSpec = TargetSpec {
     has_f8_conversion: false,
     float_to_int_saturates: false,
     has_float_min_max: false,
+    propagates_nan: false,
     has_wide_comparison: false,
     tick_ns: 40,
     // `HW_ID`: CU_ID, SH_ID and SE_ID are adjacent.
@@ -382,6 +387,7 @@ pub const GFX950: TargetSpec = TargetSpec {
     default_shared_bytes: 160 << 10,
     sm: Multiprocessor { shared_bytes: 160 << 10, ..GFX942.sm },
     matrices: CDNA4,
+    propagates_nan: true,
     ..GFX942
 };
 
@@ -418,6 +424,7 @@ pub const GFX1201: TargetSpec = TargetSpec {
     streaming_policies: [1, 1],
     matrices: RDNA4,
     has_f8: true,
+    propagates_nan: true,
     ..GFX1100
 };
 

@@ -127,6 +127,9 @@ impl<'c> Emit<'_, 'c> {
         combine: &Combine<'_>,
         mut row: Vec<(State<'c>, Option<IntValue<'c>>)>,
     ) -> Res<(State<'c>, Option<IntValue<'c>>)> {
+        if let Some(extreme) = self.extreme_in_registers(combine, &row)? {
+            return Ok((vec![extreme], None));
+        }
         while row.len() > 1 {
             let mut next = vec![];
             for pair in row.chunks(2) {
@@ -139,6 +142,29 @@ impl<'c> Emit<'_, 'c> {
             row = next;
         }
         row.pop().ok_or_else(|| Stop::Bug("nothing to fold".into()))
+    }
+
+    /// The largest or smallest of several floats without padding, where the target has no instruction that propagates NaN.
+    fn extreme_in_registers(
+        &self,
+        combine: &Combine<'_>,
+        row: &[(State<'c>, Option<IntValue<'c>>)],
+    ) -> Res<Option<BasicValueEnum<'c>>> {
+        let larger = match combine.op {
+            Some(ReduceOp::Max) => true,
+            Some(ReduceOp::Min) => false,
+            Some(_) | None => return Ok(None),
+        };
+        let is_wide = matches!(combine.dtypes.first(), Some(Some(DType::F32 | DType::F64)));
+        if !is_wide || self.kernel.options.spec.propagates_nan || row.len() < 2 {
+            return Ok(None);
+        }
+        let floats = row.iter().map(|(state, real)| match (state.as_slice(), real) {
+            ([x], None) => Some(x.into_float_value()),
+            _ => None,
+        });
+        let Some(floats) = floats.collect::<Option<Vec<_>>>() else { return Ok(None) };
+        Ok(Some(self.with_scalars(|e| e.extreme_of(larger, &floats))?.into()))
     }
 
     /// Combines states of which the second, or both, may be of padding. Padding comes after elements, so the result is

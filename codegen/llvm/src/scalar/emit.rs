@@ -73,6 +73,11 @@ impl<'c> Scalars<'_, 'c> {
         int(self.call(name, &types, &args)?)
     }
 
+    /// `a - b` of signed integers, or the nearest one there is.
+    pub fn saturating_difference(&self, a: IntValue<'c>, b: IntValue<'c>) -> Result<IntValue<'c>, Error> {
+        self.int_call("llvm.ssub.sat", &[a, b])
+    }
+
     /// An intrinsic of floats of one type.
     pub(super) fn float_call(&self, name: &str, args: &[FloatValue<'c>]) -> Result<FloatValue<'c>, Error> {
         let types: Vec<BasicTypeEnum<'c>> = args.iter().take(1).map(|a| a.get_type().into()).collect();
@@ -150,9 +155,13 @@ impl<'c> Scalars<'_, 'c> {
     /// Applies the relaxations of `@fast` to this operation: contraction, reciprocals, approximation. NaN, infinities,
     /// the sign of zero and the order of operations keep their meaning.
     pub(super) fn relaxed(&self, v: FloatValue<'c>, fast: bool) -> Result<FloatValue<'c>, Error> {
-        if let (true, Some(inst)) = (fast, v.as_instruction_value()) {
-            let flags =
-                FastMathFlags::AllowContract | FastMathFlags::AllowReciprocal | FastMathFlags::ApproxFunc;
+        let flags = FastMathFlags::AllowContract | FastMathFlags::AllowReciprocal | FastMathFlags::ApproxFunc;
+        if fast { self.flagged(v, flags) } else { Ok(v) }
+    }
+
+    /// Sets the flags of an operation, unless it is a constant.
+    pub(super) fn flagged(&self, v: FloatValue<'c>, flags: FastMathFlags) -> Result<FloatValue<'c>, Error> {
+        if let Some(inst) = v.as_instruction_value() {
             inst.set_fast_math_flags(flags).map_err(|e| Error::Builder(e.to_string()))?;
         }
         Ok(v)

@@ -5,7 +5,7 @@
 //! has more than twice the bits of the narrow types and two to spare, so that rounding twice equals rounding once;
 //! `fma`, for which that is not enough, goes through f64 rounded to odd.
 
-use inkwell::values::{BasicValueEnum, FloatValue, IntValue};
+use inkwell::values::{BasicValueEnum, FastMathFlags, FloatValue, IntValue};
 use inkwell::{FloatPredicate as P, IntPredicate as Order};
 use tk_ops::FloatFormat;
 use tk_ops::dtype::DType;
@@ -331,6 +331,37 @@ impl<'c> Scalars<'_, 'c> {
         let both = self.float_call(strict, &[a, b])?;
         let known = self.pick_float(self.is_nan(b)?, a, both)?;
         self.pick_float(self.is_nan(a)?, b, known)
+    }
+
+    /// The largest or smallest of floats, in a tree; NaN if one is NaN. For targets whose instructions return the number if
+    /// one of two is NaN: pairs are tested for NaN once, instead of every result of the tree.
+    pub fn extreme_of(&self, larger: bool, all: &[FloatValue<'c>]) -> Result<FloatValue<'c>, Error> {
+        let name = if larger { "llvm.maximum" } else { "llvm.minimum" };
+        let (mut level, mut has_nan) = (all.to_vec(), None);
+        for pair in all.chunks(2) {
+            let (Some(a), Some(b)) = (pair.first(), pair.last()) else { continue };
+            let unordered = self.compare_float(P::UNO, *a, *b)?;
+            has_nan = Some(match has_nan {
+                Some(before) => self.builder.build_or(before, unordered, "")?,
+                None => unordered,
+            });
+        }
+        while level.len() > 1 {
+            let mut next = vec![];
+            for pair in level.chunks(2) {
+                next.push(match pair {
+                    [a, b] => self.flagged(self.float_call(name, &[*a, *b])?, FastMathFlags::NoNaNs)?,
+                    [a, ..] => *a,
+                    [] => continue,
+                });
+            }
+            level = next;
+        }
+        let (Some(result), Some(has_nan)) = (level.pop(), has_nan) else {
+            return Err(Error::Operands(name));
+        };
+        // A NaN is a poison value to the tree, and is not selected.
+        self.pick_float(has_nan, result.get_type().const_float(f64::NAN), result)
     }
 
     /// `a * b + c` of values converted from f16 or bf16, as f64 rounded to odd: the product is exact, and rounding the
