@@ -43,7 +43,8 @@ impl Variant {
         prefer: &[Vec<Preferred>],
     ) -> Vec<(Variant, Vec<ArgFacts>)> {
         let sets = if prefer.is_empty() {
-            vec![useful(module, entry, facts(module, entry, None))]
+            let facts = with_unit_strides(module, entry, facts(module, entry, None));
+            vec![useful(module, entry, facts)]
         } else {
             prefer.iter().map(|set| preferred(module, entry, set)).collect()
         };
@@ -132,6 +133,43 @@ fn facts(module: &TileModule, entry: FuncId, set: Option<&[Preferred]>) -> Vec<A
         }
     }
     facts
+}
+
+/// The facts with numbers that are 1 where tiles of pointers then have neighbours along their last dimension: the strides
+/// of matrices in row-major order, as of views.
+fn with_unit_strides(module: &TileModule, entry: FuncId, mut facts: Vec<ArgFacts>) -> Vec<ArgFacts> {
+    let Some(func) = module.funcs.get(entry) else { return facts };
+    let params = func.blocks.get(func.body).map(|b| b.args.as_slice()).unwrap_or_default();
+    let mut along = contiguities(module, entry, &facts);
+    let mut at = 0;
+    for v in params {
+        let ty = module.types.get(func.ty(*v));
+        let is_int = matches!(ty, Type::Tile { elem: ElemType::Scalar(d), .. } if d.is_int());
+        if is_int && along.contains(&1) {
+            let mut unit = facts.clone();
+            unit.get_mut(at).into_iter().for_each(|f| *f = ArgFacts { one: true, ..NUMBER });
+            let found = contiguities(module, entry, &unit);
+            if found.iter().zip(&along).any(|(new, old)| *old == 1 && *new > 1) {
+                (facts, along) = (unit, found);
+            }
+        }
+        at += flattened(ty);
+    }
+    facts
+}
+
+/// For each access through a tile of pointers the number of neighbours along its last dimension.
+fn contiguities(module: &TileModule, entry: FuncId, facts: &[ArgFacts]) -> Vec<u64> {
+    let Some(func) = module.funcs.get(entry) else { return vec![] };
+    let axis = AxisInfo::new(module, func, facts);
+    let accesses = walk::insts(func).into_iter().map(|i| &func.insts[i]);
+    let pointers = accesses.filter_map(|i| {
+        let at =
+            *i.operands.first().filter(|_| matches!(i.op, Op::Memory(MemoryOp::Load | MemoryOp::Store)))?;
+        let last = module.types.get(func.ty(at)).shape()?.len().checked_sub(1)?;
+        Some(axis.tile(at).dim(last).contiguity)
+    });
+    pointers.collect()
 }
 
 /// Returns true if numbers may be extents or strides of tensor maps, which are positive: those of views that the kernel
