@@ -1,12 +1,14 @@
 //! Emits elementwise operations, creation and reshapes of tiles: operations that need no other thread.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
+use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, IntValue};
 use tk_gpu::Layout;
 use tk_gpu::ir::kernel::LayoutId;
-use tk_ops::{CreateOp, DType, ElementwiseOp, ShapeOp};
+use tk_ops::elementwise::Order;
+use tk_ops::{CreateOp, DType, ElementwiseOp, Group, ShapeOp};
 use tk_tile::{Attr, Inst, Type, ValueId};
 
 use super::value::{Tile, Val, word};
@@ -199,6 +201,8 @@ impl<'c> Emit<'_, 'c> {
         let args = inst.operands.iter().map(|v| self.tile(*v)).collect::<Res<Vec<_>>>()?;
         let val = if let Some(x) = self.affine(op, &args, &from, to)? {
             x
+        } else if let Some(x) = self.compared(op, inst, &args)? {
+            x
         } else if args.iter().all(|a| matches!(a, Tile::Splat(_))) {
             let args = args.iter().map(|a| self.register(a, 0)).collect::<Res<Vec<_>>>()?;
             Tile::Splat(one(&args)?)
@@ -283,6 +287,85 @@ impl<'c> Emit<'_, 'c> {
                 Some(Tile::Affine { base: *base, offsets: Rc::clone(offsets) })
             }
             _ => None,
+        })
+    }
+
+    /// Compares indices of which registers have constant offsets from a number of the lane: the difference of two such numbers,
+    /// computed once, with a constant for each register. It saturates, which no constant does.
+    fn compared(&self, op: ElementwiseOp, inst: &Inst, args: &[Tile<'c>]) -> Res<Option<Tile<'c>>> {
+        let (Group::Order(order), [left, right], [x, y]) = (op.group(), inst.operands.as_slice(), args)
+        else {
+            return Ok(None);
+        };
+        // Assemblers of PTX find this themselves.
+        if self.kernel.options.spec.has_ptx || self.dtype(*left) != Some(DType::I32) {
+            return Ok(None);
+        }
+        let count = self.count(self.result(inst)?)?;
+        let (Some(x), Some(y)) =
+            (self.lane_and_offsets(*left, x, count), self.lane_and_offsets(*right, y, count))
+        else {
+            return Ok(None);
+        };
+        let pairs: Vec<_> = x.iter().zip(&y).map(|((x, _), (y, _))| (*x, *y)).collect();
+        let distinct: HashSet<_> = pairs.iter().collect();
+        if 2 * distinct.len() > count {
+            return Ok(None);
+        }
+        let predicate = match order {
+            Order::Lt => IntPredicate::SLT,
+            Order::Le => IntPredicate::SLE,
+            Order::Gt => IntPredicate::SGT,
+            Order::Ge => IntPredicate::SGE,
+        };
+        let (mut differences, mut known, mut regs) = (HashMap::new(), HashMap::new(), vec![]);
+        for (pair, ((_, of_x), (_, of_y))) in pairs.into_iter().zip(x.iter().zip(&y)) {
+            let difference = match differences.get(&pair) {
+                Some(d) => *d,
+                None => self.with_scalars(|e| e.saturating_difference(pair.1, pair.0))?,
+            };
+            differences.insert(pair, difference);
+            let constant = of_x - of_y;
+            let holds = match known.get(&(pair, constant)) {
+                Some(x) => *x,
+                None => self
+                    .builder
+                    .build_int_compare(predicate, self.int(constant as u32), difference, "")?
+                    .into(),
+            };
+            known.insert((pair, constant), holds);
+            regs.push(holds);
+        }
+        Ok(Some(Tile::regs(regs)))
+    }
+
+    /// The registers of a tile of indices as numbers and small constants to add, which does not overflow.
+    fn lane_and_offsets(
+        &self,
+        v: ValueId,
+        tile: &Tile<'c>,
+        count: usize,
+    ) -> Option<Vec<(IntValue<'c>, i64)>> {
+        match tile {
+            Tile::Splat(x) => Some(vec![(x.into_int_value(), 0); count]),
+            Tile::Regs(regs) => Some(regs.iter().map(|x| (x.into_int_value(), 0)).collect()),
+            Tile::Affine { base, offsets } => {
+                // The number of the lane is an element too.
+                let small = 0..1 << 24;
+                let fits = offsets.iter().all(|o| small.contains(o)) && offsets.contains(&0);
+                let all = offsets.iter().map(|o| (*base, *o)).collect();
+                Some(all).filter(|_| fits && self.counts_up(v))
+            }
+        }
+    }
+
+    /// Returns true if no element of a tile is the sum of another one and a small number that overflows: along each dimension
+    /// elements are equal, or count up from a multiple of a power of two that is not less than their number.
+    fn counts_up(&self, v: ValueId) -> bool {
+        let known = self.axis.tile(v);
+        self.shape(v).iter().enumerate().all(|(d, n)| {
+            let (dim, all) = (known.dim(d), u64::from(*n));
+            dim.constancy >= all || dim.contiguity >= all && dim.divisibility >= all.next_power_of_two()
         })
     }
 
