@@ -49,7 +49,7 @@ pub fn keep_rolled(context: &Context, back: InstructionValue<'_>) {
 /// The passes that LLVM runs on a module for a GPU. Loops, common subexpressions and dead code of tiles are done already, so few
 /// passes are left; a full `O2` takes twice as long for the same registers.
 pub const PASSES: &str = "always-inline,function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,gvn,\
-    loop-mssa(licm),instcombine<no-verify-fixpoint>,dse,simplifycfg)";
+    loop-mssa(licm),instcombine<no-verify-fixpoint>,dse,adce,simplifycfg)";
 
 /// The passes for the host, which only make less code to generate: code runs once or a few times, and most of its time is in
 /// calls of the simulator.

@@ -133,7 +133,7 @@ impl<'c> Emit<'_, 'c> {
 
     /// A scalar of the program, which is uniform, in the form on which the target branches. Scalars in a function of
     /// elements are not uniform.
-    fn uniform(&self, x: IntValue<'c>) -> Res<IntValue<'c>> {
+    pub(super) fn uniform(&self, x: IntValue<'c>) -> Res<IntValue<'c>> {
         if self.nested.is_some() || x.is_const() { Ok(x) } else { self.target.uniform(self, x) }
     }
 

@@ -140,7 +140,13 @@ impl<'c> Emit<'_, 'c> {
             self.late.insert(r, what);
             return Ok(());
         }
-        let regs = self.read(r, &what, 0..what.places.len())?;
+        let mut regs = self.read(r, &what, 0..what.places.len())?;
+        // What is computed from numbers of the program, such as positions and extents, is uniform too.
+        if let ([], [BasicValueEnum::IntValue(x)]) = (self.shape(r), regs.as_mut_slice())
+            && x.get_type().get_bit_width() >= u32::BITS
+        {
+            *x = self.uniform(*x)?;
+        }
         self.define_regs(r, regs)
     }
 
