@@ -15,8 +15,9 @@
 //! [`FragmentForm::Wmma`] and [`FragmentForm::SplitWmma`]; drawn in the chapters on matrix arithmetic of the manuals of
 //! CDNA3, RDNA3 and RDNA4). Instructions of 64 lanes, and those of RDNA4, are called with the operands exchanged, which
 //! transposes the accumulator: neighbours in a row are in one lane, and where K of the next product is along that row,
-//! they are its operand without a conversion. Those of RDNA3 are not exchanged: a lane would own every second column, as
-//! it owns every second row now, but adjacent lanes store neighbours.
+//! they are its operand without a conversion. Those of RDNA3 are exchanged where a product is an operand of the next
+//! ([`FragmentForm::TransposedWmma`]): a lane then owns every second column of a row, reduces them without other lanes, and
+//! gets the others from one lane. Elsewhere it owns every second row, and adjacent lanes store neighbours.
 //!
 //! | `Mfma`, 64 lanes | registers | lanes |
 //! |---|---|---|
@@ -28,6 +29,7 @@
 //! |---|---|---|
 //! | an operand | all of K | rows or columns; the upper half repeats the lower one |
 //! | accumulator | rows 2, 4 and 8 | columns, then row 1 |
+//! | accumulator of `TransposedWmma` | columns 2, 4 and 8 | rows, then column 1 |
 //!
 //! | `SplitWmma`, 32 lanes | registers | lanes |
 //! |---|---|---|
@@ -63,6 +65,8 @@ pub enum FragmentForm {
     Mfma,
     /// Each of 32 lanes has a row or a column, and all of K.
     Wmma,
+    /// The same, called with the operands exchanged.
+    TransposedWmma,
     /// Each of 32 lanes has a row or a column, and half of K.
     SplitWmma,
 }
@@ -72,7 +76,7 @@ impl FragmentForm {
     pub fn exchanges(self) -> bool {
         match self {
             FragmentForm::Quads | FragmentForm::Wmma => false,
-            FragmentForm::Mfma | FragmentForm::SplitWmma => true,
+            FragmentForm::Mfma | FragmentForm::TransposedWmma | FragmentForm::SplitWmma => true,
         }
     }
 }
@@ -107,7 +111,10 @@ impl MmaInstruction {
     /// Log2 of the lanes of a warp that executes it.
     pub fn lane_bits(&self) -> u32 {
         match self.form {
-            FragmentForm::Quads | FragmentForm::Wmma | FragmentForm::SplitWmma => 5,
+            FragmentForm::Quads
+            | FragmentForm::Wmma
+            | FragmentForm::TransposedWmma
+            | FragmentForm::SplitWmma => 5,
             FragmentForm::Mfma => 6,
         }
     }
@@ -120,7 +127,7 @@ impl MmaInstruction {
             FragmentForm::Mfma | FragmentForm::SplitWmma => {
                 (self.k + across).saturating_sub(self.lane_bits())
             }
-            FragmentForm::Wmma => self.k,
+            FragmentForm::Wmma | FragmentForm::TransposedWmma => self.k,
         }
     }
 
@@ -444,6 +451,9 @@ impl Tiles {
                 [register.collect(), rows(0..m).chain(columns(2..end)).collect()]
             }
             FragmentForm::Wmma => [rows(1..m).collect(), columns(0..n).chain(rows(0..1)).collect()],
+            FragmentForm::TransposedWmma => {
+                [columns(1..n).collect(), rows(0..m).chain(columns(0..1)).collect()]
+            }
             FragmentForm::SplitWmma => {
                 [columns(0..n - 1).collect(), rows(0..m).chain(columns(n - 1..n)).collect()]
             }
@@ -468,7 +478,10 @@ impl Tiles {
                 register.extend((p + 2..self.matrix.k).map(|i| at(1, i)));
                 (p..p + 2).map(|i| at(1, i)).chain((0..3).map(|i| at(0, i))).collect()
             }
-            FragmentForm::Mfma | FragmentForm::Wmma | FragmentForm::SplitWmma => {
+            FragmentForm::Mfma
+            | FragmentForm::Wmma
+            | FragmentForm::TransposedWmma
+            | FragmentForm::SplitWmma => {
                 let mut lane: Vec<Basis> = (0..across_own).map(|i| at(0, i)).collect();
                 lane.extend((p..self.matrix.k).map(|i| at(1, i)));
                 lane.resize(self.matrix.lane_bits() as usize, [0, 0]);

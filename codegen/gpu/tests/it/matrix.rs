@@ -249,7 +249,7 @@ fn fragments_of_amd_are_those_of_the_manuals() {
         let (across, k, lanes) = (1u32 << m.m, 1u32 << m.k, 1u32 << m.lane_bits());
         let threads = Threads { lane_bits: m.lane_bits(), warp_bits: 0 };
         let tiles = Tiles::choose(m, [across, across], threads, false).unwrap();
-        let wave = m.form == FragmentForm::Wmma;
+        let wave = matches!(m.form, FragmentForm::Wmma | FragmentForm::TransposedWmma);
         let each = if wave { k } else { across * k / lanes };
         for side in [0, 1] {
             let layout = tiles.operand(side, k).layout().unwrap();
@@ -268,6 +268,7 @@ fn fragments_of_amd_are_those_of_the_manuals() {
             let (high, low) = (lane / across, lane % across);
             let expected = match (m.form, m.acc) {
                 (FragmentForm::Wmma, _) => vec![2 * i + lane / 16, lane % 16],
+                (FragmentForm::TransposedWmma, _) => vec![lane % 16, 2 * i + lane / 16],
                 (FragmentForm::SplitWmma, _) => vec![low, 8 * high + i],
                 (_, DType::F64) => vec![low, 4 * i + high],
                 (_, _) if across == 16 => vec![low, 4 * high + i],

@@ -2,13 +2,18 @@
 //! width.
 
 use inkwell::IntPredicate;
+use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, IntValue};
-use tk_gpu::layout::linear::{Conversion, InDim, ShufflePlan};
+use tk_gpu::layout::linear::{Conversion, InDim, Pair, Select, ShufflePlan};
 use tk_tile::Inst;
 
-use super::value::{bits, word};
+use super::value::{bits, vector_of, word};
 use super::{Emit, Res, Stop, bug};
 use crate::target::Lane;
+
+/// The selectors of the bytes of a word of the lower halves of two words, and of the upper ones: in their order, and
+/// exchanged.
+const SELECTORS: [(u32, u32); 2] = [(0x0504_0100, 0x0100_0504), (0x0706_0302, 0x0302_0706)];
 
 impl<'c> Emit<'_, 'c> {
     pub(super) fn convert(&mut self, inst: &Inst) -> Res<()> {
@@ -53,10 +58,19 @@ impl<'c> Emit<'_, 'c> {
         let high = wide.const_int(bits.into(), false);
         let mut words = vec![];
         for (x, y) in pairs(regs, pair.source) {
+            if ty.is_float_type() && self.target.keeps_vectors(self) {
+                let both = b.build_insert_element(vector_of(ty, 2)?.get_poison(), x, self.int(0), "")?;
+                let both = b.build_insert_element(both, y, self.int(1), "")?;
+                words.push(b.build_bit_cast(both, wide, "")?);
+                continue;
+            }
             let [x, y] = [x, y].map(|v| b.build_bit_cast(v, small, ""));
             let (x, y) = (x?.into_int_value(), y?.into_int_value());
             let y = b.build_left_shift(b.build_int_z_extend(y, wide, "")?, high, "")?;
             words.push(b.build_or(y, b.build_int_z_extend(x, wide, "")?, "")?.into());
+        }
+        if let Some(out) = self.interleaved(&pair, &words, ty)? {
+            return Ok(out);
         }
         let words = self.in_words(&pair.plan, &words)?;
         let mut out = vec![*first; 2 * words.len()];
@@ -72,8 +86,59 @@ impl<'c> Emit<'_, 'c> {
         Ok(out)
     }
 
+    /// Executes a plan for words of two 16-bit values whose results are words of one value of each of two: bytes that a lane
+    /// selects, instead of selects between words and halves that are put together again.
+    fn interleaved(
+        &self,
+        pair: &Pair,
+        words: &[BasicValueEnum<'c>],
+        ty: BasicTypeEnum<'c>,
+    ) -> Res<Option<Vec<BasicValueEnum<'c>>>> {
+        let (plan, registers) = (&pair.plan, &pair.plan.registers);
+        let ([stage], 16) = (plan.after.as_slice(), bits(ty)) else { return Ok(None) };
+        // The bit of a register's number in which the two words differ that lanes exchange.
+        let differs = |at: usize, i: usize| {
+            let ends = registers.get(i).zip(registers.get(i ^ 1 << at));
+            ends.is_some_and(|(a, b)| a ^ b == stage.xor)
+        };
+        let count = registers.len();
+        let mut numbers = 0..count.checked_ilog2().unwrap_or(0) as usize;
+        let Some(at) = numbers.find(|at| (0..count).all(|i| differs(*at, i))) else { return Ok(None) };
+        let chosen = self.is_chosen(stage)?;
+        let brought = self.rounds_of(plan, words)?;
+        let place = |i: usize| i & ((1 << pair.result) - 1) | i >> pair.result << (pair.result + 1);
+        let mut out = vec![ty.const_zero(); 2 * count];
+        for (half, (own, exchanged)) in SELECTORS.into_iter().enumerate() {
+            let b = self.builder;
+            let selector = b.build_select(chosen, self.int(exchanged), self.int(own), "")?.into_int_value();
+            for i in (0..count).filter(|i| i >> at & 1 == 0) {
+                let first = registers.get(i).copied().unwrap_or(0);
+                let word = |n: u32| brought.get(n as usize).map(|x| x.into_int_value());
+                let (Some(x), Some(y)) = (word(first), word(first ^ stage.xor)) else {
+                    return bug("a plan names no register");
+                };
+                let Some(both) = self.target.permute_bytes(self, [x, y], selector)? else { return Ok(None) };
+                let values = self.unpacked_words(ty, 2, &[both.into()])?;
+                for (i, value) in [i, i | 1 << at].into_iter().zip(values) {
+                    let slot = out.get_mut(place(i) | half << pair.result);
+                    slot.into_iter().for_each(|o| *o = value);
+                }
+            }
+        }
+        Ok(Some(out))
+    }
+
     /// Executes a plan of shuffles.
     fn shuffled(&self, plan: &ShufflePlan, regs: &[BasicValueEnum<'c>]) -> Res<Vec<BasicValueEnum<'c>>> {
+        let after = self.selected(&plan.after, &self.rounds_of(plan, regs)?)?;
+        let pick = |n: &u32| {
+            after.get(*n as usize).copied().ok_or_else(|| Stop::Bug("a plan names no register".into()))
+        };
+        plan.registers.iter().map(pick).collect()
+    }
+
+    /// The results of the rounds of a plan.
+    fn rounds_of(&self, plan: &ShufflePlan, regs: &[BasicValueEnum<'c>]) -> Res<Vec<BasicValueEnum<'c>>> {
         let before = self.selected(&plan.before, regs)?;
         let mut brought = vec![];
         for round in &plan.rounds {
@@ -93,26 +158,14 @@ impl<'c> Emit<'_, 'c> {
             };
             brought.push(self.shuffle(x, lane)?);
         }
-        let after = self.selected(&plan.after, &brought)?;
-        let pick = |n: &u32| {
-            after.get(*n as usize).copied().ok_or_else(|| Stop::Bug("a plan names no register".into()))
-        };
-        plan.registers.iter().map(pick).collect()
+        Ok(brought)
     }
 
     /// Reorders registers: in chosen threads, index x becomes index x ^ xor.
-    fn selected(
-        &self,
-        stages: &[tk_gpu::layout::linear::Select],
-        regs: &[BasicValueEnum<'c>],
-    ) -> Res<Vec<BasicValueEnum<'c>>> {
+    fn selected(&self, stages: &[Select], regs: &[BasicValueEnum<'c>]) -> Res<Vec<BasicValueEnum<'c>>> {
         let mut now = regs.to_vec();
         for stage in stages {
-            let images: Vec<u64> = (0..32).map(|i| u64::from(stage.mask >> i & 1)).collect();
-            let threads = self.kernel.options.threads();
-            let bits = (threads.lane_bits + threads.warp_bits) as usize;
-            let chosen = self.linear(self.tid, images.get(..bits).unwrap_or(&images))?;
-            let chosen = self.builder.build_int_compare(IntPredicate::NE, chosen, self.int(0), "")?;
+            let chosen = self.is_chosen(stage)?;
             let mut next = vec![];
             for (n, x) in now.iter().enumerate() {
                 let Some(y) = now.get(n ^ stage.xor as usize) else { return bug("a plan names no register") };
@@ -121,6 +174,15 @@ impl<'c> Emit<'_, 'c> {
             now = next;
         }
         Ok(now)
+    }
+
+    /// Returns true in the threads that a stage chooses.
+    fn is_chosen(&self, stage: &Select) -> Res<IntValue<'c>> {
+        let images: Vec<u64> = (0..32).map(|i| u64::from(stage.mask >> i & 1)).collect();
+        let threads = self.kernel.options.threads();
+        let bits = (threads.lane_bits + threads.warp_bits) as usize;
+        let sum = self.linear(self.tid, images.get(..bits).unwrap_or(&images))?;
+        Ok(self.builder.build_int_compare(IntPredicate::NE, sum, self.int(0), "")?)
     }
 
     /// A value of another lane, of any width.

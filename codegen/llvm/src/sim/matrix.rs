@@ -163,7 +163,7 @@ impl Operands {
         let (k, lanes) = (1usize << self.matrix.k, 1usize << self.matrix.lane_bits());
         match self.matrix.form {
             FragmentForm::Quads | FragmentForm::Mfma | FragmentForm::SplitWmma => across * k / lanes,
-            FragmentForm::Wmma => k,
+            FragmentForm::Wmma | FragmentForm::TransposedWmma => k,
         }
     }
 
@@ -175,7 +175,7 @@ impl Operands {
                 (lane / 4 + 8 * (word % rows), lane % 4 * self.packed + j + 4 * self.packed * (word / rows))
             }
             FragmentForm::Mfma => (lane % across, self.of_operand(across) * (lane / across) + element),
-            FragmentForm::Wmma => (lane % 16, element),
+            FragmentForm::Wmma | FragmentForm::TransposedWmma => (lane % 16, element),
             FragmentForm::SplitWmma => (lane % 16, lane / 16 * 8 + element),
         }
     }
@@ -190,7 +190,7 @@ impl Operands {
             FragmentForm::Mfma => {
                 ((64 / columns) * 4 * (i / 4) + 4 * (lane / columns) + i % 4, lane % columns)
             }
-            FragmentForm::Wmma => (2 * i + lane / 16, lane % 16),
+            FragmentForm::Wmma | FragmentForm::TransposedWmma => (2 * i + lane / 16, lane % 16),
             FragmentForm::SplitWmma => (lane / 16 * 8 + i, lane % 16),
         }
     }

@@ -22,7 +22,8 @@ use inkwell::intrinsics::Intrinsic;
 use inkwell::module::{Linkage, Module};
 use inkwell::types::{BasicType, BasicTypeEnum};
 use inkwell::values::{
-    BasicMetadataValueEnum, BasicValue, BasicValueEnum, InstructionValue, IntValue, PointerValue,
+    BasicMetadataValueEnum, BasicValue, BasicValueEnum, InstructionOpcode, InstructionValue, IntValue,
+    Operand, PointerValue, VectorValue,
 };
 use tk_ops::ElementwiseOp;
 use tk_tile::Loc;
@@ -30,7 +31,7 @@ use tk_tile::message::Form;
 
 use super::message::{MessageBuffer, Speaks};
 use super::{Access, Atomic, Entry, Failing, Lane, Passed, Space, Start, TargetEmitter};
-use crate::emit::value::{vector_of, word};
+use crate::emit::value::{bits, vector_of, word};
 use crate::emit::{Emit, Res, Stop, bug};
 use crate::math::{Approximations, LlvmMath};
 use crate::scalar::Width;
@@ -79,6 +80,15 @@ fn special<'c>(builder: &Builder<'c>, module: &Module<'c>, name: &str) -> Res<In
         Some(x) => Ok(x.into_int_value()),
         None => bug("a register gave nothing"),
     }
+}
+
+/// The vector of which a value of 16 bits is an element, and its number, if both are words.
+fn half_of_vector<'c>(x: BasicValueEnum<'c>) -> Option<(VectorValue<'c>, u64)> {
+    let inst = x.as_instruction_value().filter(|i| i.get_opcode() == InstructionOpcode::ExtractElement)?;
+    let operand = |n| inst.get_operand(n).and_then(Operand::value);
+    let (vector, at) = (operand(0)?.into_vector_value(), operand(1)?.into_int_value());
+    let fits = bits(x.get_type()) == 16 && vector.get_type().get_size().is_multiple_of(2);
+    Some((vector, at.get_zero_extended_constant()?)).filter(|_| fits)
 }
 
 impl<'c> Amdgcn<'c> {
@@ -180,11 +190,37 @@ impl<'c> Amdgcn<'c> {
         if let [one] = values {
             return Ok(*one);
         }
+        if let Some(word) = self.joined_halves(e, values)? {
+            return Ok(e.builder.build_bit_cast(word, vector_of(access.ty, access.count)?, "")?);
+        }
         let mut vector = vector_of(access.ty, access.count)?.get_poison();
         for (i, x) in values.iter().enumerate() {
             vector = e.builder.build_insert_element(vector, *x, e.int(i as u32), "")?;
         }
         Ok(vector.into())
+    }
+
+    /// Two elements of 16 bits of different vectors as a word, by one instruction: LLVM moves each into its half of a
+    /// register of RDNA.
+    fn joined_halves(&self, e: &Emit<'_, 'c>, values: &[BasicValueEnum<'c>]) -> Res<Option<IntValue<'c>>> {
+        let [low, high] = values else { return Ok(None) };
+        if !e.kernel.options.spec.has_rdna {
+            return Ok(None);
+        }
+        let (Some((low, x)), Some((high, y))) = (half_of_vector(*low), half_of_vector(*high)) else {
+            return Ok(None);
+        };
+        if low == high {
+            return Ok(None);
+        }
+        let word = |vector: VectorValue<'c>, at: u64| -> Res<IntValue<'c>> {
+            let words = e.i32().vec_type(vector.get_type().get_size() / 2);
+            let words = e.builder.build_bit_cast(vector, words, "")?.into_vector_value();
+            Ok(e.builder.build_extract_element(words, e.int((at / 2) as u32), "")?.into_int_value())
+        };
+        let half = |at: u64| if at.is_multiple_of(2) { 0x0100 } else { 0x0302 };
+        let selector = e.int(half(x) | (half(y) | 0x0404) << 16);
+        self.permute_bytes(e, [word(low, x)?, word(high, y)?], selector)
     }
 
     /// Executes code where a predicate is true; returns `other` elsewhere.
@@ -334,6 +370,16 @@ impl<'c> TargetEmitter<'c> for Amdgcn<'c> {
     fn barrier(&self, e: &Emit<'_, 'c>) -> Res<()> {
         let is_alone = e.kernel.options.threads().warp_bits == 0;
         self.inlined(e, &text::barrier(is_alone), &[]).map(|_| ())
+    }
+
+    fn permute_bytes(
+        &self,
+        e: &Emit<'_, 'c>,
+        [low, high]: [IntValue<'c>; 2],
+        selector: IntValue<'c>,
+    ) -> Res<Option<IntValue<'c>>> {
+        let args = [high.into(), low.into(), selector.into()];
+        Ok(Some(self.given(e, "llvm.amdgcn.perm", &[], &args)?.into_int_value()))
     }
 
     fn keeps_vectors(&self, _e: &Emit<'_, 'c>) -> bool {

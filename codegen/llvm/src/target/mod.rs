@@ -285,6 +285,17 @@ pub trait TargetEmitter<'c> {
     /// 32 bits of another lane of the warp.
     fn shuffle(&self, e: &Emit<'_, 'c>, value: IntValue<'c>, lane: Lane<'c>) -> Res<IntValue<'c>>;
 
+    /// The bytes of two words that a selector numbers, a byte for each: 0 to 3 are those of the first word, 4 to 7 those of the other.
+    /// `None` if the target has no instruction for it.
+    fn permute_bytes(
+        &self,
+        _e: &Emit<'_, 'c>,
+        _words: [IntValue<'c>; 2],
+        _selector: IntValue<'c>,
+    ) -> Res<Option<IntValue<'c>>> {
+        Ok(None)
+    }
+
     /// Loads matrices of eight rows of 16 bytes from shared memory, 1, 2 or 4 of them, the addresses of whose rows
     /// lanes give ([`tk_gpu::analysis::ldmatrix`]); returns a word of each. Transposed, for elements of 16 bits.
     fn load_matrices(

@@ -68,7 +68,7 @@ pub mod shuffle;
 pub use self::convert::{Conversion, classify};
 use self::gf2::{Span, bit, low};
 pub use self::shared::{SharedAccess, SharedMap, SharedPlan, Swizzle, bank_conflict_ways};
-pub use self::shuffle::{Round, Select, ShufflePlan};
+pub use self::shuffle::{Pair, Round, Select, ShufflePlan};
 
 /// The parts of a place, that is, the inputs of a layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -427,10 +427,13 @@ impl<'a> Anchors<'a> {
             let [m, n] = shape.as_slice() else { return None };
             let chained = self.chained.contains(&id);
             // Among equals the first, which computes more at once; before that, one that keeps rows in a warp where
-            // they should be.
+            // they should be, and one whose rows are in lanes.
             mma::find(self.options.spec, kind)
                 .filter_map(|matrix| Tiles::choose(matrix, [*m, *n], self.threads, chained))
-                .min_by_key(|t| (t.work(), if chained { t.shares() } else { 0 }))
+                .min_by_key(|t| {
+                    let chained = chained.then(|| (t.shares(), !t.matrix.form.exchanges()));
+                    (t.work(), chained)
+                })
         };
         match tiles().and_then(|t| t.accumulator().layout()) {
             Some(layout) => self.layouts.intern(layout),

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! An operand of a matrix instruction stays in registers if its layout differs from the fragment of the instruction
-//! only by the names of registers; otherwise it goes to a buffer, in an order without bank conflicts on either side,
+//! only by the names of registers, or, where a lane needs all of K, by a few shuffles; otherwise it goes to a buffer, in an order without bank conflicts on either side,
 //! and the instruction reads it from there. An operand that a loop does not change is stored before the loop; one that
 //! serves several products, once. 8-bit floats are multiplied as f16 where they have no instruction. Products without
 //! an instruction have both operands in row-major order.
@@ -17,6 +17,7 @@ use tk_tile::effects::is_volatile;
 use tk_tile::{Attrs, BlockId, Def, Func, Id, Inst, InstId, Type, ValueId, walk};
 
 use super::{Lower, Slot};
+use crate::analysis::conversion::in_warp;
 use crate::analysis::ldmatrix;
 use crate::analysis::mma::kind;
 use crate::analysis::wgmma_shared::WgmmaShared;
@@ -26,7 +27,7 @@ use crate::ir::op::{BufferRef, Convert, Mma, MmaOperand, Placement, Product, Sha
 use crate::ir::shared_access::swizzled_elements;
 use crate::layout::linear::{Conversion, classify};
 use crate::layout::{Layout, cut};
-use crate::target::mma::{self, InstructionName, MmaInstruction, Tiles};
+use crate::target::mma::{self, FragmentForm, InstructionName, MmaInstruction, Tiles};
 use crate::target::precision::Precision;
 
 /// A tile in shared memory that is an operand, or whose transpose is one.
@@ -153,8 +154,12 @@ impl Lower<'_> {
             return Place::Register(v);
         };
         let way = classify(source.atom(), wanted.atom());
-        let here = matches!(way, Conversion::Same | Conversion::Registers(_))
-            && source.repeats() == wanted.repeats();
+        let is_shuffled = side == 0
+            && tiles.matrix.form == FragmentForm::TransposedWmma
+            && matches!(in_warp(&source, &wanted, bytes), Some(Conversion::Shuffle(_)));
+        let here = is_shuffled
+            || matches!(way, Conversion::Same | Conversion::Registers(_))
+                && source.repeats() == wanted.repeats();
         let group = tiles.matrix.is_wgmma();
         if here && (side == 0 || !group) {
             let (ty, layout) = (self.kernel.func().ty(v), Some(self.kernel.layouts.intern(wanted)));

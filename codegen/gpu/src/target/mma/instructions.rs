@@ -78,6 +78,11 @@ const WMMA_HALF: MmaInstruction =
     MmaInstruction { name: "16x16x16", form: FragmentForm::Wmma, ..MFMA_HALF_SMALL };
 const WMMA_INT8: MmaInstruction =
     MmaInstruction { operands: &[DType::I8, DType::U8], acc: DType::I32, ..WMMA_HALF };
+/// The same, called with the operands exchanged.
+const TRANSPOSED_WMMA_HALF: MmaInstruction =
+    MmaInstruction { name: "16x16x16t", form: FragmentForm::TransposedWmma, ..WMMA_HALF };
+const TRANSPOSED_WMMA_INT8: MmaInstruction =
+    MmaInstruction { name: "16x16x16t", form: FragmentForm::TransposedWmma, ..WMMA_INT8 };
 
 /// For warps of 32 lanes that have half of a row each.
 const SPLIT_HALF: MmaInstruction = MmaInstruction { form: FragmentForm::SplitWmma, ..WMMA_HALF };
@@ -124,7 +129,7 @@ pub const CDNA4: &[MmaInstruction] = &[
     MFMA_F64,
 ];
 /// The instructions of RDNA3.
-pub const RDNA3: &[MmaInstruction] = &[WMMA_HALF, WMMA_INT8];
+pub const RDNA3: &[MmaInstruction] = &[WMMA_HALF, WMMA_INT8, TRANSPOSED_WMMA_HALF, TRANSPOSED_WMMA_INT8];
 /// The instructions of RDNA4.
 pub const RDNA4: &[MmaInstruction] = &[SPLIT_HALF, SPLIT_INT8, SPLIT_F8];
 

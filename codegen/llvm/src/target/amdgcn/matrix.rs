@@ -140,10 +140,12 @@ impl<'c> Amdgcn<'c> {
         let c: BasicValueEnum<'c> = c.into();
         let bit = |on: bool| BasicValueEnum::from(e.context.bool_type().const_int(on.into(), false));
         let args = match (product.matrix.form, x.is_int()) {
-            (FragmentForm::Wmma | FragmentForm::SplitWmma, true) => {
+            (FragmentForm::Wmma | FragmentForm::TransposedWmma | FragmentForm::SplitWmma, true) => {
                 vec![bit(x.is_signed()), a, bit(y.is_signed()), b, c, bit(false)]
             }
-            (FragmentForm::Wmma | FragmentForm::SplitWmma, false) => vec![a, b, c],
+            (FragmentForm::Wmma | FragmentForm::TransposedWmma | FragmentForm::SplitWmma, false) => {
+                vec![a, b, c]
+            }
             // No broadcast or permutation of the operands.
             (FragmentForm::Mfma | FragmentForm::Quads, _) => {
                 let none = e.int(0).into();

@@ -1,12 +1,12 @@
 //! Emits reads of registers of other lanes of a wave: the cheapest instruction for each pattern.
 //!
 //! An exchange within sixteen lanes is one or two operands of ordinary instructions (DPP), one within 32 goes through
-//! the crossbar of shared memory with the pattern in the instruction (`ds_swizzle`), any other through it with a lane
-//! number for each lane (`ds_bpermute`). Codes of DPP are those of the manuals of CDNA3 and RDNA3, "DPP".
+//! the crossbar of shared memory with the pattern in the instruction (`ds_swizzle`; on RDNA `v_permlanex16`, which has no
+//! latency of shared memory), any other through it with a lane number for each lane (`ds_bpermute`). Codes of DPP are those
+//! of the manuals of CDNA3 and RDNA3, "DPP".
 //!
-//! All of these read lanes that must be active, so they must be convergent in LLVM's IR and in its machine code.
-//! `v_permlanex16_b32` of RDNA is not in LLVM 19: MachineSink moves it into the branch where its result is used, in
-//! which the other row of lanes is inactive (llvm-project #142962).
+//! All of these read lanes that must be active, so they must be convergent in LLVM's IR and in its machine code, as
+//! `v_permlanex16_b32` was not before LLVM 20 (llvm-project #142962).
 
 use inkwell::IntPredicate;
 use inkwell::values::IntValue;
@@ -45,6 +45,12 @@ fn exchange(bits: u32, has_rdna: bool) -> Option<Vec<u32>> {
         15 => vec![MIRROR],
         _ => return None,
     })
+}
+
+/// The lanes of the other sixteen that lanes 0 to 7 and 8 to 15 read, four bits each, to exchange lanes whose numbers
+/// differ in these bits.
+fn row_lanes(bits: u32) -> [u32; 2] {
+    [0, 8].map(|first| (0..8).fold(0, |all, i| all | ((first + i) ^ (bits & 0xF)) << (4 * i)))
 }
 
 impl<'c> Amdgcn<'c> {
@@ -87,6 +93,12 @@ impl<'c> Amdgcn<'c> {
         }
         if let Some(list) = exchange(bits, has_rdna) {
             return list.into_iter().try_fold(value, |x, code| self.dpp(e, x, code));
+        }
+        if bits < 32 && has_rdna {
+            let no = e.context.bool_type().const_zero().into();
+            let [low, high] = row_lanes(bits).map(|lanes| e.int(lanes).into());
+            let args = [e.i32().get_poison().into(), value.into(), low, high, no, no];
+            return Ok(self.given(e, "llvm.amdgcn.permlanex16", &[e.i32().into()], &args)?.into_int_value());
         }
         if bits < 32 {
             // All bits of the lane number are kept, none is set, these are inverted.
@@ -139,5 +151,8 @@ mod tests {
             }
             assert_eq!(exchange(16, has_rdna), None);
         }
+        assert_eq!(row_lanes(16), [0x7654_3210, 0xFEDC_BA98]);
+        assert_eq!(row_lanes(17), [0x6745_2301, 0xEFCD_AB89]);
+        assert_eq!(row_lanes(31), [0x89AB_CDEF, 0x0123_4567]);
     }
 }
