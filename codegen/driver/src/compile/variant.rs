@@ -270,6 +270,41 @@ mod tests {
     }
 
     #[test]
+    fn pointers_have_neighbours_along_the_last_dimension() {
+        // A matrix with two strides, of which the one of the columns is 1, and one of a list. Of a column of other rows
+        // nothing is asked.
+        let found = variants(
+            "kernel @k(v0: *mut f32, v1: i32, v2: i32, v3: i32) {
+               v4 = arange {start = 0} : tile[i32, 8]
+               v5 = reshape v4 : tile[i32, 8, 1]
+               v6 = broadcast v5 : tile[i32, 8, 8]
+               v7 = reshape v4 : tile[i32, 1, 8]
+               v8 = broadcast v7 : tile[i32, 8, 8]
+               v9 = splat v1 : tile[i32, 8, 8]
+               v10 = splat v2 : tile[i32, 8, 8]
+               v11 = mul v6, v9 : tile[i32, 8, 8]
+               v12 = mul v8, v10 : tile[i32, 8, 8]
+               v13 = add v11, v12 : tile[i32, 8, 8]
+               v14 = splat v0 : tile[*mut f32, 8, 8]
+               v15 = ptr_add v14, v13 : tile[*mut f32, 8, 8]
+               v16 = load v15 : tile[f32, 8, 8]
+               store v15, v16
+               v17 = splat v3 : tile[i32, 8]
+               v18 = mul v4, v17 : tile[i32, 8]
+               v19 = splat v0 : tile[*mut f32, 8]
+               v20 = ptr_add v19, v18 : tile[*mut f32, 8]
+               v21 = load v20 : tile[f32, 8]
+               store v20, v21
+               return
+             }
+            ",
+        );
+        let ones: Vec<bool> = found[0].1.iter().map(|f| f.one).collect();
+        assert_eq!(ones, [false, false, true, true]);
+        assert_eq!(found[0].1[1].divisible, 16);
+    }
+
+    #[test]
     fn a_map_wants_strides_that_no_lane_needs() {
         let found = variants(
             "kernel @k(v0: mut view[f32, 3], v1: i32) {

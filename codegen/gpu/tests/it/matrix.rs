@@ -291,6 +291,25 @@ fn the_result_of_a_product_of_amd_is_a_factor_of_the_next() {
         let way = in_warp(&scores, &next, 2);
         assert!(matches!(way, Some(Conversion::Same | Conversion::Registers(_))), "{}: {way:?}", m.name);
     }
+    // Each lane of RDNA3 has half of K, and gets the other half from one lane: 16 words of two elements.
+    let [transposed] = RDNA3
+        .iter()
+        .filter(|m| m.form == FragmentForm::TransposedWmma && m.operands.contains(&DType::F16))
+        .collect::<Vec<_>>()[..]
+    else {
+        panic!("RDNA3 has one such instruction of f16");
+    };
+    let tiles = |columns: u32| {
+        let threads = Threads { lane_bits: 5, warp_bits: 3 };
+        Tiles::choose(*transposed, [128, columns], threads, true).unwrap()
+    };
+    let scores = tiles(64).accumulator().layout().unwrap();
+    let Some(Conversion::Shuffle(plan)) = in_warp(&scores, &tiles(64).operand(0, 64).layout().unwrap(), 2)
+    else {
+        panic!("it is a shuffle");
+    };
+    assert_eq!(plan.cost_of(16), 16);
+    assert!(plan.rounds.iter().all(|r| r.lane_xor & !16 == 0));
 }
 
 /// The sums of a thread as the PTX manual draws them for `wgmma`.

@@ -6,7 +6,7 @@
 //! of the manuals of CDNA3 and RDNA3, "DPP".
 //!
 //! All of these read lanes that must be active, so they must be convergent in LLVM's IR and in its machine code, as
-//! `v_permlanex16_b32` was not before LLVM 20 (llvm-project #142962).
+//! `v_permlanex16_b32` was not before LLVM 21 (llvm-project #142962).
 
 use inkwell::IntPredicate;
 use inkwell::values::IntValue;
