@@ -1,8 +1,8 @@
 //! Expressions of a breakpoint or the console over scalars: numbers, comparisons, `&&`, `||`, `!`, `program_id(axis)`,
 //! `num_programs(axis)`, elements of tiles.
 //!
-//! Guarantees what the expression has in the kernel: a literal takes the type of the other operand, integers wrap around, floats are
-//! rounded to their type, and `&&` and `||` leave out what does not matter.
+//! Guarantees what the expression has in the kernel: a literal takes the type of the other operand, in which it has to fit,
+//! integers wrap around, floats are rounded to their type, and `&&` and `||` leave out what does not matter.
 
 use std::cmp::Ordering;
 
@@ -215,17 +215,29 @@ fn binary(op: BinOp, a: Scalar, b: Scalar) -> Result<Scalar, String> {
     };
     // A literal has the type of the other operand; an integer without one is a float beside a float.
     let is_float = dtype.is_some_and(|d| !d.is_int());
-    let typed = |x: Scalar, other: Scalar| match (x, other) {
-        (Int(n, _), Number(..)) => number(n as f64, dtype),
-        (Int(n, _), _) if is_float => number(n as f64, dtype),
-        (Int(n, _), _) => int(n, dtype),
-        (Number(n, _), _) => number(n, dtype),
-        (x, _) => x,
+    let typed = |x: Scalar, other: Scalar| {
+        let value = match (x, other) {
+            (Int(n, _), Number(..)) => number(n as f64, dtype),
+            (Int(n, _), _) if is_float => number(n as f64, dtype),
+            (Int(n, _), _) => int(n, dtype),
+            (Number(n, _), _) => number(n, dtype),
+            (x, _) => x,
+        };
+        let fits = match (x, value) {
+            (Int(from, None), Int(to, _)) => from == to,
+            (Int(..), Number(to, _)) => !to.is_infinite(),
+            (Number(from, None), Number(to, _)) => !from.is_finite() || !to.is_infinite(),
+            (_, _) => true,
+        };
+        match dtype {
+            Some(dtype) if !fits => Err(format!("{x} is out of range for `{dtype}`")),
+            Some(_) | None => Ok(value),
+        }
     };
     if dtype.is_some_and(DType::is_int) && [a, b].iter().any(|x| matches!(x, Number(..))) {
         return Err("an integer does not fit a float".into());
     }
-    let (a, b) = (typed(a, b), typed(b, a));
+    let (a, b) = (typed(a, b)?, typed(b, a)?);
     let too_large = || "this does not fit 128 bits".to_string();
     // Types wrap around anyway.
     let whole = |exact: Option<i128>, wrapped: i128| match dtype {

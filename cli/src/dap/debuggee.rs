@@ -56,7 +56,9 @@ impl Hits {
         let number = |n: &str| n.trim().parse::<u64>().ok().filter(|n| *n > 0);
         let found = match text {
             _ if text.starts_with(">=") => number(text.get(2..).unwrap_or("")).map(Hits::From),
-            _ if text.starts_with('>') => number(text.get(1..).unwrap_or("")).map(|n| Hits::From(n + 1)),
+            _ if text.starts_with('>') => {
+                number(text.get(1..).unwrap_or("")).map(|n| Hits::From(n.saturating_add(1)))
+            }
             _ if text.starts_with('%') => number(text.get(1..).unwrap_or("")).map(Hits::Every),
             _ => number(text.trim_start_matches('=')).map(Hits::Only),
         };
@@ -90,7 +92,7 @@ pub struct Interrupts {
     pub pause: AtomicBool,
     /// Nothing more shall run.
     pub ended: AtomicBool,
-    /// It stands still, and answers.
+    /// It stands still, and answers; no longer once it was told to go on.
     pub stopped: AtomicBool,
 }
 
@@ -105,6 +107,11 @@ enum Step {
     Over(usize, Option<[u32; 3]>),
     /// To the next statement of a caller.
     Out(usize),
+}
+
+/// Whether a request lets a program go on that stands still.
+pub fn goes_on(command: &str) -> bool {
+    matches!(command, "continue" | "next" | "stepIn" | "stepOut")
 }
 
 /// A function or lambda that is running, with copies of what its variables hold.
@@ -293,6 +300,7 @@ impl Debuggee {
             fields.insert("description".into(), text.into());
             fields.insert("text".into(), text.into());
         }
+        self.interrupts.pause.store(false, Ordering::Relaxed);
         self.interrupts.stopped.store(true, Ordering::Relaxed);
         self.wire.event("stopped", &event);
         loop {
@@ -304,12 +312,10 @@ impl Debuggee {
                 "next" => Some(Step::Over(depth, here.program)),
                 "stepIn" => Some(Step::Into),
                 "stepOut" => Some(Step::Out(depth)),
-                "disconnect" | "terminate" => return Err(ended()),
                 _other => None,
             };
             if let Some(step) = step {
                 lock(&self.state).step = step;
-                self.interrupts.stopped.store(false, Ordering::Relaxed);
                 self.wire.answer(&request, json!({ "allThreadsContinued": true }));
                 return Ok(());
             }
@@ -465,7 +471,6 @@ impl Debugger for Debuggee {
         if self.interrupts.ended.load(Ordering::Relaxed) {
             return Err(ended());
         }
-        self.interrupts.pause.store(false, Ordering::Relaxed);
         self.stop(self.here(at), "pause", None)
     }
 

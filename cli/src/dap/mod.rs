@@ -163,6 +163,9 @@ impl Server {
                 self.wire.answer(&request, capabilities());
                 self.wire.event("initialized", &Json::Null);
             }
+            "launch" if self.launch.is_some() => {
+                self.wire.refuse(&request, "this session has launched a program already");
+            }
             "launch" => match serde_json::from_value::<Launch>(arguments.clone()) {
                 Ok(launch) => {
                     self.launch = Some((launch, request));
@@ -192,7 +195,10 @@ impl Server {
                 None => self.wire.refuse(&request, "there is no such source"),
             },
             "pause" => {
-                self.interrupts.pause.store(true, Ordering::Relaxed);
+                // What stands still would stop once more when it goes on.
+                if !self.interrupts.stopped.load(Ordering::Relaxed) {
+                    self.interrupts.pause.store(true, Ordering::Relaxed);
+                }
                 self.wire.answer(&request, Json::Null);
             }
             "disconnect" | "terminate" => {
@@ -206,6 +212,10 @@ impl Server {
     /// To what runs, which answers when it stands still.
     fn forward(&self, request: Request) {
         let stopped = self.interrupts.stopped.load(Ordering::Relaxed);
+        // What comes after it would wait for the next stop.
+        if stopped && debuggee::goes_on(&request.command) {
+            self.interrupts.stopped.store(false, Ordering::Relaxed);
+        }
         let refused = match &self.requests {
             Some(requests) if stopped => requests.send(request).err().map(|e| e.0),
             Some(_) | None => Some(request),

@@ -48,7 +48,7 @@ pub fn variables(nodes: &mut Nodes, node: &Node, start: usize, count: Option<usi
         Node::Elements(data, at) => {
             let shape: Vec<usize> = data.shape().iter().map(|d| usize::try_from(*d).unwrap_or(0)).collect();
             let Some(extent) = shape.get(at.len()).copied() else { return vec![] };
-            let end = count.map_or(extent, |n| (start + n).min(extent));
+            let end = count.map_or(extent, |n| start.saturating_add(n).min(extent));
             let mut out = vec![];
             for i in start..end {
                 let here_at: Vec<usize> = at.iter().copied().chain([i]).collect();

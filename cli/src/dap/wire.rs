@@ -58,7 +58,7 @@ impl Wire {
 
     /// A line counted from 1, of one as the client counts it.
     pub fn line_of_client(&self, line: usize) -> usize {
-        line + 1 - self.first(0)
+        line.saturating_add(1 - self.first(0))
     }
 
     /// An event.

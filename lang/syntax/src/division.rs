@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use crate::codes::UNCLOSED;
 use crate::diag::Diagnostic;
 use crate::span::FileId;
-use crate::token::{Lexed, Tok, Token, lex};
+use crate::token::{LINE_END, Lexed, Tok, Token, lex};
 
 /// The number of times that the text is read again: the tokens that a division hides, such as the bracket that closes
 /// an argument list, hide the mistakes of the statements after it.
@@ -48,7 +48,7 @@ fn operand_before<'s>(text: &str, lexed: &Lexed<'s>, start: usize) -> Option<Tok
     let next = lexed.tokens.partition_point(|t| t.start < start);
     let before = lexed.tokens.get(next.checked_sub(1)?)?;
     let gap = text.get(before.end..start).unwrap_or("\n");
-    (!gap.contains('\n') && ends_operand(before.tok)).then_some(*before)
+    (!gap.contains(LINE_END) && ends_operand(before.tok)).then_some(*before)
 }
 
 /// Returns true if some comment may be a division.

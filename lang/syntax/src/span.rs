@@ -66,7 +66,14 @@ pub struct Source {
 impl Source {
     fn new(name: Arc<str>, text: &str) -> Source {
         let breaks = text.match_indices('\n').map(|(i, _)| i as u32 + 1);
-        let lines: Vec<u32> = std::iter::once(0).chain(breaks).collect();
+        let mut lines: Vec<u32> = std::iter::once(0).chain(breaks).collect();
+        // A carriage return ends a line, too, unless a line feed follows.
+        let returns = text.match_indices('\r').map(|(i, _)| i + 1);
+        let count = lines.len();
+        lines.extend(returns.filter(|i| text.as_bytes().get(*i) != Some(&b'\n')).map(|i| i as u32));
+        if lines.len() > count {
+            lines.sort_unstable();
+        }
         Source { name, text: text.into(), lines: lines.into() }
     }
 

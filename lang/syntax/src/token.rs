@@ -73,7 +73,7 @@ pub enum Tok<'s> {
     OpenStr,
     #[regex(r"'[^'\n]*'")]
     SingleQuoted,
-    #[regex(r"//[^\n]*", allow_greedy = true)]
+    #[regex(r"//[^\r\n]*", allow_greedy = true)]
     Comment,
     #[regex(r"/\*([^*]|\*+[^*/])*\*+/")]
     BlockComment,
@@ -223,6 +223,9 @@ pub struct Lexed<'s> {
     pub diags: Vec<Diagnostic>,
 }
 
+/// The characters that end a line: a carriage return alone does it, too, as in editors.
+pub const LINE_END: [char; 2] = ['\n', '\r'];
+
 /// Splits a text into tokens.
 pub fn lex(file: FileId, text: &str) -> Lexed<'_> {
     lex_divided(file, text, &BTreeSet::new())
@@ -236,7 +239,7 @@ pub fn lex_divided<'s>(file: FileId, text: &'s str, divisions: &BTreeSet<usize>)
 /// The same from a place on, where a line or its first token begins.
 pub fn lex_range<'s>(file: FileId, text: &'s str, start: usize, divisions: &BTreeSet<usize>) -> Lexed<'s> {
     let mut out = Lexed::default();
-    let line = text.get(..start).and_then(|before| before.rfind('\n')).map_or(0, |newline| newline + 1);
+    let line = text.get(..start).and_then(|before| before.rfind(LINE_END)).map_or(0, |newline| newline + 1);
     let (mut end, mut indent, mut first) = (line, 0, true);
     let mut doc: Option<String> = None;
     // Where the text of the lexer begins: after the last division.
@@ -245,7 +248,7 @@ pub fn lex_range<'s>(file: FileId, text: &'s str, start: usize, divisions: &BTre
         let range = base + lexer.span().start..base + lexer.span().end;
         let span = Span::new(file, range.start, range.end);
         let gap = text.get(end..range.start).unwrap_or("");
-        if let Some(newline) = gap.rfind('\n') {
+        if let Some(newline) = gap.rfind(LINE_END) {
             (first, indent) = (true, gap.len() - newline - 1);
         } else if end == line {
             indent = gap.len();
@@ -274,7 +277,7 @@ pub fn lex_range<'s>(file: FileId, text: &'s str, start: usize, divisions: &BTre
             }
             Ok(Tok::BlockComment) => {
                 out.diags.push(block_comment(span, slice));
-                first |= slice.contains('\n');
+                first |= slice.contains(LINE_END);
                 continue;
             }
             Ok(Tok::Dot) if float_without_digits(&mut out, file, range.start, text) => {
@@ -304,7 +307,7 @@ pub fn lex_range<'s>(file: FileId, text: &'s str, start: usize, divisions: &BTre
 /// Returns true if the comment that begins at `start` is after a division on its line, which ends at `base`, and
 /// divides too, as in `a // 2 // b`.
 fn divides(out: &Lexed<'_>, text: &str, base: usize, start: usize) -> bool {
-    let line = text.get(base..start).is_some_and(|gap| !gap.contains('\n'));
+    let line = text.get(base..start).is_some_and(|gap| !gap.contains(LINE_END));
     line && out.tokens.last().is_some_and(|t| ends_operand(t.tok))
 }
 
@@ -363,10 +366,8 @@ fn float_without_digits(out: &mut Lexed<'_>, file: FileId, dot: usize, text: &st
 
 /// Files a comment; the text if it is a doc comment.
 fn comment(out: &mut Lexed<'_>, span: Span, slice: &str) -> Option<String> {
-    let line = slice.trim_end_matches('\r');
-    let span = Span { end: span.end - (slice.len() - line.len()) as u32, ..span };
-    let doc = line.strip_prefix("///").filter(|rest| !rest.starts_with('/'));
-    let text = doc.unwrap_or_else(|| line.trim_start_matches('/')).to_string();
+    let doc = slice.strip_prefix("///").filter(|rest| !rest.starts_with('/'));
+    let text = doc.unwrap_or_else(|| slice.trim_start_matches('/')).to_string();
     let doc = doc.map(|d| d.strip_prefix(' ').unwrap_or(d).to_string());
     out.comments.push(Comment { span, doc: doc.is_some(), text });
     doc

@@ -57,11 +57,15 @@ const GUESSES: &[Code] = &[
     codes::ARGUMENT_NAME,
 ];
 
+/// Guesses that are tried for a range, each of which checks the file: a selection can have any number of errors.
+const TRIED: usize = 16;
+
 /// The actions for a range. Changes of the form, each of which checks the file again, only where somebody has `asked` for
 /// the list: an editor also asks at every place of the cursor.
 pub fn actions(ws: &mut Workspace, path: &str, range: Range<usize>, asked: bool) -> Vec<Action> {
     let a = ws.analysis(path);
     let mut out = vec![];
+    let mut tried = 0;
     for (i, d) in diagnostics(ws, path).iter().enumerate() {
         let s = super::diagnostics::underlined(&a, d);
         if range.end < s.start as usize || (s.end as usize) < range.start {
@@ -71,7 +75,9 @@ pub fn actions(ws: &mut Workspace, path: &str, range: Range<usize>, asked: bool)
             let edits = fix.edits.iter().map(|e| TextEdit { place: a.place(e.span), text: e.text.clone() });
             let (title, edits) = (fix.title.clone(), edits.collect());
             let action = Action { title, kind: ActionKind::QuickFix, edits, diagnostic: Some(i) };
-            if !GUESSES.contains(&d.code) || mends(ws, &a, path, &action) {
+            let is_guess = GUESSES.contains(&d.code);
+            tried += usize::from(is_guess);
+            if !is_guess || tried <= TRIED && mends(ws, &a, path, &action) {
                 out.push(action);
             }
         }
@@ -106,11 +112,19 @@ fn after(ws: &Workspace, a: &Analysis, path: &str, action: &Action) -> Option<An
     Some(ws.analyse(path, &[(path.to_string(), text)].into()))
 }
 
-/// Returns true if an action leaves fewer errors, and none that is new.
+/// Returns true if an action leaves fewer errors, none that is new, and none of the form on its lines.
 fn mends(ws: &Workspace, a: &Analysis, path: &str, action: &Action) -> bool {
     let Some(mended) = after(ws, a, path, action) else { return false };
     let is_old = |d: &Diagnostic| errors(a).any(|old| (old.code, &old.message) == (d.code, &d.message));
-    errors(&mended).count() < errors(a).count() && errors(&mended).all(is_old)
+    let line = |at: usize| mended.root_text().get(..at).map_or(0, |t| t.matches('\n').count());
+    let lines: Vec<usize> = action.edits.iter().map(|e| line(e.place.start)).collect();
+    let is_left = |d: &Diagnostic| {
+        let s = d.primary.span;
+        let at = line(s.start as usize)..=line(s.end as usize);
+        GUESSES.contains(&d.code) && s.file == Analysis::ROOT && lines.iter().any(|l| at.contains(l))
+    };
+    let fine = |d: &Diagnostic| is_old(d) && !is_left(d);
+    errors(&mended).count() < errors(a).count() && errors(&mended).all(fine)
 }
 
 /// The errors of an analysis.

@@ -12,7 +12,7 @@ use tk_syntax::token::Tok;
 
 use super::context::completed;
 use super::site::Site;
-use super::{Analysis, Place, TextEdit, Workspace, describe};
+use super::{Analysis, Place, TextEdit, Workspace, complete_order, describe};
 
 /// The kinds of completions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -81,6 +81,9 @@ pub fn complete(ws: &mut Workspace, path: &str, offset: usize) -> Vec<Completion
         (Some(Tok::As), _) if in_use(&site).is_some() => {}
         _ if in_use(&site).is_some() => imports(ws, &a, path, &site, &mut list),
         _ => super::complete_name::names(ws, &a, path, &site, &mut list),
+    }
+    if complete_order::applies(&site) {
+        complete_order::sort(&a, &site, &mut list.items);
     }
     list.items
 }

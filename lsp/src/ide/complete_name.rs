@@ -19,46 +19,6 @@ use super::{Analysis, Workspace, describe};
 /// The options of `launch(..)` and of rows of `tune`.
 const LAUNCH: &[&str] = &["warps", "stages", "ctas", "cluster", "max_regs", "occupancy", "cooperative"];
 
-/// The builtins that the examples and the library use most, in this order.
-const COMMON: &[&str] = &[
-    "buffer",
-    "zeros",
-    "arange",
-    "where",
-    "full",
-    "assert_close",
-    "assert",
-    "program_id",
-    "sum",
-    "maximum",
-    "minimum",
-    "dot",
-    "load",
-    "store",
-    "exp",
-    "cdiv",
-    "range",
-    "max",
-    "next_pow2",
-    "all",
-    "gather",
-    "exp2",
-    "log",
-    "clamp",
-    "reshape",
-    "view",
-    "static_range",
-    "num_programs",
-    "rsqrt",
-    "sqrt",
-    "broadcast_to",
-    "abs",
-    "atomic_add",
-    "bitcast",
-    "tanh",
-    "sigmoid",
-];
-
 /// The clauses of a kernel, and what each says.
 const CLAUSES: &[(&str, &str, &str)] = &[
     ("grid", "number of programs, on 1 to 3 axes", "grid($0)"),
@@ -340,21 +300,10 @@ fn statement(a: &Analysis, s: &Scope, list: &mut List) {
 /// The names that a value may begin with.
 fn values(a: &Analysis, s: &Scope, list: &mut List) {
     names_in_scope(a, s, list);
-    if s.clause {
-        for name in ["cdiv", "next_pow2", "clamp", "minimum", "maximum"] {
-            tk_ops::rows::methods(Receiver::None)
-                .filter(|r| r.name == name)
-                .for_each(|r| list.row(r, K::Builtin));
-        }
-    }
     own_items(a, s, list);
     let host: &[Receiver] = if s.test { &[Receiver::Test, Receiver::None] } else { &[Receiver::None] };
-    let rows =
-        || host.iter().flat_map(|r| tk_ops::rows::methods(*r)).filter(|r| !tk_ops::rows::is_operator(r));
-    for name in COMMON {
-        rows().filter(|r| r.name == *name).for_each(|r| list.row(r, K::Builtin));
-    }
-    rows().for_each(|r| list.row(r, K::Builtin));
+    let rows = host.iter().flat_map(|r| tk_ops::rows::methods(*r));
+    rows.filter(|r| !tk_ops::rows::is_operator(r)).for_each(|r| list.row(r, K::Builtin));
     for w in ["true", "false", "None", "if", "as", "inf", "nan", "target"] {
         list.word(w, K::Keyword);
     }

@@ -345,6 +345,7 @@ fn braces<'s>(site: &Site<'s>, open: &[usize], at: usize) -> Context<'s> {
     if let Some(kernel) = outer.and_then(|o| site.tuned(o)) {
         let part = segment(site, at);
         return match (part.name, part.has_value) {
+            (_, true) if site.back(1) == Some(Tok::RBrace) => value(site),
             (Some(name), true) => Context::ParameterValue { kernel, name },
             _name => Context::TuneName { kernel },
         };
@@ -354,7 +355,7 @@ fn braces<'s>(site: &Site<'s>, open: &[usize], at: usize) -> Context<'s> {
         let from = level.iter().rposition(|i| tok(Some(*i)) == Some(Tok::Comma)).map_or(0, |n| n + 1);
         let has_if = level.iter().skip(from).any(|i| tok(Some(*i)) == Some(Tok::If));
         return match site.back(1) {
-            _ if has_if => Context::Value,
+            _ if has_if => value(site),
             Some(Tok::RBrace) => Context::TuneCondition,
             _next_row => Context::Nothing,
         };

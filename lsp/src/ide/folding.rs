@@ -1,7 +1,7 @@
 //! Folding ranges of a file.
 
 use tk_syntax::ast::ItemKind;
-use tk_syntax::token::{Tok, lex};
+use tk_syntax::token::{LINE_END, Tok, lex};
 
 use super::{Analysis, Workspace};
 
@@ -37,7 +37,7 @@ pub fn folding(ws: &mut Workspace, path: &str) -> Vec<Fold> {
     runs(text, lines, FoldKind::Comment, &mut out);
     let uses = a.root().into_iter().flat_map(|f| &f.items).filter(|i| matches!(i.kind, ItemKind::Use(_)));
     runs(text, uses.map(|i| (i.span.start as usize, i.span.end as usize)), FoldKind::Imports, &mut out);
-    out.retain(|f| text.get(f.start..f.end).is_some_and(|t| t.contains('\n')));
+    out.retain(|f| text.get(f.start..f.end).is_some_and(|t| t.contains(LINE_END)));
     out.sort();
     out
 }
@@ -80,5 +80,6 @@ fn runs(text: &str, parts: impl Iterator<Item = (usize, usize)>, kind: FoldKind,
 }
 
 fn joined(text: &str, end: usize, start: usize) -> bool {
-    text.get(end..start).is_some_and(|gap| gap.trim().is_empty() && gap.matches('\n').count() == 1)
+    text.get(end..start)
+        .is_some_and(|gap| gap.trim().is_empty() && gap.replace("\r\n", "\n").matches(LINE_END).count() == 1)
 }

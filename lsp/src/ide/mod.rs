@@ -9,6 +9,7 @@ pub mod calls;
 pub mod complete;
 mod complete_member;
 mod complete_name;
+mod complete_order;
 mod complete_type;
 mod context;
 pub mod costs;

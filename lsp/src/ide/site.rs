@@ -1,7 +1,7 @@
 //! The context of a position from the tokens: the word being written, and the call around it. It does not need a tree,
 //! so it works in the middle of a line that does not parse yet.
 
-use tk_syntax::token::{Tok, Token};
+use tk_syntax::token::{LINE_END, Tok, Token};
 
 use super::Analysis;
 
@@ -62,7 +62,7 @@ impl<'s> Site<'s> {
             Some(_) | None => (offset, offset),
         };
         let last = before.checked_sub(1).and_then(|i| lexed.tokens.get(i)).map_or(0, |t| t.end);
-        let new_line = text.get(last..start).is_some_and(|gap| gap.contains('\n'));
+        let new_line = text.get(last..start).is_some_and(|gap| gap.contains(LINE_END));
         let digit =
             |t: &Token| text.get(t.start..t.end).is_some_and(|w| w.starts_with(|c: char| c.is_ascii_digit()));
         let is_literal = |t: &Token| digit(t) || matches!(t.tok, Tok::Str(_));
@@ -70,7 +70,7 @@ impl<'s> Site<'s> {
         let is_exponent =
             before >= 2 && start == offset && is_exponent(text, &lexed.tokens[before - 2..before]);
         let after_number = start == offset && touching.is_some_and(is_literal) || is_exponent;
-        let begins_line = |at: usize| at == 0 || text.as_bytes().get(at - 1) == Some(&b'\n');
+        let begins_line = |at: usize| text.get(..at).is_some_and(|t| t.is_empty() || t.ends_with(LINE_END));
         let margin = lexed.tokens.iter().map(|t| begins_line(t.start)).collect();
         let at_margin = begins_line(start);
         Some(Site { tokens: lexed.tokens, before, start, end, new_line, at_margin, after_number, margin })

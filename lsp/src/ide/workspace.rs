@@ -10,7 +10,7 @@ use std::sync::{Arc, LazyLock};
 
 use tk_sema::Indexed;
 use tk_sema::index::Symbol;
-use tk_syntax::token::{Lexed, lex_range};
+use tk_syntax::token::{LINE_END, Lexed, lex_range};
 use tk_syntax::{FileId, Span, ast};
 
 use super::background::{Job, Worker};
@@ -129,7 +129,7 @@ impl Analysis {
     pub fn near(&self, bytes: &Range<usize>) -> Range<usize> {
         let text = self.root_text();
         let items: &[ast::Item] = self.root().map_or(&[], |f| &f.items);
-        let begins_line = |at: usize| at == 0 || text.as_bytes().get(at - 1) == Some(&b'\n');
+        let begins_line = |at: usize| text.get(..at).is_some_and(|t| t.is_empty() || t.ends_with(LINE_END));
         let starts = |items: &[ast::Item]| -> Vec<usize> {
             items.iter().map(|i| i.span.start as usize).filter(|at| begins_line(*at)).collect()
         };

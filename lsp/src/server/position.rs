@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use gen_lsp_types as lsp;
+use tk_syntax::token::LINE_END;
 
 /// The unit in which a client counts positions inside of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,7 +133,7 @@ impl Lines {
     /// Returns true if something other than space follows a byte in its line.
     pub fn more_in_line(&self, offset: usize) -> bool {
         let rest = self.text.get(floor(&self.text, offset)..).unwrap_or("");
-        rest.chars().take_while(|c| *c != '\n').any(|c| !c.is_whitespace())
+        rest.chars().take_while(|c| !LINE_END.contains(c)).any(|c| !c.is_whitespace())
     }
 
     /// The end of a line, without the characters that end it.

@@ -20,7 +20,9 @@ const FIXES: &[(&str, &str, &str)] = &[
     ("fn f(x: f32) -> f32 { x) }\n", "remove the `)`", "{ x }"),
     // The name alone does not make an argument of it.
     ("fn g[T: float](x: T) -> T { x }\nfn f(x: f32) -> f32 { g[ = f32](x) }\n", "nothing", ""),
-    ("fn g[T: float](x: T) -> T { x }\nfn f(x: f32) -> f32 { g[T f32](x) }\n", "insert `,`", "g[T, f32](x)"),
+    ("fn g[T: float](x: T) -> T { x }\nfn f(x: f32) -> f32 { g[T f32](x) }\n", "nothing", ""),
+    // Another error in the same item is not the fix's.
+    ("fn f(x: i32) -> i32 {\n    let y = x\n    let z = w;\n    y + z\n}\n", "insert `;`", "let y = x;\n"),
     ("fn g[T: float](x: T) -> T { x }\nfn f(x: f32) -> f32 { g[f32](x) }\n", "name it `T`", "g[T = f32](x)"),
     ("test \"any block sizeBLOCK {\n    assert(true);\n}\n", "remove the `}`", "assert(true);\n\n"),
     ("test \"any block {}\n", "nothing", ""),
@@ -47,4 +49,15 @@ fn guesses_leave_fewer_errors() {
         }
         assert!(mended.contains(after), "{mended}");
     }
+}
+
+/// Each guess checks the file, and a selection can have any number of errors.
+#[test]
+fn a_large_selection_tries_some_guesses() {
+    let item = |n: usize| format!("fn f{n}(x: i32) -> i32 {{\n    let y = x\n    y\n}}\n\n");
+    let text: String = (0..100).map(item).collect();
+    let mut ws = workspace(&[("a.tk", &text)]);
+    assert_eq!(actions(&mut ws, "/w/a.tk", 0..text.len(), false).len(), 16);
+    let last = text.rfind("= x").unwrap();
+    assert_eq!(actions(&mut ws, "/w/a.tk", last..last + 3, false).len(), 1);
 }

@@ -269,7 +269,10 @@ impl Cx<'_> {
                 let term = m.iter().try_fold(Poly::int(-(c / factor)), |t, a| t.mul(&Poly::atom(a.clone())));
                 to = to.add(&term.filter(|_| exact)?)?;
             }
-            if self.equal_if(p, q, *id, &to) {
+            let extent = p.subst(&|a| (*a == Atom::Param(*id)).then(|| to.clone()));
+            // Nothing would be left to compute.
+            let is_empty = extent.and_then(|e| e.as_int()).is_some_and(|e| e < 1);
+            if !is_empty && self.equal_if(p, q, *id, &to) {
                 let shown = crate::show::poly(self.hir(), &to);
                 return Some((*id, to, format!("{} == {shown}", self.hir().cvar(*id).name)));
             }

@@ -10,6 +10,7 @@ use tk_syntax::ast::{
     Arg, Block, Clause, Expr, ExprKind, File, Fn, Item, ItemKind, Name, Pat, PatKind, Stmt, StmtKind, Struct,
     Subscript, TypeExpr, TypeKind, Use,
 };
+use tk_syntax::token::LINE_END;
 use tk_syntax::{Span, codes};
 
 use super::{Cx, warning};
@@ -78,25 +79,53 @@ fn imports(cx: &mut Cx, file: &File, used: &HashSet<&str>) {
     for item in &file.items {
         let ItemKind::Use(u) = &item.kind else { continue };
         let Use { path, alias, names } = u;
+        let text = cx.sources.get(item.span.file).map_or("", |s| &s.text);
         let Some(names) = names else {
             let Some(name) = alias.as_ref().or(path.segments.last()) else { continue };
             if !used.contains(name.text.as_str()) {
                 let d =
                     warning(codes::UNUSED_IMPORT, path.span, format!("`{}` is never used", name.text), "");
-                cx.warn(d.fix("remove the import", item.span, ""));
+                cx.warn(d.fix("remove the import", whole_lines(text, item.span), ""));
             }
             continue;
         };
         for (i, name) in names.iter().enumerate().filter(|(_, n)| !used.contains(n.text.as_str())) {
             let d = warning(codes::UNUSED_IMPORT, name.span, format!("`{}` is never used", name.text), "");
+            let lines = whole_lines(text, name.span);
             let cut = match (i.checked_sub(1).and_then(|i| names.get(i)), names.get(i + 1)) {
+                (None, None) => whole_lines(text, item.span),
+                _ if lines != name.span => lines,
                 (_, Some(next)) => Span { end: next.span.start, ..name.span },
                 (Some(last), None) => Span { start: last.span.end, ..name.span },
-                (None, None) => item.span,
             };
             cx.warn(d.fix("remove the import", cut, ""));
         }
     }
+}
+
+/// What is cut out of a text with an import or a name of one: its lines, where there is nothing else on them but a comma and a
+/// comment after it; and the blank lines below where those above suffice.
+fn whole_lines(text: &str, span: Span) -> Span {
+    const BLANK: [char; 2] = [' ', '\t'];
+    let (before, after) = text.split_at_checked(span.start as usize).unwrap_or((text, ""));
+    let after = after.get((span.end - span.start) as usize..).unwrap_or("");
+    let head = before.trim_end_matches(BLANK);
+    let line = after.split(LINE_END).next().unwrap_or("");
+    let rest = line.strip_prefix(',').unwrap_or(line).trim_start();
+    let is_alone = head.is_empty() || head.ends_with(LINE_END);
+    if !is_alone || !(rest.is_empty() || rest.starts_with("//")) {
+        return span;
+    }
+    let below = after.get(line.len()..).unwrap_or("");
+    let mut below = below.strip_prefix("\r\n").or_else(|| below.strip_prefix(LINE_END)).unwrap_or(below);
+    let above = head.strip_suffix("\r\n").or_else(|| head.strip_suffix(LINE_END)).unwrap_or(head);
+    let above = above.trim_end_matches(BLANK);
+    if above.is_empty() || above.ends_with(LINE_END) {
+        let content = below.trim_start().len();
+        let lines = below.get(..below.len() - content).and_then(|blank| blank.rfind(LINE_END));
+        below = lines.and_then(|n| below.get(n + 1..)).unwrap_or(below);
+    }
+    Span { start: head.len() as u32, end: (text.len() - below.len()) as u32, ..span }
 }
 
 fn private(cx: &mut Cx, file: &File, used: &HashSet<&str>) {

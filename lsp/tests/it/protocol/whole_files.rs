@@ -114,6 +114,61 @@ fn source_actions_are_for_those_who_ask() {
     assert!(organised.contains("let mut a"), "{organised}");
 }
 
+/// An import goes with its line, the comment on it, and the blank lines around it that are too many.
+#[test]
+fn unused_imports_go_with_their_lines() {
+    let used = "fn f(x: f32) -> f32 { math::relu(x) }\n";
+    let relu = "fn f(x: f32) -> f32 { relu(x) }\n";
+    for (text, rest, end) in [
+        ("use std::grid; // unused\nuse std::math;\n\n", "use std::math;\n\n", used),
+        ("use std::math;\nuse std::grid; // unused\n\n", "use std::math;\n\n", used),
+        ("use std::grid;\n\n\nuse std::math;\n\n", "use std::math;\n\n", used),
+        ("// About it.\n\nuse std::grid;\n\nuse std::math;\n", "// About it.\n\nuse std::math;\n", used),
+        ("use std::grid; use std::math;\n", " use std::math;\n", used),
+        ("use std::grid;\r\n\r\nuse std::math;\r\n", "use std::math;\r\n", used),
+        (
+            "use std::math::{\n    gelu, // one\n    relu, // two\n};\n",
+            "use std::math::{\n    relu, // two\n};\n",
+            relu,
+        ),
+        (
+            "use std::math::{\n    relu, // two\n    silu, // three\n};\n",
+            "use std::math::{\n    relu, // two\n};\n",
+            relu,
+        ),
+        ("use std::math::{relu, silu};\n", "use std::math::{relu};\n", relu),
+    ] {
+        let text = format!("{text}{end}");
+        let mut client = Client::over(Memory::default(), json!({}));
+        client.open(URI, &text);
+        let whole = json!({ "start": { "line": 0, "character": 0 }, "end": { "line": 99, "character": 0 } });
+        let context = json!({ "diagnostics": [], "only": ["source.fixAll"] });
+        let asked = json!({ "textDocument": { "uri": URI }, "range": whole, "context": context });
+        let found = client.ok("textDocument/codeAction", asked)[0]["edit"]["changes"][URI].clone();
+        assert_eq!(apply(&text, &found), format!("{rest}{end}"));
+    }
+}
+
+/// A carriage return ends a line, in the language as in the protocol.
+#[test]
+fn lines_that_end_with_a_carriage_return() {
+    let text = "// A comment.\rfn f(x: f32) -> f32 {\r    // One.\r    // Two.\r    x + y\r}\r";
+    let mut client = Client::new(json!({}));
+    client.open(URI, text);
+    let wrong = client.pushed(URI)["diagnostics"].clone();
+    let at = |character: u32| json!({ "line": 4, "character": character });
+    assert_eq!(wrong[0]["range"], json!({ "start": at(8), "end": at(9) }), "{wrong}");
+    let file = json!({ "textDocument": { "uri": URI } });
+    let folds = client.ok("textDocument/foldingRange", file.clone());
+    let lines = |f: &Value| (f["startLine"].as_u64().unwrap(), f["endLine"].as_u64().unwrap());
+    let folds: Vec<_> = folds.as_array().unwrap().iter().map(lines).collect();
+    assert_eq!(folds, [(1, 5), (2, 3)]);
+    let outline = client.ok("textDocument/documentSymbol", file);
+    let end = json!({ "line": 5, "character": 1 });
+    let found = &outline[0];
+    assert!(found["range"]["end"] == end || found["location"]["range"]["end"] == end, "{outline}");
+}
+
 /// What the server keeps behind items, so that an edit moves nothing, never reaches the client.
 #[test]
 fn source_actions_after_edits_are_those_of_a_fresh_server() {
