@@ -446,11 +446,11 @@ pub(crate) fn diagnostic(fault: &Fault, place: Span) -> Diagnostic {
     let span = fault.loc.map_or(place, |l| Span::new(FileId(l.file), l.start as usize, l.end as usize));
     let code = codes::find(fault.code).unwrap_or(codes::FAULT);
     let d = Diagnostic::error(code, span, fault.message.clone(), at_fault(code));
-    let d = match &fault.other {
+    let d = match fault.other.as_deref() {
         Some((l, what)) => d.label(Span::new(FileId(l.file), l.start as usize, l.end as usize), what.clone()),
         None => d,
     };
-    match fault.program {
+    let d = match fault.program {
         Some([x, y, z]) => d.note(format!("in the program with the ids {x}, {y}, {z}")),
         None => d,
     }
@@ -465,6 +465,15 @@ fn bug(span: Span, what: &str) -> Diagnostic {
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
+    };
+    in_case(d, fault)
+}
+
+/// Says in which iteration of its compile-time loops a test has failed.
+pub(crate) fn in_case(d: Diagnostic, fault: &Fault) -> Diagnostic {
+    match &fault.case {
+        Some(case) => d.note(format!("where {case}")),
+        None => d,
 
 /// The name of a specialization as a file name.
 fn file_name(name: &str) -> String {
