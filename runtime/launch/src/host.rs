@@ -145,6 +145,8 @@ impl Host for TestHost<'_> {
     }
 
     fn print(&self, text: &str) {
-        lock(&self.printed).push_str(&format!("{text}\n"));
+        let line = format!("{text}\n");
+        self.session.echo(&line);
+        lock(&self.printed).push_str(&line);
     }
 }
