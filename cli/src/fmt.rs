@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use tk_runtime::files::write_all;
 use tk_runtime::pass;
-use tk_syntax::SourceMap;
+use tk_syntax::{SourceMap, escaped, escaped_name};
 
 use crate::args::{FmtArgs, MessageFormat};
 use crate::diff::diff;
@@ -92,9 +92,10 @@ fn one(terminal: &Terminal, args: &FmtArgs, file: (&str, &str, &str), found: &mu
 fn differs(terminal: &Terminal, name: &str, text: &str, formatted: &str) -> Outcome {
     match terminal.format {
         MessageFormat::Json => terminal.object(&Line::Formatted { file: name, text: None }),
-        MessageFormat::Short => terminal.data(&format!("{name}\n")),
+        MessageFormat::Short => terminal.data(&format!("{}\n", escaped_name(name))),
         MessageFormat::Human => {
-            let lines = diff(text, formatted);
+            let (name, lines) = (escaped_name(name), diff(text, formatted));
+            let lines = escaped(&lines);
             terminal.data(&format!("--- {name}\n+++ {name} formatted\n{lines}"))
         }
     }

@@ -4,7 +4,7 @@
 //! compiler read it, lines and columns count from 1, columns in Unicode characters.
 
 use serde::Serialize;
-use tk_syntax::{FileId, Fix, Label, Renderer, Severity, SourceMap, Span};
+use tk_syntax::{FileId, Fix, Label, Renderer, Severity, SourceMap, Span, escaped, escaped_name};
 
 /// One line.
 #[derive(Serialize)]
@@ -477,10 +477,12 @@ impl<'a> Correction<'a> {
 /// `path:line:column: error[E0304]: message`
 pub fn short(sources: &SourceMap, d: &tk_syntax::Diagnostic) -> String {
     let message = d.message.split_whitespace().collect::<Vec<_>>().join(" ");
+    let message = escaped(&message);
     if d.primary.span.is_nowhere() {
         return format!("{}[{}]: {message}", severity(d.severity), d.code);
     }
     let (file, line, column) = sources.position(d.primary.span);
+    let file = escaped_name(file);
     format!("{file}:{line}:{column}: {}[{}]: {message}", severity(d.severity), d.code)
 }
 

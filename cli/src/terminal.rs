@@ -5,7 +5,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use tk_syntax::{Diagnostic, Renderer, SourceMap, codes};
+use tk_syntax::{Diagnostic, Renderer, SourceMap, codes, escaped};
 
 use crate::args::{Color, MessageFormat};
 use crate::report::{self, Line};
@@ -113,11 +113,11 @@ impl Terminal {
         if self.is_json() {
             return self.object(&Line::Printed { text });
         }
-        self.message(text);
+        self.message(&escaped(text));
         Ok(())
     }
 
-    /// Prints a line to standard error. A message that cannot be printed is lost.
+    /// Prints a line of ours to standard error: what is from outside is [`escaped`] in it. A message that cannot be printed is lost.
     pub fn message(&self, text: &str) {
         let _ = writeln!(io::stderr().lock(), "{}", text.trim_end());
     }
@@ -127,7 +127,7 @@ impl Terminal {
         if self.is_json() {
             return self.object(&Line::Note { message: text });
         }
-        self.message(&format!("note: {text}"));
+        self.message(&format!("note: {}", escaped(text)));
         Ok(())
     }
 
@@ -189,7 +189,7 @@ impl Terminal {
         if self.is_json() {
             return self.object(&Line::Failure { message, exit_code });
         }
-        self.message(&format!("{} {message}", self.error_word()));
+        self.message(&format!("{} {}", self.error_word(), escaped(message)));
         Ok(())
     }
 
@@ -222,7 +222,7 @@ impl Terminal {
                 if self.is_json() {
                     let _ = self.failure(&line, INTERNAL_ERROR);
                 } else {
-                    self.message(&line);
+                    self.message(&escaped(&line));
                 }
                 INTERNAL_ERROR
             }

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use tk_runtime::{Session, TestOutcome};
 use tk_sema::hir::FnId;
-use tk_syntax::{Diagnostic, Renderer};
+use tk_syntax::{Diagnostic, Renderer, escaped_name};
 
 use crate::args::{DeviceName, TestArgs};
 use crate::input::{Inputs, all_sources};
@@ -112,7 +112,7 @@ fn file(terminal: &Terminal, inputs: &Inputs, path: &str, args: &TestArgs) -> Re
             };
             terminal.object(&Line::Test(test))?;
         } else {
-            terminal.data(&format!("FAIL  {path}  {}\n", plural(errors, "error")))?;
+            terminal.data(&format!("FAIL  {}  {}\n", escaped_name(path), plural(errors, "error")))?;
         }
         return Ok(Count { failed: 1, ..Count::default() });
     }
@@ -143,8 +143,8 @@ fn file(terminal: &Terminal, inputs: &Inputs, path: &str, args: &TestArgs) -> Re
     if terminal.is_json() {
         return Ok(Count { why: missing, ..count });
     }
-    let mut line =
-        format!("{}  {path}  {} passed", if count.failed == 0 { "ok  " } else { "FAIL" }, count.passed);
+    let word = if count.failed == 0 { "ok  " } else { "FAIL" };
+    let mut line = format!("{word}  {}  {} passed", escaped_name(path), count.passed);
     if count.failed > 0 {
         line += &format!(", {} failed", count.failed);
     }
@@ -190,11 +190,12 @@ fn show(
         }));
     }
     if ended == Ended::Failed {
-        terminal.message(&format!("test \"{name}\" of {} failed:", main_file(sources)));
+        let file = escaped_name(main_file(sources));
+        terminal.message(&format!("test \"{}\" of {file} failed:", escaped_name(name)));
     }
     terminal.diagnostics(sources, &outcome.diagnostics)?;
     if !outcome.printed.is_empty() {
-        terminal.message(&outcome.printed);
+        terminal.printed(&outcome.printed)?;
     }
     Ok(())
 }

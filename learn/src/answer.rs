@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use tk_interp::Trace;
+use tk_interp::print::Echo;
 use tk_interp::trace::Launch;
 use tk_runtime::{Session, TestOutcome, pass};
 use tk_sema::hir::FnId;
@@ -88,6 +89,12 @@ impl Answer {
         let session = Session::new(checked).checked_mode(true).with_timeout(timeout);
         let session = session.with_trace(trace.clone());
         Answer { puzzle: puzzle.clone(), session, trace, sources, hidden, own }
+    }
+
+    /// The same, telling each line of `print` at once, too.
+    pub fn with_echo(mut self, echo: Echo) -> Answer {
+        self.session = self.session.with_echo(echo);
+        self
     }
 
     /// The files that messages are about.

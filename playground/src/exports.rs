@@ -4,7 +4,9 @@
 //! input(n) -> address of n bytes, which the page fills;  serve() -> n bytes, at output();  ask(), which calls said(address, n)
 //! ```
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+
+use serde_json::{Value, json};
 
 use crate::Engine;
 
@@ -15,10 +17,16 @@ unsafe extern "C" {
 }
 
 thread_local! {
-    static ENGINE: RefCell<Engine> = RefCell::default();
+    static ENGINE: RefCell<Engine> = RefCell::new(Engine::new(printed));
+    static LEFT: Cell<usize> = const { Cell::new(0) };
     static INPUT: RefCell<Vec<u8>> = const { RefCell::new(vec![]) };
     static OUTPUT: RefCell<Vec<u8>> = const { RefCell::new(vec![]) };
 }
+
+/// The most bytes of `print` that are told while a request runs, and what a line counts at least: a page shows a thousand
+/// short lines without delay.
+const MOST_PRINTED: usize = 100_000;
+const LEAST_LINE: usize = 100;
 
 /// Room for the next request.
 #[unsafe(no_mangle)]
@@ -54,10 +62,24 @@ pub extern "C" fn output() -> *const u8 {
 pub extern "C" fn ask() {
     let request = request();
     ENGINE.with_borrow_mut(|engine| {
-        engine.ask(&request, &mut |value| {
-            let text = value.to_string();
-            // SAFETY: the page reads this many bytes before it returns, and nothing else.
-            unsafe { said(text.as_ptr(), text.len()) }
-        });
+        LEFT.set(MOST_PRINTED);
+        engine.ask(&request, &mut say);
     });
+}
+
+fn say(value: &Value) {
+    let text = value.to_string();
+    // SAFETY: the page reads this many bytes before it returns, and nothing else.
+    unsafe { said(text.as_ptr(), text.len()) }
+}
+
+/// Says a line that was printed, as long as there are not too many.
+fn printed(line: &str) {
+    let left = LEFT.get();
+    if left == 0 {
+        return;
+    }
+    let rest = left.saturating_sub(line.len().max(LEAST_LINE));
+    LEFT.set(rest);
+    say(&json!({ "line": if rest > 0 { line } else { "…\n" } }));
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use tk_learn::{Answer, Puzzle};
+use tk_runtime::Echo;
 
 use crate::program::{FILE, Program, check, rendered, report};
 use crate::tests::{begin, end};
@@ -18,7 +19,7 @@ pub fn all() -> Value {
 }
 
 /// Judges a text: its tests, the hidden ones, and a picture of a launch.
-pub fn answer(number: usize, text: &str, say: &mut dyn FnMut(&Value)) {
+pub fn answer(number: usize, (text, echo): (&str, Echo), say: &mut dyn FnMut(&Value)) {
     let Some(puzzle) = tk_learn::all().into_iter().find(|p| p.number == number) else {
         return say(&json!({ "error": format!("there is no puzzle {number}") }));
     };
@@ -30,7 +31,7 @@ pub fn answer(number: usize, text: &str, say: &mut dyn FnMut(&Value)) {
     if !is_right {
         return;
     }
-    let answer = Answer::new(&puzzle, &Program(text), FILE, None);
+    let answer = Answer::new(&puzzle, &Program(text), FILE, None).with_echo(echo);
     let misfits = answer.misfits();
     if !misfits.is_empty() {
         say(&json!({ "diagnostics": rendered(answer.sources(), &misfits) }));

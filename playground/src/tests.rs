@@ -1,18 +1,18 @@
 //! Runs `test` blocks.
 
 use serde_json::{Value, json};
-use tk_runtime::{Session, TestOutcome};
+use tk_runtime::{Echo, Session, TestOutcome};
 use tk_syntax::{Diagnostic, SourceMap, Span};
 
 use crate::program::{check, line, rendered, report};
 
 /// Runs the tests of a text whose names contain `filter`; says each test before it runs, and its result.
-pub fn run(text: &str, checked_mode: bool, filter: &str, say: &mut dyn FnMut(&Value)) {
+pub fn run(text: &str, checked_mode: bool, (filter, echo): (&str, Echo), say: &mut dyn FnMut(&Value)) {
     let checked = check(text);
     if !report(&checked, say) {
         return;
     }
-    let session = Session::new(checked).checked_mode(checked_mode);
+    let session = Session::new(checked).checked_mode(checked_mode).with_echo(echo);
     let tests: Vec<_> = session.tests().filter(|(_, name)| name.contains(filter)).collect();
     say(&json!({ "count": tests.len() }));
     for (test, name) in tests {

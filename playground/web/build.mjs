@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
 import { build } from "esbuild";
@@ -10,8 +10,8 @@ import { build } from "esbuild";
 const here = dirname(fileURLToPath(import.meta.url));
 const [module, out] = process.argv.slice(2).map((path) => resolve(path));
 mkdirSync(out, { recursive: true });
-const bundle = (name, define = {}) => build({
-    entryPoints: [join(here, "src", `${name}.ts`)], outfile: join(out, `${name}.js`), bundle: true, minify: true, format: "esm",
+const bundle = (name, folder = out, define = {}) => build({
+    entryPoints: [join(here, "src", `${name}.ts`)], outfile: join(folder, `${name}.js`), bundle: true, minify: true, format: "esm",
     target: "es2022", define, logLevel: "warning", legalComments: "eof",
 });
 await Promise.all(["main", "worker"].map((name) => bundle(name)));
@@ -27,4 +27,5 @@ writeFileSync(join(out, "examples.json"), JSON.stringify(Object.fromEntries(exam
 const files = ["index.html", "style.css", "main.js", "worker.js", "tk.wasm", "examples.json"];
 const hash = createHash("sha256");
 files.forEach((name) => hash.update(readFileSync(join(out, name))));
-await bundle("offline", { FILES: JSON.stringify(["./", ...files]), VERSION: JSON.stringify(hash.digest("hex").slice(0, 16)) });
+const kept = ["", ...files].map((name) => `${basename(out)}/${name}`);
+await bundle("offline", dirname(out), { FILES: JSON.stringify(kept), VERSION: JSON.stringify(hash.digest("hex").slice(0, 16)) });

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use tk_bundle::{Bundle, FORMAT, Kernel, Manifest, ParamKind, Variant};
 use tk_runtime::files::{reason, write_all};
+use tk_syntax::escaped;
 
 use crate::args::InspectArgs;
 use crate::report::Line;
@@ -30,8 +31,7 @@ pub fn run(terminal: &Terminal, args: &InspectArgs) -> Outcome {
         return terminal.object(&Line::Manifest { file: &name, manifest: artifact.manifest() });
     }
     // What others have written must not reach a terminal as commands.
-    let plain = |c: char| if c.is_control() && c != '\n' { '\u{fffd}' } else { c };
-    terminal.data(&text(artifact.manifest(), &name).chars().map(plain).collect::<String>())
+    terminal.data(&escaped(&text(artifact.manifest(), &name)))
 }
 
 /// A bundle, or a manifest with the files beside it.

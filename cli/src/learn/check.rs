@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tk_learn::{Answer, Puzzle, Shown, Test};
 use tk_runtime::TestOutcome;
-use tk_syntax::{Diagnostic, FileId, Renderer};
+use tk_syntax::{Diagnostic, FileId, Renderer, escaped_name};
 
 use super::{Course, everything_done};
 use crate::front;
@@ -136,10 +136,10 @@ fn show(
     }
     let kind = if test.is_hidden { "hidden test" } else { "test" };
     if !outcome.printed.is_empty() {
-        terminal.message(&outcome.printed);
+        terminal.printed(&outcome.printed)?;
     }
     let word = if is_wrong { terminal.painted("31", "FAIL") } else { terminal.painted("32", "ok  ") };
-    terminal.data(&format!("{word}  {kind} \"{name}\"\n"))?;
+    terminal.data(&format!("{word}  {kind} \"{}\"\n", escaped_name(name)))?;
     terminal.diagnostics(sources, &outcome.diagnostics)?;
     match answer.text(test).filter(|_| is_wrong) {
         Some(text) => terminal.data(&format!("The test:\n\n{text}\n\n")),

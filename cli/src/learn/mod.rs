@@ -86,7 +86,10 @@ impl Course {
         progress::make_folder(&self.folder)?;
         match OpenOptions::new().write(true).create_new(true).open(&path) {
             Ok(mut file) => file.write_all(puzzle.text.as_bytes()).map(|()| true),
-            Err(e) if e.kind() == ErrorKind::AlreadyExists => Ok(false),
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => match progress::dangling(path.as_ref()) {
+                Some(why) => return Err(why),
+                None => Ok(false),
+            },
             Err(e) => Err(e),
         }
         .map_err(|e| format!("cannot write {path}: {}", reason(&e)))
@@ -96,6 +99,10 @@ impl Course {
 /// Runs `tk learn`.
 pub fn run(terminal: &Terminal, args: &LearnArgs) -> Outcome {
     let mut course = Course::open();
+    if course.progress.is_damaged {
+        terminal
+            .note(&format!("{}: what is unreadable in it counts as nothing done", course.progress.path()))?;
+    }
     // `tk learn 3 check` is as good as `tk learn check 3`.
     let first = args.puzzle.as_deref();
     let chosen = |course: &Course, second: &Option<String>| course.choose(second.as_deref().or(first));
@@ -111,7 +118,8 @@ pub fn run(terminal: &Terminal, args: &LearnArgs) -> Outcome {
             let path = course.path(&puzzle);
             if !PathBuf::from(&path).exists() {
                 let n = puzzle.number;
-                return Err(Failure::Sentence(format!("{path} does not exist; `tk learn {n}` makes it")));
+                let missing = || format!("{path} does not exist; `tk learn {n}` makes it");
+                return Err(progress::dangling(path.as_ref()).unwrap_or_else(missing).into());
             }
             let inputs = Inputs::new(&InputArgs { stdin_name: None }, [path.as_str()])?;
             check::run(terminal, &mut course, &puzzle, &inputs, args.timeout)

@@ -24,6 +24,8 @@ pub struct Progress {
     folder: PathBuf,
     /// The puzzle that was checked or begun last, or the one after it.
     current: Option<String>,
+    /// Whether the file has lines that this command did not write.
+    pub is_damaged: bool,
     puzzles: BTreeMap<String, Entry>,
 }
 
@@ -41,6 +43,8 @@ impl Progress {
         for line in String::from_utf8_lossy(&bytes).lines() {
             let mut words = line.split_whitespace();
             match (words.next(), words.clone().next()) {
+                (None, _) => {}
+                (Some(word), _) if word.starts_with('#') => {}
                 (Some("current"), Some(name)) if is_name(name) => progress.current = Some(name.to_string()),
                 (Some(name), Some(_)) if is_name(name) => {
                     let entry = progress.puzzles.entry(name.to_string()).or_default();
@@ -50,10 +54,15 @@ impl Progress {
                         entry.hints = hints.unwrap_or(entry.hints);
                     }
                 }
-                _ => {}
+                _ => progress.is_damaged = true,
             }
         }
         progress
+    }
+
+    /// The path of the file.
+    pub fn path(&self) -> String {
+        self.folder.join(NAME).display().to_string()
     }
 
     /// Writes the file, and makes its folder. What another command has written since stays: a puzzle that is done is done,
@@ -122,10 +131,29 @@ fn is_name(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_digit()) && word.len() <= 40 && word.chars().all(plain)
 }
 
+/// Says that a path is a link to something that does not exist.
+pub fn dangling(path: &Path) -> Option<String> {
+    let target = std::fs::read_link(path).ok().filter(|_| !path.exists())?;
+    Some(format!(
+        "{} is a link to {}, which does not exist; remove the link",
+        path.display(),
+        target.display()
+    ))
+}
+
 /// Makes the folder of the puzzles; the current folder is there.
 pub fn make_folder(folder: &Path) -> Result<(), String> {
     if folder.as_os_str().is_empty() {
         return Ok(());
+    }
+    if let Some(why) = dangling(folder) {
+        return Err(why);
+    }
+    if folder.is_file() {
+        let name = folder.display();
+        return Err(format!(
+            "cannot make the folder {name}: a file has that name; rename it, or work in another folder"
+        ));
     }
     std::fs::create_dir_all(folder)
         .map_err(|e| format!("cannot make the folder {}: {}", folder.display(), reason(&e)))

@@ -200,6 +200,31 @@ fn tests_are_counted_and_failures_shown() {
 }
 
 #[test]
+fn a_failure_in_a_loop_of_a_test_says_for_which_values() {
+    let folder = Folder::new("cases");
+    let cases = [
+        ("assert(N < 2);", "where T = f32, N = 2\n"),
+        ("let _z = N; assert_close(full([N], 1.0, T), full([N], N as T, T));", "where T = f32, N = 2\n"),
+        ("k[T = T](empty([N], T), 1);", "where T = f32, N = 1\n"),
+        ("let e = empty([N], T); print(e.tile());", "where T = f32, N = 1\n"),
+    ];
+    for (body, expected) in cases {
+        let kernel = "kernel k[T: float](x: view[T, 1], n: i32) require(n > 1) { }\n";
+        folder.write(
+            "a.tk",
+            format!("{kernel}test \"t\" {{ for T in [f32, f16] {{ for N in [1, 2] {{ {body} }} }} }}\n"),
+        );
+        let ran = folder.tk(&["test", "a.tk"]);
+        ran.code(1).err_has(expected);
+        assert_eq!(ran.err.matches("where ").count(), 1, "{ran:#?}");
+    }
+    // Not after the loop.
+    folder.write("a.tk", "test \"t\" { for N in [1, 2] { assert(N > 0); } assert(1 == 2); }\n");
+    let ran = folder.tk(&["test", "a.tk"]);
+    assert!(!ran.code(1).err.contains("where "), "{ran:#?}");
+}
+
+#[test]
 fn nothing_tested_is_never_green() {
     let folder = Folder::new("devices");
     folder.write("good.tk", ADD);

@@ -195,6 +195,13 @@ fn the_state_may_be_anything() {
         let later = fs::read_to_string(folder.path("tk-learn/progress.txt")).unwrap();
         assert_eq!(later.contains("99_later done"), contents.starts_with(b"current 99"), "{later}");
     }
+    folder.write("tk-learn/progress.txt", "my own notes\n");
+    folder
+        .tk(&["learn"])
+        .code(0)
+        .err_has("note: tk-learn/progress.txt: what is unreadable in it counts as nothing done");
+    folder.write("tk-learn/progress.txt", "# a comment\n\n03_edges hints=1\n");
+    assert_eq!(folder.tk(&["learn"]).code(0).err, "");
     // Without a place for it, everything else works.
     fs::remove_file(folder.path("tk-learn/progress.txt")).unwrap();
     fs::create_dir(folder.path("tk-learn/progress.txt")).unwrap();
@@ -212,7 +219,18 @@ fn a_folder_that_cannot_be_made_is_a_sentence() {
     folder.tk(&["learn", "hint", "3"]).code(0).err_has("your progress is not kept").out_has("hint 1 of 3");
     #[cfg(unix)]
     {
-        use std::os::unix::fs::PermissionsExt;
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let folder = Folder::new("learn-links");
+        symlink("/nowhere", folder.path("tk-learn")).unwrap();
+        let why = "tk-learn is a link to /nowhere, which does not exist; remove the link";
+        folder.tk(&["learn", "3"]).code(2).says(&[why]);
+        folder.tk(&["learn", "hint", "3"]).code(0).err_has(why).out_has("hint 1 of 3");
+        fs::remove_file(folder.path("tk-learn")).unwrap();
+        fs::create_dir(folder.path("tk-learn")).unwrap();
+        symlink("/nowhere", folder.path("tk-learn/03_edges.tk")).unwrap();
+        for args in [&["learn", "3"] as &[_], &["learn", "check", "3"], &["learn", "watch", "3"]] {
+            folder.tk(args).code(2).says(&["tk-learn/03_edges.tk is a link to /nowhere"]);
+        }
         let folder = Folder::new("learn-locked");
         fs::set_permissions(folder.path(""), fs::Permissions::from_mode(0o555)).unwrap();
         let may = fs::write(folder.path("probe"), "").is_ok();

@@ -473,7 +473,7 @@ fn a_layout_is_numbers_and_a_picture() {
     }
     let folder = Folder::new("ship-layout");
     let ran = tk(&folder, &["layout", "acc(m16n8k16, 4)", "64x64", "--dtype", "f32", "-o", "acc.svg"]);
-    ran.code(0).out_has("32 elements in a thread, 1 threads for an element").out_has("accesses of 8 bytes");
+    ran.code(0).out_has("32 elements in a thread, 1 thread for an element").out_has("accesses of 8 bytes");
     let svg = fs::read_to_string(folder.path("acc.svg")).unwrap();
     // Row 8 of the first lane is its third register: PTX, fragments of m16n8k16.
     assert!(svg.contains("element [8, 0]: warp 0, lane 0, register 2"), "no such element");

@@ -280,3 +280,38 @@ fn entries_of_the_cache_are_regular_files() {
     }
     doctor().code(0).out_has("12.9.86");
 }
+
+/// What a terminal would obey, in names of files and tests, messages and what is printed, is shown as text, with colors
+/// and without.
+#[cfg(unix)]
+#[test]
+fn names_are_no_commands_for_a_terminal() {
+    const NAME: &str = "a\u{1b}[31mb\nc\u{9b}.tk";
+    let folder = Folder::new("escapes");
+    let program = "test  \"evil \u{1b}]0;x\u{7} \\u{202e}\\nname\" {\n    print(\"\\u{1b}[2J\", 3);\n    \
+        assert(1 == 2, \"said \u{1b}[8m\");\n}\nkernel  k(\u{1b}[5m) {}\n";
+    folder.write(NAME, program);
+    let (right, _) = program.split_once("kernel").unwrap();
+    folder.write("right\u{1b}[7m.tk", right);
+    fs::create_dir(folder.path("tk-learn")).unwrap();
+    let learn = fs::read_to_string("../docs/learn/01_vector_add/puzzle.tk").unwrap() + right;
+    folder.write("tk-learn/01_vector_add.tk", learn.replace("test \"", "test \"\u{1b}[6m"));
+    let is_foreign = |c: char| (c.is_control() && !matches!(c, '\n' | '\t')) || c == '\u{202e}';
+    for format in ["human", "short"] {
+        for args in [
+            &["check", NAME] as &[_],
+            &["test", NAME],
+            &["test", "right\u{1b}[7m.tk"],
+            &["test", "missing\u{1b}[7m.tk"],
+            &["fmt", "--check", "right\u{1b}[7m.tk"],
+            &["learn", "check", "1"],
+        ] {
+            let ran = folder.tk(&[args, &["--message-format", format]].concat());
+            assert!(!ran.out.contains(is_foreign) && !ran.err.contains(is_foreign), "{args:?}: {ran:#?}");
+            assert!((ran.out + &ran.err).contains("\\u{1b}["), "{args:?}");
+        }
+    }
+    let ran = folder.tk(&["test", "right\u{1b}[7m.tk", "--color", "always"]);
+    ran.err_has("test \"evil \\u{1b}]0;x\\u{7} \\u{202e}\\nname\" of right\\u{1b}[7m.tk failed");
+    ran.err_has("assertion failed: said \\u{1b}[8m").err_has("\n\\u{1b}[2J 3\n");
+}

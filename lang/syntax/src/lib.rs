@@ -14,6 +14,7 @@ pub mod ast;
 pub mod codes;
 pub mod diag;
 mod division;
+mod escape;
 mod evidence;
 mod explain;
 mod habits;
@@ -37,6 +38,7 @@ lalrpop_util::lalrpop_mod!(
 
 pub use codes::Code;
 pub use diag::{Diagnostic, Fix, Label, Replacement, Severity};
+pub use escape::{escaped, escaped_name};
 pub use parse::{Reread, parse, parse_expr, parse_item};
 pub use print::dump;
 pub use render::{Renderer, render};

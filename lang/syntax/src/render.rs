@@ -4,6 +4,7 @@
 //! file once, so that a million diagnostics of a long file take time in proportion.
 
 use crate::diag::{self, Diagnostic, Fix, Label, Severity};
+use crate::escape::{escaped, escaped_name};
 use crate::span::{FileId, SourceMap, Span};
 use ariadne::{Color, Config, IndexType, Report, ReportKind, Source};
 use std::collections::BTreeMap;
@@ -38,12 +39,12 @@ impl<'a> Renderer<'a> {
     pub fn render(&mut self, diag: &Diagnostic, color: bool) -> String {
         let mut text = self.body(diag, color);
         for note in &diag.notes {
-            text.push_str(&format!("  note: {note}\n"));
+            text.push_str(&format!("  note: {}\n", escaped(note)));
         }
         for fix in &diag.fixes {
-            text.push_str(&format!("  help: {}\n", fix.title));
+            text.push_str(&format!("  help: {}\n", escaped(&fix.title)));
             if let Some(line) = fixed_line(self.sources, fix) {
-                text.push_str(&format!("        {line}\n"));
+                text.push_str(&format!("        {}\n", escaped(&line)));
             }
         }
         text
@@ -57,6 +58,7 @@ impl<'a> Renderer<'a> {
             Severity::Note => ("note", Color::Blue, "34"),
         };
         let message = diag.message.replace('\n', " ");
+        let message = escaped(&message);
         let header = if color {
             format!("\u{1b}[{escape}m{kind}[{}]:\u{1b}[0m {message}\n", diag.code)
         } else {
@@ -67,7 +69,7 @@ impl<'a> Renderer<'a> {
                 return header.to_string();
             }
             let (name, line, column) = self.sources.position(diag.primary.span);
-            format!("{header}  at {name}:{line}:{column}\n")
+            format!("{header}  at {}:{line}:{column}\n", escaped_name(name))
         };
         if std::iter::once(&diag.primary).chain(&diag.secondary).any(|l| !self.can_show(l.span)) {
             return plain(&header);
@@ -124,7 +126,7 @@ impl<'a> Renderer<'a> {
 
     fn label(&self, label: &Label, color: Color) -> ariadne::Label<(FileId, Range<usize>)> {
         let out = ariadne::Label::new(self.place(label.span)).with_color(color);
-        if label.text.is_empty() { out } else { out.with_message(&label.text) }
+        if label.text.is_empty() { out } else { out.with_message(escaped(&label.text)) }
     }
 }
 
@@ -188,7 +190,7 @@ impl ariadne::Cache<FileId> for &mut Renderer<'_> {
     }
 
     fn display<'b>(&self, id: &'b FileId) -> Option<impl std::fmt::Display + 'b> {
-        self.sources.get(*id).map(|s| s.name.to_string())
+        self.sources.get(*id).map(|s| escaped_name(&s.name).into_owned())
     }
 }
 

@@ -23,6 +23,8 @@ import { element } from "./results.js";
 export const URI = "file:///main.tk";
 /** The time without a key after which colors and hints are asked for, in milliseconds. */
 const PAUSE = 60;
+/** What can be edited has the focus anyway; that it says so is for tools which look for what scrolls. */
+const FOCUS = { tabindex: "0" };
 /** The servers that may end at one text: another one would end as well. */
 const TRIES = 3;
 
@@ -312,7 +314,7 @@ export class Editor {
         this.shelf.replaceChildren(element("h2", { text: name }));
         const language = uri.endsWith(".tk") ? this.client.plugin(uri, "tk") : [];
         const extensions = [
-            reading(), language, EditorState.readOnly.of(true), EditorView.contentAttributes.of({ "aria-label": name, "aria-readonly": "true" }),
+            reading(), language, EditorState.readOnly.of(true), EditorView.contentAttributes.of({ "aria-label": name, "aria-readonly": "true", ...FOCUS }),
             keymap.of(defaultKeymap),
             // A definition is shown with what is around it.
             EditorState.transactionExtender.of((transaction) => {
@@ -330,7 +332,7 @@ export class Editor {
             reading(), history(), bracketMatching(), closeBrackets(), lintGutter(),
             indentUnit.of("    "), indentService.of(indentation),
             EditorState.tabSize.of(4), EditorState.languageData.of(() => [{ commentTokens: { line: "//" } }]),
-            EditorView.contentAttributes.of({ "aria-label": "Program", "aria-describedby": "leave", spellcheck: "false" }),
+            EditorView.contentAttributes.of({ "aria-label": "Program", "aria-describedby": "leave", spellcheck: "false", ...FOCUS }),
             autocompletion(),
             keymap.of([
                 { key: "Tab", run: acceptCompletion }, { key: "Mod-/", run: toggleComment },

@@ -1,5 +1,6 @@
 // The workers of the page.
 
+import { Sentence } from "./results.js";
 import type { FromWorker, ToWorker } from "./worker.js";
 
 /** The time after which a run is ended, in milliseconds. */
@@ -12,19 +13,42 @@ compiled.catch(() => {}); // Whoever awaits it is told.
 
 /** The module; compiled while it is loaded, where the server says what it is. */
 async function compile(): Promise<WebAssembly.Module> {
-    const response = await fetch("tk.wasm");
-    if (response.headers.get("content-type") === "application/wasm") {
-        return WebAssembly.compileStreaming(response);
+    if (!("WebAssembly" in globalThis)) {
+        throw new Sentence("The playground does not work in this browser: it has no WebAssembly, or it is switched off, as in some strict modes.");
     }
-    return WebAssembly.compile(await response.arrayBuffer());
+    const response = await fetch("tk.wasm").catch(() => undefined);
+    if (!response?.ok) {
+        const why = response ? `the server answered ${response.status}` : "there is no connection to the server";
+        throw new Sentence(`The compiler, tk.wasm, could not be loaded: ${why}. Load the page again.`);
+    }
+    try {
+        if (response.headers.get("content-type") === "application/wasm") {
+            return await WebAssembly.compileStreaming(response);
+        }
+        return await WebAssembly.compile(await response.arrayBuffer());
+    } catch {
+        throw new Sentence("The compiler, tk.wasm, arrived damaged, or this browser is too old for it. Load the page again without its cache (Ctrl+Shift+R), or try a newer browser.");
+    }
 }
 
-async function start(hear: (message: FromWorker) => void): Promise<Worker> {
+function start(hear: (message: FromWorker) => void): Promise<Worker> {
+    const worker = begin(hear);
+    worker.catch(() => {}); // As above.
+    return worker;
+}
+
+async function begin(hear: (message: FromWorker) => void): Promise<Worker> {
     const worker = new Worker("worker.js", { type: "module" });
     worker.onmessage = (event: MessageEvent<FromWorker>) => hear(event.data);
-    worker.onerror = (event) => hear({ failed: event.message });
+    worker.onerror = (event) => hear({ failed: event.message || "A part of the page, worker.js, could not be loaded. Load the page again." });
     worker.postMessage({ module: await compiled } satisfies ToWorker);
     return worker;
+}
+
+/** What an error says; what a browser says of one that nobody expected. */
+export function sentence(error: unknown): string {
+    const said = error instanceof Error ? error.message : String(error);
+    return error instanceof Sentence ? said : `Something unexpected went wrong in the page: ${said}. Load it again.`;
 }
 
 /** Runs requests, one at a time, each of which can be ended. */
@@ -47,10 +71,10 @@ export class Runner {
         const timer = setTimeout(() => this.stop(`Ended after ${LIMIT / 1000} seconds: a loop may never end.`), LIMIT);
         const ended = new Promise<string | undefined>((resolve) => (this.end = resolve));
         this.hear = hear;
-        const worker = await this.worker!;
-        if (id === this.number) {
-            worker.postMessage({ id, ask: request } satisfies ToWorker);
-        }
+        this.worker!.then(
+            (worker) => id === this.number && this.end && worker.postMessage({ id, ask: request } satisfies ToWorker),
+            (error) => id === this.number && this.finish(sentence(error)),
+        );
         return ended.finally(() => clearTimeout(timer));
     }
 
@@ -66,7 +90,7 @@ export class Runner {
         }
         const worker = this.worker;
         this.worker = undefined;
-        void worker?.then((w) => w.terminate());
+        void worker?.then((w) => w.terminate(), () => undefined);
         this.finish(why);
         this.prepare();
     }
@@ -124,7 +148,10 @@ export class ServerTransport {
             return;
         }
         this.busy = true;
-        const worker = await this.worker;
+        const worker = await this.worker.catch(() => undefined);
+        if (!worker) {
+            return; // Without the module nothing works, which the page says.
+        }
         const messages = `[${this.waiting.join(",")}]`;
         this.waiting = [];
         this.timer = setTimeout(() => this.close("The language server did not answer."), PATIENCE);
@@ -137,7 +164,7 @@ export class ServerTransport {
         }
         this.closed = true;
         clearTimeout(this.timer);
-        void this.worker.then((worker) => worker.terminate());
+        void this.worker.then((worker) => worker.terminate(), () => undefined);
         this.lost(why);
     }
 

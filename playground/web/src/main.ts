@@ -1,8 +1,8 @@
 // The page: the list of programs, the buttons, the panels.
 
 import { Editor } from "./editor.js";
-import { Runner } from "./engine.js";
-import { element, form, inline, lineButton, messages, prose, Run, terminal } from "./results.js";
+import { Runner, sentence } from "./engine.js";
+import { element, form, inline, lineButton, messages, prose, Run, Sentence, terminal } from "./results.js";
 import { fragment, linked } from "./share.js";
 import { onFailure, remember, remembered } from "./storage.js";
 
@@ -135,6 +135,8 @@ async function run() {
     const puzzle = puzzles.find((p) => open === `puzzle ${p.number}`);
     const into = puzzle ? get("judged") : get("output");
     select(get(puzzle ? "tab-puzzle" : "tab-output"));
+    // On a small screen they are below it.
+    get("side").scrollIntoView({ block: "nearest" });
     const results = new Run(into, go);
     get<HTMLButtonElement>("stop").disabled = false;
     say("running…");
@@ -313,7 +315,7 @@ window.addEventListener("keydown", (event) => {
 /** Opens the program of the address, if it has one, beside the reader's own. */
 async function follow(): Promise<boolean> {
     const first = await linked(location.hash).catch((error) => {
-        notice(`The link does not hold a program that can be read: ${message(error)}`);
+        notice(sentence(error));
         return undefined;
     });
     if (first === undefined) {
@@ -336,8 +338,13 @@ async function begin() {
     onFailure(notice);
     const first = await follow();
     runner.prepare();
-    examples = await (await fetch("examples.json")).json();
-    await runner.ask({ ask: "puzzles" }, (said) => (puzzles = said.puzzles));
+    examples = await fetch("examples.json").then((response) => response.json()).catch(() => {
+        throw new Sentence("The examples could not be loaded: there is no connection to the server. Load the page again.");
+    });
+    const why = await runner.ask({ ask: "puzzles" }, (said) => (puzzles = said.puzzles));
+    if (why) {
+        throw new Sentence(why);
+    }
     await runner.ask({ ask: "targets" }, (said) => target.replaceChildren(...said.targets.map((name: string) => element("option", { text: name }))));
     target.value = "sm_90a";
     if (!first) {
@@ -351,12 +358,13 @@ async function begin() {
     document.documentElement.dataset["ready"] = "yes";
     sayFound();
     if ("serviceWorker" in navigator) {
-        await navigator.serviceWorker.register("offline.js").catch(() => undefined);
+        // The script is beside the folder of the page, so that the address without the slash at its end is its concern, too.
+        const scope = location.pathname.replace(/\/[^/]*$/, "");
+        await navigator.serviceWorker.register("../offline.js", { scope }).catch(() => undefined);
     }
 }
 
-const message = (error: unknown) => (error instanceof Error ? error.message : String(error));
 begin().catch((error) => {
     say("");
-    notice(`The playground does not work in this browser: ${message(error)}`);
+    notice(sentence(error));
 });

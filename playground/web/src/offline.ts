@@ -29,6 +29,12 @@ worker.addEventListener("fetch", (event) => {
     if (event.request.method !== "GET") {
         return;
     }
+    const { pathname, search } = new URL(event.request.url);
+    const here = worker.registration.scope;
+    if (pathname === new URL(here).pathname) {
+        event.respondWith(Response.redirect(`${here}/${search}`));
+        return;
+    }
     event.respondWith(
         (async () => {
             const cache = await caches.open(CACHE);

@@ -5,6 +5,9 @@ import { AnsiUp } from "ansi_up";
 /** The most characters of an output that are shown. */
 const MOST = 100_000;
 
+/** An error in the words of the page. */
+export class Sentence extends Error {}
+
 /** The most messages of a test or file that are shown. */
 const MOST_MESSAGES = 100;
 
@@ -68,6 +71,8 @@ export function lineButton(line: number, go: (line: number) => void): HTMLButton
 /** Shows the objects of a run, as they come. */
 export class Run {
     private current: HTMLElement | undefined;
+    /** What the current test has printed until now. */
+    private printing: HTMLPreElement | undefined;
     private passed = 0;
     private failed = 0;
     private count: number | undefined;
@@ -92,6 +97,8 @@ export class Run {
                 this.current.append(lineButton(said.line, this.go));
             }
             this.into.append(this.current);
+        } else if (said.line !== undefined) {
+            this.printed(said.line);
         } else if (said.failed !== undefined) {
             this.ended(said);
         } else if (said.source) {
@@ -103,7 +110,18 @@ export class Run {
         }
     }
 
+    private printed(line: string) {
+        if (!this.printing) {
+            this.printing = element("pre") as HTMLPreElement;
+            this.printing.tabIndex = 0;
+            this.into.append(this.printing);
+        }
+        this.printing.append(line);
+    }
+
     private ended(said: any) {
+        this.printing?.remove();
+        this.printing = undefined;
         said.failed ? this.failed++ : this.passed++;
         this.current?.classList.add(said.failed ? "failed" : "passed");
         const mark = this.current?.querySelector(".mark");

@@ -1,5 +1,7 @@
 // Programs in links: the text is compressed into the part of the address that no server sees.
 
+import { Sentence } from "./results.js";
+
 const KEY = "code=";
 
 async function through(bytes: Uint8Array, stream: CompressionStream | DecompressionStream): Promise<Uint8Array> {
@@ -24,7 +26,19 @@ export async function linked(fragment: string): Promise<string | undefined> {
     if (at < 0) {
         return undefined;
     }
-    const binary = atob(fragment.slice(at + KEY.length).replaceAll("-", "+").replaceAll("_", "/"));
+    if (!("DecompressionStream" in globalThis)) {
+        throw new Sentence("This browser is too old to unpack the program of the link.");
+    }
+    try {
+        return await unpacked(fragment.slice(at + KEY.length));
+    } catch (error) {
+        // What the browser says is about its functions.
+        throw error instanceof Sentence ? error : new Sentence("The link does not hold a program: a part of it is missing or was changed. Copy all of it, or ask for it again.");
+    }
+}
+
+async function unpacked(code: string): Promise<string> {
+    const binary = atob(code.replaceAll("-", "+").replaceAll("_", "/"));
     const bytes = Uint8Array.from(binary, (c) => c.charCodeAt(0));
     const reader = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw")).getReader();
     const parts: Uint8Array[] = [];
@@ -36,7 +50,7 @@ export async function linked(fragment: string): Promise<string | undefined> {
         size += value.length;
         if (size > MOST) {
             await reader.cancel();
-            throw new Error("the program of the link is larger than 1 MB");
+            throw new Sentence("The link does not hold a program that can be read: it is larger than 1 MB.");
         }
         parts.push(value);
     }

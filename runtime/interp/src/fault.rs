@@ -21,7 +21,9 @@ pub struct Fault {
     /// The program instance, if it was one of a grid.
     pub program: Option<[u32; 3]>,
     /// Another place that belongs to it, and what happened there.
-    pub other: Option<(Loc, String)>,
+    pub other: Option<Box<(Loc, String)>>,
+    /// The values of the compile-time loops of a test around it: `T = f16, N = 127`.
+    pub case: Option<String>,
 }
 
 /// A program did what it must not do.
@@ -30,7 +32,7 @@ pub(crate) const FAULT: &str = "E0708";
 impl Fault {
     /// A fault without a place.
     pub fn new(code: &'static str, message: impl Into<String>) -> Fault {
-        Fault { code, message: message.into(), loc: None, program: None, other: None }
+        Fault { code, message: message.into(), loc: None, program: None, other: None, case: None }
     }
 
     /// A program did what it must not do.
@@ -54,6 +56,12 @@ impl Fault {
     pub(crate) fn at(mut self, loc: Option<Loc>, program: Option<[u32; 3]>) -> Fault {
         self.loc = self.loc.or(loc);
         self.program = self.program.or(program);
+        self
+    }
+
+    /// The same with the iteration of a test that a step is in.
+    pub(crate) fn within(mut self, case: Option<&str>) -> Fault {
+        self.case = self.case.or(case.map(str::to_string));
         self
     }
 }

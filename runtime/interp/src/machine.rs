@@ -173,7 +173,7 @@ impl<'c, 'm> Machine<'c, 'm> {
         done.map_err(|fault| {
             // A test is no program of a grid.
             let program = if self.host.is_none() { Some(self.context.program) } else { None };
-            fault.at(step.loc, program)
+            fault.at(step.loc, program).within(step.attrs.str("case"))
         })
     }
 

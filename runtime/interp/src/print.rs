@@ -24,8 +24,12 @@ const MOST: usize = 10_000;
 #[derive(Clone, Debug, Default)]
 pub struct Printed(Arc<Mutex<Lines>>);
 
+/// Hears each line as it is printed, by a program that may never end.
+pub type Echo = fn(&str);
+
 #[derive(Debug, Default)]
 struct Lines {
+    echo: Option<Echo>,
     /// Of launches that have ended.
     ended: String,
     /// Of the one that runs: number of the program, line.
@@ -36,6 +40,19 @@ struct Lines {
 impl Printed {
     fn lines(&self) -> MutexGuard<'_, Lines> {
         self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Lines that are also told at once, in the order in which they are printed.
+    pub fn echoing(echo: Echo) -> Printed {
+        Printed(Arc::new(Mutex::new(Lines { echo: Some(echo), ..Lines::default() })))
+    }
+
+    /// Tells a line that is kept elsewhere.
+    pub fn echo(&self, line: &str) {
+        let echo = self.lines().echo;
+        if let Some(echo) = echo {
+            echo(line);
+        }
     }
 
     /// Takes the output of launches that ended since the last call: lines that end in a line break.
@@ -52,7 +69,11 @@ impl Printed {
         }
         let [i, j, k] = program.map(u64::from);
         let number = (k * u64::from(grid[1]) + j) * u64::from(grid[0]) + i;
-        lines.running.push((number, format!("program {i}, {j}, {k}: {text}\n")));
+        let line = format!("program {i}, {j}, {k}: {text}\n");
+        if let Some(echo) = lines.echo {
+            echo(&line);
+        }
+        lines.running.push((number, line));
     }
 
     /// Lines were printed that were not kept.

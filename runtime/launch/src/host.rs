@@ -10,7 +10,7 @@ use tk_sema::hir::FnId;
 use tk_syntax::{Diagnostic, FileId, Span};
 use tk_tile::ElemType;
 
-use crate::session::{Argument, Session, diagnostic, lock};
+use crate::session::{Argument, Session, diagnostic, in_case, lock};
 use crate::{pass, stored};
 
 /// The result of a test.
@@ -70,7 +70,7 @@ impl TestHost<'_> {
             Some(span) if span != d.primary.span => d.label(span, "launched here"),
             Some(_) | None => d,
         };
-        refused.into_iter().map(with_launch).collect()
+        refused.into_iter().map(|d| in_case(with_launch(d), fault)).collect()
     }
 
     fn try_launch(
@@ -145,6 +145,8 @@ impl Host for TestHost<'_> {
     }
 
     fn print(&self, text: &str) {
-        lock(&self.printed).push_str(&format!("{text}\n"));
+        let line = format!("{text}\n");
+        self.session.echo(&line);
+        lock(&self.printed).push_str(&line);
     }
 }

@@ -36,3 +36,4 @@ pub use predict::{launch_args, predict};
 pub use run::{Results, Value, contiguous, host as host_arg};
 pub use session::{Argument, Compiled, Session, Wrong};
 pub use table::entry_types;
+pub use tk_interp::print::Echo;

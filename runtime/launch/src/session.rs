@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use tk_interp::print::Echo;
 use tk_interp::{Arg, BufferId, Debugger, Debugging, Fault, Memory, Options, Printed, Trace};
 use tk_ops::{ControlOp, Op};
 use tk_sema::Checked;
@@ -148,6 +149,17 @@ impl Session {
     pub fn checked_mode(mut self, on: bool) -> Session {
         self.checked_mode = on;
         self
+    }
+
+    /// The same, telling each line of `print` at once, too.
+    pub fn with_echo(mut self, echo: Echo) -> Session {
+        self.printed = Printed::echoing(echo);
+        self
+    }
+
+    /// Tells a line that a test prints itself.
+    pub(crate) fn echo(&self, line: &str) {
+        self.printed.echo(line);
     }
 
     /// The same, telling a trace of the launches on the interpreter. Their programs run on one thread.
@@ -446,12 +458,21 @@ pub(crate) fn diagnostic(fault: &Fault, place: Span) -> Diagnostic {
     let span = fault.loc.map_or(place, |l| Span::new(FileId(l.file), l.start as usize, l.end as usize));
     let code = codes::find(fault.code).unwrap_or(codes::FAULT);
     let d = Diagnostic::error(code, span, fault.message.clone(), at_fault(code));
-    let d = match &fault.other {
+    let d = match fault.other.as_deref() {
         Some((l, what)) => d.label(Span::new(FileId(l.file), l.start as usize, l.end as usize), what.clone()),
         None => d,
     };
-    match fault.program {
+    let d = match fault.program {
         Some([x, y, z]) => d.note(format!("in the program with the ids {x}, {y}, {z}")),
+        None => d,
+    };
+    in_case(d, fault)
+}
+
+/// Says in which iteration of its compile-time loops a test has failed.
+pub(crate) fn in_case(d: Diagnostic, fault: &Fault) -> Diagnostic {
+    match &fault.case {
+        Some(case) => d.note(format!("where {case}")),
         None => d,
     }
 }

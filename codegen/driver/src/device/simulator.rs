@@ -253,6 +253,6 @@ fn fault(f: &sim::Fault, hosted: &Hosted) -> Fault {
     let mut out = Fault::new(codes::FAULT.0, message);
     out.loc = loc(f.loc);
     out.program = Some(f.program);
-    out.other = f.other.and_then(loc).map(|l: Loc| (l, "and here".to_string()));
+    out.other = f.other.and_then(loc).map(|l: Loc| Box::new((l, "and here".to_string())));
     out
 }

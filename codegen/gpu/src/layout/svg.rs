@@ -71,13 +71,16 @@ impl Numbers {
         };
         let mut out = vec![
             format!(
-                "{warps} warps of {lanes} lanes, {} elements in a thread, {} threads for an element",
-                self.registers, self.copies
+                "{} of {}, {} in a thread, {} for an element",
+                plural(warps.into(), "warp"),
+                plural(lanes.into(), "lane"),
+                plural(self.registers as u64, "element"),
+                plural(self.copies, "thread")
             ),
             format!(
-                "neighbours in a thread: {} (by dimension), accesses of {} bytes",
+                "neighbours in a thread: {} (by dimension), accesses of {}",
                 vector.join(" x "),
-                self.access_bytes
+                plural(self.access_bytes.into(), "byte")
             ),
             format!("shared memory, row-major: {}", conflict(self.row_major_ways)),
         ];
@@ -86,6 +89,10 @@ impl Numbers {
         );
         out
     }
+}
+
+fn plural(n: u64, what: &str) -> String {
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }
 
 /// The owner of an element: warp, lane, register, of the first place that owns it.

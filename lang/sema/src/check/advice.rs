@@ -1,6 +1,6 @@
 //! Advice for values that are in memory where a tile is wanted, and for positions.
 
-use tk_ops::table::{BuiltinParam, ParamKind};
+use tk_ops::table::{BuiltinParam, Effects, ParamKind, Row};
 use tk_ops::{DTypeSet, Op};
 use tk_syntax::{Diagnostic, Span, ast, codes};
 
@@ -33,6 +33,27 @@ impl Cx<'_> {
                 d.note(super::foreign::TABLE)
             }
             _ => d,
+        }
+    }
+
+    /// Reports a method of views on a buffer.
+    pub fn buffer_instead(&self, row: &Row, b: &HExpr, name: &ast::Name) -> Diagnostic {
+        let message = format!("`{}` is a method of views, and this is a buffer", name.text);
+        let d = Diagnostic::error(codes::UNKNOWN_MEMBER, name.span, message, "unknown method");
+        self.test_memory(d, row, b)
+    }
+
+    /// Says how a test reads and writes a buffer, where an operation on memory is called on one.
+    pub fn test_memory(&self, d: Diagnostic, row: &Row, b: &HExpr) -> Diagnostic {
+        let text = self.text(b.span);
+        let b = if text.len() <= SHOWN && self.is_postfix(&text) { text.as_str() } else { "b" };
+        match row.effects {
+            Effects::Pure | Effects::Read => d.note(format!(
+                "a test reads a buffer with `{b}.tile()`, a part of it with `{b}[0:4].tile()`"
+            )),
+            Effects::Write | Effects::Ordered => d.note(
+                "kernels write buffers: launch one, or make the buffer with its elements, `buffer(tile)`",
+            ),
         }
     }
 

@@ -224,6 +224,10 @@ impl Cx<'_> {
                 {
                     let text = if self.is_postfix(&text) { text } else { format!("({text})") };
                     d = d.fix("compare with 0", h.span, format!("{text} != 0"));
+                } else if matches!(other, Ty::Option(_)) {
+                    d = d.note(format!(
+                        "`if let v = {text} {{ .. }}` tests whether it is there; `v` is its value"
+                    ));
                 }
                 self.fail(d)
             }

@@ -1,7 +1,7 @@
 //! Names of Triton and Python: the counterpart of each here, and the messages about them.
 
 use tk_ops::Op;
-use tk_ops::table::{ParamKind, Receiver};
+use tk_ops::table::{Effects, ParamKind, Receiver};
 use tk_syntax::ast::{self, ExprKind};
 use tk_syntax::{Diagnostic, Span, codes};
 
@@ -352,7 +352,11 @@ impl Cx<'_> {
             let d = self.cast_instead(base, name, args, span)?;
             return Some(self.fail(d));
         }
-        let d = self.function_instead(base, name, args, span)?;
+        let of_view = tk_ops::rows::find(&name.text, Receiver::View);
+        let d = match of_view.filter(|row| receiver == Receiver::Buffer && row.effects != Effects::Pure) {
+            Some(row) => self.buffer_instead(row, base, name),
+            None => self.function_instead(base, name, args, span)?,
+        };
         self.check_rest(args);
         Some(self.fail(d))
     }

@@ -230,7 +230,7 @@ impl Lower<'_, '_> {
                 if let Some(m) = a.text("message").filter(|m| !m.is_empty()) {
                     attrs.set("message", Attr::Str(m.to_string()));
                 }
-                self.b.inst(op_, &[c], attrs, &[]);
+                self.b.inst(op_, &[c], self.in_case(attrs, a.span), &[]);
                 Ok(Val::Unit)
             }
             ControlOp::MultipleOf | ControlOp::MaxContiguous => {

@@ -431,6 +431,10 @@ impl Lower<'_, '_> {
 
     /// The same without a record of the loop: where the rest of its iterations follows one that may return.
     pub(super) fn iterations(&mut self, u: &Unroll<'_>, next: &K<'_>, mode: Mode) -> EvalResult<Val> {
+        let case = (u.var, u.body.span);
+        if self.test && !self.cases.contains(&case) {
+            self.cases.push(case);
+        }
         let mut rest = u.values;
         while let Some((v, after)) = rest.split_first() {
             rest = after;

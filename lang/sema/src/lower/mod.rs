@@ -42,7 +42,7 @@ use tk_syntax::{Diagnostic, Span, codes};
 use tk_tile::{Builder, Func, FuncKind, Loc, Types, ValueId};
 
 use crate::eval::{Bindings, CTy, EvalResult, Evaluator};
-use crate::hir::{FnId, FnKind, LocalId};
+use crate::hir::{CVarId, FnId, FnKind, LocalId};
 use crate::types::Ty;
 use flow::{K, Mode};
 use value::{Env, Val};
@@ -89,6 +89,8 @@ pub(crate) struct Lower<'a, 'h> {
     /// Lambdas being inlined.
     inlining: usize,
     test: bool,
+    /// The variables of the compile-time loops of a test, and their bodies.
+    cases: Vec<(CVarId, Span)>,
     /// For a debugger.
     notes: debug::Notes,
 }
@@ -123,6 +125,7 @@ pub(crate) fn lower(q: &mut Queue<'_>, types: &mut Types, index: usize) -> EvalR
         nesting: 0,
         inlining: 0,
         test: kind == FuncKind::Test,
+        cases: vec![],
         notes: debug::Notes::default(),
     };
     let ret = l.function(f, &instance.parts)?;

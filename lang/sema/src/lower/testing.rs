@@ -29,13 +29,17 @@ impl Lower<'_, '_> {
             for name in ["rtol", "atol"] {
                 attrs.set(name, Attr::Scalar(Scalar::float(DType::F64, tolerance(a, name))));
             }
-            self.b.inst(op_, &xs, attrs, &[]);
+            self.b.inst(op_, &xs, self.in_case(attrs, a.span), &[]);
             return Ok(Val::Unit);
         }
         let CTy::One(ty) = want else { return Err(bug(a.span, format!("`{}` gives {want:?}", a.row.name))) };
         let (mut xs, mut attrs) = (vec![], Attrs::new());
         match op {
-            HostOp::Buffer | HostOp::Tile => xs.push(self.operand(a, "x")?),
+            HostOp::Buffer => xs.push(self.operand(a, "x")?),
+            HostOp::Tile => {
+                xs.push(self.operand(a, "x")?);
+                attrs = self.in_case(attrs, a.span);
+            }
             HostOp::Pointers => xs = self.operands(a, "x")?,
             HostOp::Empty => {
                 let shape = a.ints("shape")?;
@@ -100,8 +104,20 @@ impl Lower<'_, '_> {
         if !absent.is_empty() {
             attrs.set("absent", Attr::Ints(absent));
         }
-        self.b.inst(Op::Host(HostOp::Launch), &operands, attrs, &[]);
+        self.b.inst(Op::Host(HostOp::Launch), &operands, self.in_case(attrs, span), &[]);
         Ok(Val::Unit)
+    }
+
+    /// The attributes of an operation of a test that may fail, with the values of the compile-time loops around it.
+    pub(super) fn in_case(&self, attrs: Attrs, span: Span) -> Attrs {
+        let value = |(var, body): &(CVarId, Span)| {
+            let is_inside = body.start <= span.start && span.end <= body.end;
+            let value = self.frame.bindings.cvars.get(var).filter(|_| is_inside)?;
+            let name = &self.q.hir.cvar(*var).name;
+            (!name.starts_with('_')).then(|| format!("{name} = {value}"))
+        };
+        let values: Vec<String> = self.cases.iter().filter_map(value).collect();
+        if values.is_empty() { attrs } else { attrs.with("case", Attr::Str(values.join(", "))) }
     }
 
     /// `assert_error "E...." { .. }`. A diagnostic of specialization is met here already; one of a launch when the
@@ -144,6 +160,7 @@ impl Lower<'_, '_> {
             nesting: self.nesting,
             inlining: 0,
             test: true,
+            cases: self.cases.clone(),
             notes: self.notes.clone(),
         };
         if let Err(d) = copy.enter(span, &[]).and_then(|_| copy.block_k(body, &K::End, Mode::Nested)) {

@@ -77,12 +77,13 @@ fn known(op: Op) -> Known {
         Op::Random(_) => (&[], &["fast"]),
         Op::Control(o) => control(o),
         Op::Host(o) => match o {
-            HostOp::Buffer | HostOp::Pointers | HostOp::Tile => NONE,
+            HostOp::Buffer | HostOp::Pointers => NONE,
+            HostOp::Tile => (&[], &["case"]),
             HostOp::Empty => (&["shape"], &[]),
-            HostOp::Launch => (&["callee"], &["absent", "cargs"]),
+            HostOp::Launch => (&["callee"], &["absent", "cargs", "case"]),
             HostOp::Randn | HostOp::Uniform => (&["seed"], &[]),
             HostOp::Npy => (&["path"], &[]),
-            HostOp::AssertClose => (&["atol", "rtol"], &[]),
+            HostOp::AssertClose => (&["atol", "rtol"], &["case"]),
             HostOp::ExpectError => (&["code"], &[]),
         },
         // No tile module holds one: V15.
@@ -122,7 +123,8 @@ fn control(op: ControlOp) -> Known {
         | ControlOp::SmId => NONE,
         ControlOp::Call => (&["callee"], &[]),
         ControlOp::MultipleOf | ControlOp::MaxContiguous => (&["value"], &[]),
-        ControlOp::Assert | ControlOp::Print => (&[], &["message"]),
+        ControlOp::Assert => (&[], &["case", "message"]),
+        ControlOp::Print => (&[], &["message"]),
         ControlOp::InlineAsm => (&["code"], &["constraints", "pack"]),
     }
 }

@@ -248,7 +248,7 @@ impl Checker {
             }
         };
         let mut fault = Fault::new(code, message);
-        fault.other = before.loc.map(|loc| (loc, format!("{did} here by the program {other}")));
+        fault.other = before.loc.map(|loc| Box::new((loc, format!("{did} here by the program {other}"))));
         Box::new(fault)
     }
 

@@ -43,6 +43,8 @@ impl Cx<'_> {
             );
             if matches!(p.ty, Ty::View { .. }) {
                 d = d.note(format!("a view has it as a method: `v.{}(..)`", s.row.name));
+            } else if matches!(p.ty, Ty::Buffer { .. }) {
+                d = self.test_memory(d, s.row, &p);
             }
             self.report(d);
             return None;
