@@ -95,7 +95,9 @@ impl<'c> Emit<'_, 'c> {
         ty: BasicTypeEnum<'c>,
     ) -> Res<Option<Vec<BasicValueEnum<'c>>>> {
         let (plan, registers) = (&pair.plan, &pair.plan.registers);
-        let ([stage], 16) = (plan.after.as_slice(), bits(ty)) else { return Ok(None) };
+        let ([stage], 16, true) = (plan.after.as_slice(), bits(ty), self.target.permutes_bytes()) else {
+            return Ok(None);
+        };
         // The bit of a register's number in which the two words differ that lanes exchange.
         let differs = |at: usize, i: usize| {
             let ends = registers.get(i).zip(registers.get(i ^ 1 << at));
@@ -117,7 +119,7 @@ impl<'c> Emit<'_, 'c> {
                 let (Some(x), Some(y)) = (word(first), word(first ^ stage.xor)) else {
                     return bug("a plan names no register");
                 };
-                let Some(both) = self.target.permute_bytes(self, [x, y], selector)? else { return Ok(None) };
+                let both = self.target.permute_bytes(self, [x, y], selector)?;
                 let values = self.unpacked_words(ty, 2, &[both.into()])?;
                 for (i, value) in [i, i | 1 << at].into_iter().zip(values) {
                     let slot = out.get_mut(place(i) | half << pair.result);

@@ -220,7 +220,7 @@ impl<'c> Amdgcn<'c> {
         };
         let half = |at: u64| if at.is_multiple_of(2) { 0x0100 } else { 0x0302 };
         let selector = e.int(half(x) | (half(y) | 0x0404) << 16);
-        self.permute_bytes(e, [word(low, x)?, word(high, y)?], selector)
+        self.permute_bytes(e, [word(low, x)?, word(high, y)?], selector).map(Some)
     }
 
     /// Executes code where a predicate is true; returns `other` elsewhere.
@@ -377,9 +377,13 @@ impl<'c> TargetEmitter<'c> for Amdgcn<'c> {
         e: &Emit<'_, 'c>,
         [low, high]: [IntValue<'c>; 2],
         selector: IntValue<'c>,
-    ) -> Res<Option<IntValue<'c>>> {
+    ) -> Res<IntValue<'c>> {
         let args = [high.into(), low.into(), selector.into()];
-        Ok(Some(self.given(e, "llvm.amdgcn.perm", &[], &args)?.into_int_value()))
+        Ok(self.given(e, "llvm.amdgcn.perm", &[], &args)?.into_int_value())
+    }
+
+    fn permutes_bytes(&self) -> bool {
+        true
     }
 
     fn keeps_vectors(&self, _e: &Emit<'_, 'c>) -> bool {

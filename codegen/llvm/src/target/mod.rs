@@ -286,14 +286,18 @@ pub trait TargetEmitter<'c> {
     fn shuffle(&self, e: &Emit<'_, 'c>, value: IntValue<'c>, lane: Lane<'c>) -> Res<IntValue<'c>>;
 
     /// The bytes of two words that a selector numbers, a byte for each: 0 to 3 are those of the first word, 4 to 7 those of the other.
-    /// `None` if the target has no instruction for it.
     fn permute_bytes(
         &self,
         _e: &Emit<'_, 'c>,
         _words: [IntValue<'c>; 2],
         _selector: IntValue<'c>,
-    ) -> Res<Option<IntValue<'c>>> {
-        Ok(None)
+    ) -> Res<IntValue<'c>> {
+        missing("permutations of bytes")
+    }
+
+    /// Returns true if halves of words are put together by [`permute_bytes`](Self::permute_bytes).
+    fn permutes_bytes(&self) -> bool {
+        false
     }
 
     /// Loads matrices of eight rows of 16 bytes from shared memory, 1, 2 or 4 of them, the addresses of whose rows

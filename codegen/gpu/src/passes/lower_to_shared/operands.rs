@@ -7,7 +7,8 @@
 //! ```
 //!
 //! An operand of a matrix instruction stays in registers if its layout differs from the fragment of the instruction
-//! only by the names of registers, or, where a lane needs all of K, by a few shuffles; otherwise it goes to a buffer, in an order without bank conflicts on either side,
+//! only by the names of registers, or, where a lane needs all of K, by a few shuffles; otherwise it goes to a buffer, in
+//! an order without bank conflicts on either side,
 //! and the instruction reads it from there. An operand that a loop does not change is stored before the loop; one that
 //! serves several products, once. 8-bit floats are multiplied as f16 where they have no instruction. Products without
 //! an instruction have both operands in row-major order.
