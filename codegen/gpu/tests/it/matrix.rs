@@ -300,12 +300,12 @@ fn the_result_of_a_product_of_amd_is_a_factor_of_the_next() {
         panic!("RDNA3 has one such instruction of f16");
     };
     let tiles = |columns: u32| {
-        let threads = Threads { lane_bits: 5, warp_bits: 3 };
+        let threads = Threads { lane_bits: transposed.lane_bits(), warp_bits: 3 };
         Tiles::choose(*transposed, [128, columns], threads, true).unwrap()
     };
     let scores = tiles(64).accumulator().layout().unwrap();
-    let Some(Conversion::Shuffle(plan)) = in_warp(&scores, &tiles(64).operand(0, 64).layout().unwrap(), 2)
-    else {
+    let wanted = tiles(64).operand(0, 64).layout().unwrap();
+    let Some(Conversion::Shuffle(plan)) = in_warp(&scores, &wanted, 2) else {
         panic!("it is a shuffle");
     };
     assert_eq!(plan.cost_of(16), 16);
