@@ -218,10 +218,23 @@ impl Edit<'_> {
         sums: ValueId,
         pending: u32,
     ) -> ValueId {
+        self.wait_for_product_after(block, product, sums, pending, None)
+    }
+
+    /// The same, behind the computation of a tile.
+    pub fn wait_for_product_after(
+        &mut self,
+        block: BlockId,
+        product: InstId,
+        sums: ValueId,
+        pending: u32,
+        computed: Option<ValueId>,
+    ) -> ValueId {
         let read = buffers(&self.kernel.func().insts[product]);
         let wait = MmaWait { buffers: read.iter().map(|b| b.buffer).collect(), pending };
         let made = (self.kernel.func().ty(sums), self.layout_of(sums));
-        self.gpu(block, wait, &[sums], &[made]).first().copied().unwrap_or(sums)
+        let operands: Vec<ValueId> = [sums].into_iter().chain(computed).collect();
+        self.gpu(block, wait, &operands, &[made]).first().copied().unwrap_or(sums)
     }
 
     /// A branch without results.

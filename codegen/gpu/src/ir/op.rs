@@ -358,8 +358,9 @@ gpu_ops! {
         promote_every: Option<u32>,
     }
 
-    /// `mma_wait(v)`: all asynchronous products of this thread except the last `pending` are complete; their
-    /// accumulator is the value `v` has then. Nothing else reads such accumulators.
+    /// `mma_wait(v, computed?)`: all asynchronous products of this thread except the last `pending` are complete; their
+    /// accumulator is the value `v` has then. Nothing else reads such accumulators. The assembler does not move the wait before
+    /// the computation of the tile `computed`.
     MmaWait = "mma_wait" Ordered {
         /// The buffers that the products read.
         buffers: Vec<usize>,

@@ -227,14 +227,12 @@ impl Barriers<'_> {
             Op::Control(ControlOp::GridBarrier) => pending.clear(),
             Op::Control(ControlOp::For | ControlOp::While) => self.looped(id, pending),
             Op::Control(ControlOp::If) => {
-                let before = pending.clone();
-                let mut after = before.clone();
+                let before = std::mem::take(pending);
                 for b in &inst.blocks {
                     let mut arm = before.clone();
                     self.block(*b, &mut arm);
-                    join(&mut after, &arm);
+                    join(pending, &arm);
                 }
-                *pending = after;
             }
             Op::Target | Op::Memory(_) | Op::Atomic(_) => {
                 let touches = self.touches(&inst);

@@ -6,15 +6,18 @@
 //!   p, alpha = .. s                        =>      s1 = mma 0, q, k[i] {asynchronous = true}
 //!   acc = mma acc * alpha, p, v[i]                 acc1 = mma acc, p, v[i - step] {asynchronous = true}
 //!                                                  s = mma_wait s1 {pending = 1}
-//!                                                  p, alpha = .. s
-//!                                                  acc2 = mma_wait acc1 {pending = 0}
+//!                                                  m = max s
+//!                                                  acc2 = mma_wait acc1, m {pending = 0}
+//!                                                  p, alpha = .. s, m
 //!                                                  acc = acc2 * alpha
+//! consumer_release q                             consumer_release q
 //!                                                acc = mma acc, p, v[..]           if there was an iteration
 //! ```
 //!
 //! The second product of an iteration is done in the next one, after its first: the matrix units multiply while the
 //! warps compute what depends on the first (FlashAttention-3, Shah and others, 2024, section 3.2). The elements that the
-//! second product takes from registers are carried to the next iteration.
+//! second product takes from registers are carried to the next iteration. Its wait is behind the first reduction of the first
+//! product: earlier it delays the maxima, later the matrix units.
 //!
 //! Applies to loops of consumers with two products of warpgroups, each of a TMA pipeline of its own, where the second one
 //! takes what is computed from the first, and adds to what nothing before the first uses. Lanes must have registers for it.
@@ -35,7 +38,7 @@ use crate::ir::builder::Edit;
 use crate::ir::kernel::{Kernel, LayoutId, Remark};
 use crate::ir::op::{ConsumerRelease, ConsumerWait, GpuOp, Mma, Pipeline};
 use crate::ir::shared_access::{plain_operands, stage_index, touched};
-use crate::ir::warps::producer;
+use crate::ir::warps::{WARPGROUP_WARPS, producer};
 use crate::passes::reallocate_registers::{NON_TILE_REGISTERS, share};
 use crate::passes::{Pass, Property, Run};
 use crate::verify::verify_lowered;
@@ -180,8 +183,11 @@ impl Pair {
         let mut edit = Edit { kernel, loc };
         let (outer, id) = self.at;
         let place = edit.kernel.func().blocks[outer].insts.iter().position(|i| *i == id).unwrap_or(0);
-        let tail = edit.func().blocks[outer].insts.split_off(place + 1);
+        let mut tail = edit.func().blocks[outer].insts.split_off(place + 1);
         edit.func().blocks[outer].insts.pop();
+        // Stages that only the first product reads, such as that of the queries, are free before the last second one.
+        let ends = tail.iter().take_while(|i| self.releases_others(edit.kernel.func(), **i)).count();
+        let released: Vec<InstId> = tail.drain(..ends).collect();
         let inst = edit.kernel.func().insts[id].clone();
         let [lo, hi, step, init @ ..] = inst.operands.as_slice() else { return };
 
@@ -220,6 +226,10 @@ impl Pair {
         let (_, done) = edit.add(some, rest, &types);
 
         // The last second product.
+        edit.func().blocks[some].insts.extend(&released);
+        for id in &released {
+            copy(&mut edit, none, *id, &mut Renames::default());
+        }
         let pending: Vec<ValueId> = self.pending(init.len()).filter_map(|n| done.get(n).copied()).collect();
         let sum = self.multiply(&mut edit, some, &pending, false);
         edit.gpu(some, self.second.release(), &[], &[]);
@@ -236,6 +246,14 @@ impl Pair {
         inst.results.iter().zip(found).for_each(|(from, to)| renames.set(*from, to));
         let all: Vec<InstId> = walk::insts(edit.kernel.func());
         all.into_iter().for_each(|i| renames.apply(edit.func(), i));
+    }
+
+    /// Returns true for a release of a stage that the second product does not read.
+    fn releases_others(&self, func: &Func, id: InstId) -> bool {
+        let Some(GpuOp::ConsumerRelease(release)) = GpuOp::of(&func.insts[id]) else { return false };
+        let (read, _) = touched(&func.insts[self.second.product]);
+        let fills = |i: &InstId| matches!(GpuOp::of(&func.insts[*i]), Some(GpuOp::TmaLoad(load)) if load.pipeline == release.pipeline && read.contains(&load.destination));
+        !release.when && !walk::insts(func).iter().any(fills)
     }
 
     /// The numbers of the values that the new loop carries for the second product; the old one carries `count` values.
@@ -265,12 +283,21 @@ impl Pair {
         let mut insts = func.blocks[self.body].insts.clone();
         insts.pop();
         let second = [self.second.wait, self.second.product, self.second.release];
+        let reached = reached(func, self.body, self.first.product);
         let mut in_flight = None;
         for i in insts.into_iter().filter(|i| !second.contains(i)) {
             if sum.is_some_and(|sum| uses(edit.kernel, i, sum)) {
-                self.wait_last(edit, block, renames, in_flight.take());
+                self.wait_last(edit, block, renames, in_flight.take(), None);
             }
             let made = copy(edit, block, i, renames);
+            // The maxima of rows. What the wait is for, such as the scaling of sums, can be done beside the exponentials.
+            let folds = matches!(edit.kernel.func().insts[i].op, Op::Reduce(_)) && reached.contains(&i);
+            // A single warpgroup shares its multiprocessor with others, which multiply while it waits.
+            let has_several = edit.kernel.options.warps > WARPGROUP_WARPS;
+            if folds && has_several && pending.is_some() {
+                let folded = edit.kernel.func().insts[made].results.first().copied();
+                self.wait_last(edit, block, renames, in_flight.take(), folded);
+            }
             if let (true, Some(pending)) = (i == self.first.product, pending) {
                 edit.leave_in_flight(made);
                 in_flight = Some(self.multiply(edit, block, pending, true));
@@ -280,20 +307,21 @@ impl Pair {
                 renames.set(result, waited);
             }
         }
-        self.wait_last(edit, block, renames, in_flight);
+        self.wait_last(edit, block, renames, in_flight, None);
     }
 
-    /// Waits for the second product, which nothing has waited for yet.
+    /// Waits for the second product, which nothing has waited for yet, behind the computation of `computed`.
     fn wait_last(
         &self,
         edit: &mut Edit<'_>,
         block: BlockId,
         renames: &mut Renames,
         in_flight: Option<ValueId>,
+        computed: Option<ValueId>,
     ) {
         let Some(v) = in_flight else { return };
         let Def::Inst(product, _) = edit.kernel.func().values[v].def else { return };
-        let waited = edit.wait_for_product(block, product, v, 0);
+        let waited = edit.wait_for_product_after(block, product, v, 0, computed);
         edit.gpu(block, self.second.release(), &[], &[]);
         if let Some(sum) = edit.kernel.func().blocks[self.body].args.get(self.carried + 1).copied() {
             renames.set(sum, waited);

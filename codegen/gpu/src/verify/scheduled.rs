@@ -155,7 +155,8 @@ const MOST_RANK: usize = 64;
 fn arity(op: &GpuOp) -> (std::ops::RangeInclusive<usize>, usize) {
     match op {
         GpuOp::Convert(_) | GpuOp::SharedGather(_) | GpuOp::SharedRank(_) | GpuOp::SharedDot(_) => (1..=1, 1),
-        GpuOp::MmaWait(_) | GpuOp::Fragments(_) => (1..=1, 1),
+        GpuOp::MmaWait(_) => (1..=2, 1),
+        GpuOp::Fragments(_) => (1..=1, 1),
         GpuOp::SharedStore(_) => (1..=1, 0),
         GpuOp::SharedLoad(_)
         | GpuOp::Unspecified(_)
@@ -247,7 +248,7 @@ fn access(cx: Cx<'_>, inst: &Inst, op: &GpuOp, sizes: &mut [Option<u64>]) -> Che
         (GpuOp::Unspecified(_), [], [r]) => {
             ensure(cx.ty(*r).dtype().is_some(), S03, || "its elements are pointers".into())
         }
-        (GpuOp::MmaWait(wait), [v], [r]) => mma::wait(cx, wait, *v, *r),
+        (GpuOp::MmaWait(wait), [v, ..], [r]) => mma::wait(cx, wait, *v, *r),
         (GpuOp::Fragments(fragments), [acc], [r]) => mma::fragments(cx, fragments, *acc, *r, &mut use_of),
         (GpuOp::AsyncCopy(copy), [place, ..], [r]) => {
             async_copies::source(cx, plain, *place, *r)?;

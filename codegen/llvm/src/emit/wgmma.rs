@@ -97,6 +97,9 @@ impl<'c> Emit<'_, 'c> {
     pub(super) fn mma_wait(&mut self, inst: &Inst, op: &MmaWait) -> Res<()> {
         let (v, r) = (self.operand(inst, 0)?, self.result(inst)?);
         let acc = self.registers(v)?;
+        if let Some(computed) = inst.operands.get(1) {
+            self.target.schedule_after(self, &self.registers(*computed)?)?;
+        }
         let acc = self.target.wgmma_wait(self, op.pending, &acc)?;
         self.define_regs(r, acc)
     }

@@ -346,6 +346,11 @@ pub trait TargetEmitter<'c> {
         missing("products of warpgroups")
     }
 
+    /// Keeps the next wait for products behind the computation of these values, where an assembler would move it up.
+    fn schedule_after(&self, _e: &Emit<'_, 'c>, _values: &[BasicValueEnum<'c>]) -> Res<()> {
+        Ok(())
+    }
+
     /// Waits for all groups of products that this thread has issued except the last `pending`; returns these
     /// accumulators as they are then.
     fn wgmma_wait(

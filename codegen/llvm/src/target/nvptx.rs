@@ -340,6 +340,10 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
         self.wgmma(e, what, acc)
     }
 
+    fn schedule_after(&self, e: &Emit<'_, 'c>, values: &[BasicValueEnum<'c>]) -> Res<()> {
+        self.never_before(e, values)
+    }
+
     fn wgmma_wait(
         &self,
         e: &Emit<'_, 'c>,

@@ -572,7 +572,9 @@ fn run(layout: &Layout, dim: usize, bytes: u32) -> u32 {
     if run * bytes < REGISTER {
         return run;
     }
-    for basis in (0..atom.bits(InDim::Lane)).filter_map(|i| atom.basis(InDim::Lane, i)) {
+    let lanes = (0..atom.bits(InDim::Lane)).filter_map(|i| atom.basis(InDim::Lane, i));
+    // Lanes with copies store nothing.
+    for basis in lanes.filter(|basis| basis.iter().any(|c| *c != 0)) {
         let next = basis.iter().enumerate().all(|(d, c)| if d == dim { *c == run } else { *c == 0 });
         if !next {
             break;

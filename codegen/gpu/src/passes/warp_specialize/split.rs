@@ -75,7 +75,8 @@ pub fn apply(kernel: &mut Kernel, pipelines: &[PlannedPipeline], residents: &[Re
     edit.choose(copies, elect, [alone, nobody]);
     edit.yields(copies, &[]);
     edit.yields(nobody, &[]);
-    let mut producer = Producer { edit, tma_pipelines: &tma_pipelines, residents: &residents, slice };
+    let mut producer =
+        Producer { edit, tma_pipelines: &tma_pipelines, residents: &residents, slice, late: vec![] };
     producer.block(rest, alone, &mut Renamed::new());
     producer.edit.yields(alone, &[]);
     for tma_pipeline in &tma_pipelines {
@@ -120,6 +121,8 @@ struct Producer<'a> {
     tma_pipelines: &'a [TmaPipeline<'a>],
     residents: &'a [(Resident, Pipeline)],
     slice: &'a SlicePart,
+    /// Residents that are loaded in the first iteration of the loop with this body, which begins at this number.
+    late: Vec<(BlockId, ValueId, usize)>,
 }
 
 impl Producer<'_> {
@@ -137,13 +140,49 @@ impl Producer<'_> {
                 if last == Some(i) {
                     let taken = tma_pipeline.feed.taken.iter().zip(tma_pipeline.buffers.iter().copied());
                     self.copies(new, tma_pipeline.pipeline(), taken, renamed);
+                    self.load_late(old, new, renamed);
                 }
             }
-            for (resident, pipeline) in self.residents.iter().filter(|(r, _)| r.taken.load == i) {
-                let taken = std::iter::once((&resident.taken, resident.taken.buffer));
-                self.copies(new, *pipeline, taken, renamed);
+            for (n, (resident, _)) in self.residents.iter().enumerate() {
+                if resident.taken.load == i && self.loop_of(resident).is_none() {
+                    self.load_resident(n, new, renamed);
+                }
             }
         }
+    }
+
+    fn load_resident(&mut self, n: usize, block: BlockId, renamed: &Renamed) {
+        let Some((resident, pipeline)) = self.residents.get(n) else { return };
+        let taken = std::iter::once((&resident.taken, resident.taken.buffer));
+        self.copies(block, *pipeline, taken, renamed);
+    }
+
+    /// The first loop behind a resident whose operands are loaded. The first of these come before the resident: their stage
+    /// is free when that of the resident may still be in use, by the iteration before of a loop around both.
+    fn loop_of(&self, resident: &Resident) -> Option<InstId> {
+        let func = self.edit.kernel.func();
+        let at = |id: InstId| func.blocks[resident.block].insts.iter().position(|i| *i == id);
+        let loops =
+            self.tma_pipelines.iter().map(|p| p.feed.at.1).filter(|l| at(*l) > at(resident.taken.load));
+        loops.min_by_key(|l| at(*l))
+    }
+
+    /// Loads what was left for the first iteration of the loop with the body `old`.
+    fn load_late(&mut self, old: BlockId, new: BlockId, renamed: &Renamed) {
+        let (now, later): (Vec<_>, Vec<_>) = self.late.drain(..).partition(|(body, ..)| *body == old);
+        self.late = later;
+        let iv = self.edit.kernel.func().blocks[new].args.first().copied();
+        let (Some(iv), Some((_, lo, _))) = (iv, now.first().copied()) else { return };
+        let is_first = self.edit.compute(new, ElementwiseOp::Eq, &[iv, lo], DType::Bool);
+        let [first, others] = [(); 2].map(|()| self.edit.func().add_block());
+        now.iter().for_each(|(.., n)| self.load_resident(*n, first, renamed));
+        self.end_arms(new, is_first, [first, others]);
+    }
+
+    /// Adds a branch to these blocks, which end here.
+    fn end_arms(&mut self, block: BlockId, condition: ValueId, arms: [BlockId; 2]) {
+        arms.iter().for_each(|arm| self.edit.yields(*arm, &[]));
+        self.edit.choose(block, condition, arms);
     }
 
     fn inst(&mut self, block: BlockId, id: InstId, renamed: &mut Renamed) {
@@ -158,6 +197,13 @@ impl Producer<'_> {
         let mut operands: Vec<ValueId> = inst.operands.iter().map(|v| of(v, renamed)).collect();
         let mut results = inst.results.clone();
         let mut blocks = vec![];
+        let late: Vec<usize> = (0..self.residents.len())
+            .filter(|n| self.residents.get(*n).is_some_and(|(r, _)| self.loop_of(r) == Some(id)))
+            .collect();
+        let lo = operands.first().copied();
+        if let (Some(body), Some(lo)) = (inst.blocks.first(), lo) {
+            self.late.extend(late.iter().map(|n| (*body, lo, *n)));
+        }
         if !inst.blocks.is_empty() {
             let is_loop = inst.op == Op::Control(ControlOp::For);
             if is_loop {
@@ -187,8 +233,14 @@ impl Producer<'_> {
         }
         let types: Vec<_> = results.iter().map(|v| (self.edit.kernel.func().ty(*v), None)).collect();
         let new = Inst { operands, blocks, results: vec![], ..inst };
-        let (_, made) = self.edit.add(block, new, &types);
+        let (added, made) = self.edit.add(block, new, &types);
         renamed.extend(results.into_iter().zip(made));
+        if let (Some(lo), false) = (lo, late.is_empty()) {
+            let came = self.edit.is_iteration(added, block, lo, 0);
+            let [some, none] = [(); 2].map(|()| self.edit.func().add_block());
+            late.iter().for_each(|n| self.load_resident(*n, none, renamed));
+            self.end_arms(block, came, [some, none]);
+        }
     }
 
     /// Fills a stage.

@@ -131,6 +131,21 @@ impl<'c> Nvptx<'c> {
         self.asm(e, &text, &constraints.join(","), &types, &inputs, Kind::Convergent)
     }
 
+    /// `ptxas` moves waits up past arithmetic. An instruction that never runs, but that it cannot know not to depend on these
+    /// numbers, holds them: their sum is compared with the largest finite one.
+    pub(super) fn never_before(&self, e: &Emit<'_, 'c>, values: &[BasicValueEnum<'c>]) -> Res<()> {
+        if values.is_empty() || !values.iter().all(|x| x.get_type() == e.context.f32_type().into()) {
+            return Ok(());
+        }
+        let adds: String = (1..values.len()).map(|n| format!("add.f32 sum, sum, ${n}; ")).collect();
+        let text = format!(
+            "{{ .reg .pred holds; .reg .f32 sum; mov.f32 sum, $0; {adds}setp.eq.f32 holds, sum, 0f7F7FFFFF; \
+             @holds nanosleep.u32 0; }}"
+        );
+        let constraints = vec!["f"; values.len()].join(",");
+        self.asm(e, &text, &constraints, &[], values, Kind::Convergent).map(|_| ())
+    }
+
     /// The accumulators pass through the wait, so that no read of them moves before it.
     pub(super) fn wgmma_wait(
         &self,
