@@ -6,9 +6,8 @@ use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValue, BasicValueEnum, InstructionOpcode, IntValue, PhiValue, VectorValue};
-use tk_gpu::ir::op::GpuOp;
 use tk_ops::{ControlOp, Op};
-use tk_tile::{BlockId, Inst, InstId, Type, ValueId, rewrite, walk};
+use tk_tile::{BlockId, Inst, Type, ValueId, rewrite, walk};
 
 use super::value::{Tile, Val, View};
 use super::{Emit, Res, Stop, bug};
@@ -60,7 +59,7 @@ impl<'c> Emit<'_, 'c> {
     }
 
     /// The LLVM values of a value, in the order of [`Emit::whole`].
-    fn parts(&self, v: ValueId) -> Res<Vec<BasicValueEnum<'c>>> {
+    pub(super) fn parts(&self, v: ValueId) -> Res<Vec<BasicValueEnum<'c>>> {
         Ok(match self.value(v)? {
             Val::Scalar(x) => vec![*x],
             Val::Tile(_) => self.registers(v)?,
@@ -166,6 +165,9 @@ impl<'c> Emit<'_, 'c> {
         let runs_ahead = self.loads_run_ahead(*body);
         let is_short = at_end && narrow.get_bit_width() == 32 && by.is_const() && runs_ahead;
         let before = self.here()?;
+        let ahead = (at_end && runs_ahead)
+            .then(|| self.ahead_loop((*counter, *body), inst, [lo, by], [before, header, after]));
+        let counts_up = ahead.as_ref().is_some_and(|a| a.counts_up);
         match goes {
             Some(goes) => b.build_conditional_branch(goes, header, after)?,
             None => b.build_unconditional_branch(header)?,
@@ -186,9 +188,13 @@ impl<'c> Emit<'_, 'c> {
         let count = b.build_int_truncate_or_bit_cast(at, narrow, "")?;
         self.define(*counter, Val::Scalar(count.into()));
         self.define_phis(carried, &counts, &phis)?;
-        let outer = std::mem::replace(&mut self.runs_ahead, runs_ahead);
+        if ahead.is_some() {
+            self.hide_pointers(carried)?;
+        }
+        let outer = std::mem::replace(&mut self.ahead, ahead);
         self.block(*body)?;
-        self.runs_ahead = outer;
+        let ahead = std::mem::replace(&mut self.ahead, outer);
+        ahead.iter().try_for_each(|a| self.advance_addresses(a))?;
         let next: Vec<_> = self.all_parts(&self.ends(*body))?.into_iter().flatten().collect();
         let end = self.here()?;
         let more = b.build_int_nsw_add(at, by, "")?;
@@ -196,13 +202,14 @@ impl<'c> Emit<'_, 'c> {
         for (p, x) in phis.iter().zip(&next) {
             p.add_incoming(&[(x, end)]);
         }
-        let back = match (at_end, is_short) {
-            (true, true) => {
-                let short = |x: IntValue<'c>| b.build_int_truncate(x, narrow, "");
-                b.build_conditional_branch(self.is_far(count, short(hi)?, short(by)?)?, header, after)?
-            }
-            (true, false) => b.build_conditional_branch(self.goes(more, hi, by)?, header, after)?,
-            (false, _) => b.build_unconditional_branch(header)?,
+        let another = match (at_end, is_short) {
+            (true, true) => Some(self.follows((count, narrow), hi, by, counts_up)?),
+            (true, false) => Some(self.goes(more, hi, by)?),
+            (false, _) => None,
+        };
+        let back = match another {
+            Some(another) => b.build_conditional_branch(another, header, after)?,
+            None => b.build_unconditional_branch(header)?,
         };
         crate::module::keep_rolled(self.context, back);
         b.position_at_end(after);
@@ -287,25 +294,6 @@ impl<'c> Emit<'_, 'c> {
         Ok(b.build_or(b.build_and(rises, up, "")?, b.build_and(falls, down, "")?, "")?)
     }
 
-    /// Returns true if an iteration stores what was loaded for the next one, and asks whether there is one.
-    fn loads_run_ahead(&self, body: BlockId) -> bool {
-        let stores = |i: &InstId| match GpuOp::of(&self.func().insts[*i]) {
-            Some(GpuOp::SharedStore(store)) => store.ahead,
-            _other => false,
-        };
-        self.func().blocks[body].insts.iter().any(stores)
-    }
-
-    /// Whether an iteration is followed by another one, for a constant step. The distance from its counter to the end is a
-    /// number without a sign, which has no more bits than the counter.
-    fn is_far(&self, at: IntValue<'c>, hi: IntValue<'c>, by: IntValue<'c>) -> Res<IntValue<'c>> {
-        let b = self.builder;
-        let falls = by.get_sign_extended_constant().is_some_and(|by| by < 0);
-        let (from, to, by) = if falls { (hi, at, b.build_int_neg(by, "")?) } else { (at, hi, by) };
-        let left = b.build_int_sub(to, from, "")?;
-        Ok(b.build_int_compare(IntPredicate::UGT, left, by, "")?)
-    }
-
     fn while_loop(&mut self, inst: &Inst) -> Res<()> {
         let [decides, body] = inst.blocks.as_slice() else { return bug("a loop decides and runs") };
         let b = self.builder;
@@ -360,6 +348,9 @@ impl<'c> Emit<'_, 'c> {
     fn branch(&mut self, inst: &Inst) -> Res<()> {
         let b = self.builder;
         let cond = self.uniform(self.scalar(self.operand(inst, 0)?)?.into_int_value())?;
+        if self.loads_without_branch(inst, cond)? {
+            return Ok(());
+        }
         let arms: Vec<_> = inst.blocks.iter().map(|_| self.new_block("arm")).collect();
         let after = self.new_block("end");
         let [yes, no] = arms.as_slice() else { return bug("`if` has two arms") };

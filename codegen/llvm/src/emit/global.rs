@@ -8,6 +8,7 @@ use tk_tile::{Inst, ValueId};
 
 use super::state::{Late, MemoryPlace};
 use super::value::{Tile, Val, element_bytes};
+use super::view::FEW;
 use super::{Emit, Res, Stop};
 use crate::target::{Access, Space};
 use tk_gpu::ir::caching::Caching;
@@ -106,7 +107,13 @@ impl<'c> Emit<'_, 'c> {
     /// at once.
     pub(super) fn places(&self, p: ValueId, mask: Option<ValueId>, vector: u32) -> Res<Vec<MemoryPlace<'c>>> {
         let pointers = self.tile(p)?;
+        let asking = mask;
+        let guard = match mask {
+            Some(mask) if self.ends_mask(mask)? => None,
+            Some(_) | None => self.guard(),
+        };
         let mask = mask.map(|m| self.tile(m)).transpose()?;
+        let few = self.count(p)? <= FEW * vector as usize;
         if self.shape(p).is_empty() {
             let (address, offset) = self.address(&pointers, 0)?;
             let predicate =
@@ -118,9 +125,12 @@ impl<'c> Emit<'_, 'c> {
         for n in (0..self.count(p)?).step_by(vector as usize) {
             let (address, offset) = self.address(&pointers, n)?;
             let real = self.is_real(layout, shape, n)?;
-            let asked =
+            let mut asked =
                 mask.as_ref().map(|m| self.register(m, n)).transpose()?.map(BasicValueEnum::into_int_value);
-            let predicate = self.both(asked.filter(|m| !is_true(*m)), real)?;
+            if let (Some(mask), Some(x), true) = (asking, asked, few) {
+                asked = self.with_one_comparison(mask, x)?.or(asked);
+            }
+            let predicate = self.both(self.both(asked.filter(|m| !is_true(*m)), real)?, guard)?;
             places.push(MemoryPlace { address, offset, predicate, near: None });
         }
         Ok(places)

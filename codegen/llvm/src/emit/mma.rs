@@ -76,7 +76,7 @@ struct SharedFragments<'c> {
     vector: Vec<usize>,
     /// The offset of the buffer.
     start: i64,
-    /// The offset of the stage that is read, if the buffer is a multi-stage buffer.
+    /// The offset of the stage that is read, if `near` does not contain it.
     stage: Option<IntValue<'c>>,
     /// The size of an atom.
     atom: i64,
@@ -338,14 +338,18 @@ impl<'c> Emit<'_, 'c> {
             FragmentLoad::Matrices | FragmentLoad::TransposedMatrices | FragmentLoad::Instruction => vec![],
         };
         let images: Vec<u64> = thread.iter().map(|p| p.cast_unsigned()).collect();
+        let (near, stage) = match self.toggled(&images, inst, buffer)? {
+            Some(near) => (near, None),
+            None => (self.linear(self.tid, &images)?, self.stage(inst, buffer)?),
+        };
         Ok(SharedFragments {
             load,
             matrices: reader.matrices,
             vector,
             start: i64::from(found.offset),
             atom: size << f.out_bits().iter().sum::<u32>(),
-            stage: self.stage(inst, buffer)?,
-            near: self.linear(self.tid, &images)?,
+            stage,
+            near,
             threads: thread.iter().fold(0, |all, p| all | p),
             rest,
             moved: RefCell::default(),

@@ -6,6 +6,7 @@
 //!
 //! Requires a verified scheduled kernel. Target-specific code comes from its [`TargetEmitter`].
 
+pub mod ahead;
 pub mod assembly;
 pub mod atomic;
 pub mod control;
@@ -42,6 +43,7 @@ use tk_gpu::ir::kernel::LayoutId;
 use tk_ops::{ControlOp, DType, Op};
 use tk_tile::{BlockId, ElemType, Func, Inst, Loc, Type, ValueId};
 
+use self::ahead::AheadLoop;
 use self::state::{Late, Nested, TmaPipeline};
 pub use self::stop::{Res, Stop, bug};
 use self::value::{Val, View};
@@ -91,8 +93,8 @@ pub struct Emit<'a, 'c> {
     brings: Option<IntValue<'c>>,
     /// The phase parity for which the load of a buffer that other blocks fill waits.
     phases: BTreeMap<u32, PointerValue<'c>>,
-    /// In a loop whose loads run ahead.
-    pub runs_ahead: bool,
+    /// The innermost loop, if its loads run ahead.
+    pub ahead: Option<AheadLoop<'c>>,
     /// The counters of the loops so far.
     pub counters: Vec<IntValue<'c>>,
     /// The function of elements that is being emitted, if it is one.
@@ -137,7 +139,7 @@ pub fn emit<'a, 'c>(
         producers: tk_gpu::ir::warps::producers(kernel),
         brings: None,
         phases: BTreeMap::new(),
-        runs_ahead: false,
+        ahead: None,
         counters: vec![],
         nested: None,
     };

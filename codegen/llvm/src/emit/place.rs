@@ -68,10 +68,12 @@ impl<'c> Emit<'_, 'c> {
         }
         let layout = self.layout_id(tile)?;
         let places = match at.placement {
-            Placement::Strided(strides) => self.strided(layout, start, strides, bytes, None),
-            Placement::Swizzled { bases } => self.swizzled(layout, start, bases, bytes),
+            Placement::Strided(strides) => {
+                self.in_stage(at, self.strided(layout, start, strides, bytes, None)?)?
+            }
+            Placement::Swizzled { bases } => self.swizzled(layout, start, (bases, bytes), at)?,
         };
-        self.in_stage(at, Places { vector: at.vector, ..places? })
+        Ok(Places { vector: at.vector, ..places })
     }
 
     /// The same for strides, in a buffer that begins at `start`. Elements along `free` are left out: their coordinate
@@ -120,7 +122,13 @@ impl<'c> Emit<'_, 'c> {
         Ok(Places { base, registers, vector: 1 })
     }
 
-    fn swizzled(&self, layout: LayoutId, start: i64, bases: &[i64], bytes: u32) -> Res<Places<'c>> {
+    fn swizzled(
+        &self,
+        layout: LayoutId,
+        start: i64,
+        (bases, bytes): (&[i64], u32),
+        at: Slot<'_>,
+    ) -> Res<Places<'c>> {
         let tile_layout = self.kernel.layouts.get(layout);
         let atom = tile_layout.atom();
         let size = i64::from(bytes);
@@ -132,21 +140,24 @@ impl<'c> Emit<'_, 'c> {
         };
         let (register, mut thread) = (of(InDim::Register), of(InDim::Lane));
         thread.extend(of(InDim::Warp));
-        let (base, registers) = self.spread(tile_layout, (start, bases, size), &thread, &register)?;
-        Ok(Places { base, registers, vector: 1 })
+        let images: Vec<u64> = thread.iter().map(|p| p.cast_unsigned()).collect();
+        let toggled = self.toggled(&images, at.inst, at.buffer)?;
+        let near = toggled.map_or_else(|| self.linear(self.tid, &images), Ok)?;
+        let (base, registers) = self.spread(tile_layout, (start, bases, size), (near, &thread), &register)?;
+        let places = Places { base, registers, vector: 1 };
+        if toggled.is_some() { Ok(places) } else { self.in_stage(at, places) }
     }
 
     /// The addresses of registers of a tile in a buffer that begins at `start` and has these `bases`, for elements of `size`
-    /// bytes, from the offsets of the bits of a thread and of a register, in bytes: for register 0, and relative to that.
+    /// bytes, from the offset of the thread, those of its bits and those of the bits of a register, in bytes: for register 0,
+    /// and relative to that.
     pub(super) fn spread(
         &self,
         layout: &Layout,
         (start, bases, size): (i64, &[i64], i64),
-        thread: &[i64],
+        (near, thread): (IntValue<'c>, &[i64]),
         register: &[i64],
     ) -> Res<(IntValue<'c>, Vec<At<'c>>)> {
-        let images: Vec<u64> = thread.iter().map(|p| p.cast_unsigned()).collect();
-        let near = self.linear(self.tid, &images)?;
         let threads = thread.iter().fold(0, |a, b| a | b);
         let per_atom = 1usize << register.len();
         let along = layout.repeats().last().map_or(1, |n| *n as usize);

@@ -153,7 +153,9 @@ impl<'c> Emit<'_, 'c> {
         let tile_layout = self.kernel.layouts.get(self.layout_id(v)?);
         let start = i64::from(self.buffer(op.buffer.buffer)?);
         let placed = (start, op.placement.bases(), i64::from(self.bytes_of(v)));
-        let (base, places) = self.spread(tile_layout, placed, &rows.thread, &rows.register)?;
+        let images: Vec<u64> = rows.thread.iter().map(|p| p.cast_unsigned()).collect();
+        let near = (self.linear(self.tid, &images)?, rows.thread.as_slice());
+        let (base, places) = self.spread(tile_layout, placed, near, &rows.register)?;
         let dtype = self.dtype(v).ok_or_else(|| Stop::Bug("pointers have 64 bits".into()))?;
         let regs = self.registers(v)?;
         for (part, place) in regs.chunks(8).zip(places.iter().step_by(8)) {

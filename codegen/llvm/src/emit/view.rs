@@ -14,6 +14,9 @@ use super::{Emit, Res, Stop, bug};
 use crate::target::Near;
 use tk_gpu::ir::caching::Caching;
 
+/// Accesses of a lane, each of which is worth a register for its mask.
+pub(super) const FEW: usize = 4;
+
 /// The part of an axis that a slice contains, in 64-bit numbers.
 pub(super) enum Cut<'c> {
     Whole,
@@ -32,6 +35,12 @@ struct Corner<'c> {
     at: IntValue<'c>,
     /// It is known to be nonnegative.
     non_negative: bool,
+    /// It changes in a loop whose loads run ahead.
+    moves: bool,
+    /// It is outside for an iteration that is not executed.
+    ends: bool,
+    /// A lane has few accesses.
+    few: bool,
 }
 
 /// Addresses in the order in which they were computed, and the distance of each from register 0 along each axis.
@@ -85,7 +94,7 @@ impl<'c> Emit<'_, 'c> {
     }
 
     /// The address of a view advanced by `at` elements along an axis.
-    fn moved(
+    pub(super) fn moved(
         &self,
         base: IntValue<'c>,
         at: IntValue<'c>,
@@ -184,6 +193,9 @@ impl<'c> Emit<'_, 'c> {
             corner.push(Corner {
                 at,
                 non_negative: constant.map_or(self.axis.tile(*v).non_negative, |c| c >= 0),
+                moves: self.moves(*v)?,
+                ends: self.ends_with_loop(*v, *extent)?,
+                few: false,
             });
         }
         Ok(corner)
@@ -238,12 +250,19 @@ impl<'c> Emit<'_, 'c> {
         n: usize,
     ) -> Res<Option<IntValue<'c>>> {
         let mut all = self.is_real(layout, shape, n)?;
-        let tile_layout = self.kernel.layouts.get(layout);
+        let (tile_layout, mut guard) = (self.kernel.layouts.get(layout), self.guard());
+        let mut moving = None;
         for (d, (corner, extent)) in corner.iter().zip(&view.extents).enumerate() {
             let inside = if corner.non_negative && tile_layout.is_disjoint() {
-                // The length of the view from this thread on: computed once for all of its registers.
-                let left = self.left(*corner, *extent, layout, d)?;
+                let asked = if corner.moves { guard.take().filter(|_| !corner.ends) } else { None };
+                if corner.moves && corner.few && moving.is_none() {
+                    let behind = self.builder.build_int_sub(*extent, corner.at, "")?;
+                    moving = Some((self.or_zero(behind, asked)?, self.coord(layout, n, d)?));
+                    continue;
+                }
                 let at = tile_layout.register(n).get(d).copied().unwrap_or(0);
+                // The length of the view from this thread on: computed once for all of its registers.
+                let left = self.left(*corner, *extent, (layout, d), asked)?;
                 let at = left.get_type().const_int(at.into(), false);
                 self.builder.build_int_compare(IntPredicate::SGT, left, at, "")?
             } else {
@@ -252,17 +271,27 @@ impl<'c> Emit<'_, 'c> {
             };
             all = self.both(all, Some(inside))?;
         }
-        Ok(all)
+        if let Some((behind, within)) = moving {
+            let ty = behind.get_type();
+            // Positions inside of the box do not change in the loop, so they are compared as they are. Nothing is behind the
+            // largest one, which is that of elements that are outside along another axis.
+            let mut within = self.builder.build_int_z_extend_or_bit_cast(within, ty, "")?;
+            if let Some(others) = all.take() {
+                within = self.or_largest(within, others)?;
+            }
+            all = Some(self.builder.build_int_compare(IntPredicate::SGT, behind, within, "")?);
+        }
+        self.both(all, guard)
     }
 
     /// The number of elements of a view from register 0 of this thread on along an axis; zero or negative if it is out
-    /// of bounds.
+    /// of bounds, or if `asked` is false.
     fn left(
         &self,
         corner: Corner<'c>,
         extent: IntValue<'c>,
-        layout: LayoutId,
-        d: usize,
+        (layout, d): (LayoutId, usize),
+        asked: Option<IntValue<'c>>,
     ) -> Res<IntValue<'c>> {
         let ty = extent.get_type();
         let thread =
@@ -275,11 +304,17 @@ impl<'c> Emit<'_, 'c> {
         let behind = self.builder.build_int_sub(extent, corner.at, "")?;
         let none = self.builder.build_int_compare(IntPredicate::SLT, behind, ty.const_zero(), "")?;
         let behind = self.builder.build_select(none, ty.const_zero(), behind, "")?.into_int_value();
+        let behind = self.or_zero(behind, asked)?;
         Ok(self.builder.build_int_sub(behind, thread, "")?)
     }
 
     /// The address of a view advanced to an element of a box.
-    fn advanced(&self, view: &View<'c>, mut address: IntValue<'c>, at: &[IntValue<'c>]) -> Res<IntValue<'c>> {
+    pub(super) fn advanced(
+        &self,
+        view: &View<'c>,
+        mut address: IntValue<'c>,
+        at: &[IntValue<'c>],
+    ) -> Res<IntValue<'c>> {
         for (at, stride) in at.iter().zip(&view.strides) {
             address = self.moved(address, *at, *stride, view.bytes)?;
         }
@@ -373,7 +408,7 @@ impl<'c> Emit<'_, 'c> {
             }
         }
         let rank = view.extents.len();
-        let corner = self.corner(&view, inst.operands.get(1..=rank).unwrap_or(&[]))?;
+        let mut corner = self.corner(&view, inst.operands.get(1..=rank).unwrap_or(&[]))?;
         let shape = self.shape(tile);
         Ok(if shape.is_empty() {
             let (mut address, mut inside) = (view.base, None);
@@ -385,10 +420,17 @@ impl<'c> Emit<'_, 'c> {
             vec![MemoryPlace { address, offset: 0, predicate: inside, near: None }]
         } else {
             let layout = self.layout_id(tile)?;
+            let few = self.count(tile)? <= FEW * vector as usize;
+            corner.iter_mut().for_each(|c| c.few = few);
             let at = corner.iter().map(|c| self.extend(c.at, true)).collect::<Res<Vec<_>>>()?;
             let origin = self.advanced(&view, view.base, &at)?;
             let bounded = inst.attrs.int("bounded").and_then(|d| usize::try_from(d).ok());
             let (mut places, mut own, mut uniform) = (vec![], vec![], vec![]);
+            if bounded.is_none() && self.kernel.layouts.get(layout).is_disjoint() {
+                let at = inst.operands.get(1..=rank).unwrap_or(&[]);
+                let carried = self.carried_address(&view, at, layout)?;
+                own.extend(carried.map(|address| (vec![0; rank], address)));
+            }
             for n in (0..self.count(tile)?).step_by(vector as usize) {
                 let (address, offset) = self.box_address(&view, origin, layout, n, &mut own)?;
                 let predicate = self.is_inside(&view, &corner, layout, shape, n)?;

@@ -17,6 +17,7 @@ mod uniform;
 use std::cell::Cell;
 
 use inkwell::AddressSpace;
+use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::builder::Builder;
 use inkwell::intrinsics::Intrinsic;
 use inkwell::module::{Linkage, Module};
@@ -404,6 +405,21 @@ impl<'c> TargetEmitter<'c> for Amdgcn<'c> {
 
     fn loop_header(&self, e: &Emit<'_, 'c>, waits: bool) -> Res<()> {
         if waits { self.waits(e) } else { Ok(()) }
+    }
+
+    fn opaque_address(&self, e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<IntValue<'c>> {
+        let ty = x.get_type().fn_type(&[x.get_type().into()], false);
+        let same = e.context.create_inline_asm(ty, String::new(), "=v,0".into(), false, false, None, false);
+        let call = e.builder.build_indirect_call(ty, same, &[x.into()], "")?;
+        // An address that nothing reads is not carried.
+        for name in ["memory", "nounwind", "willreturn"] {
+            let id = Attribute::get_named_enum_kind_id(name);
+            call.add_attribute(AttributeLoc::Function, e.context.create_enum_attribute(id, 0));
+        }
+        match call.try_as_basic_value().basic() {
+            Some(x) => Ok(x.into_int_value()),
+            None => bug("assembly gave nothing"),
+        }
     }
 
     fn schedules_after(&self, e: &Emit<'_, 'c>) -> Res<()> {

@@ -373,6 +373,11 @@ pub trait TargetEmitter<'c> {
         Ok(x)
     }
 
+    /// The address of a lane, about which LLVM knows nothing: where it knows how addresses advance, it carries one for each load.
+    fn opaque_address(&self, _e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<IntValue<'c>> {
+        Ok(x)
+    }
+
     /// What comes next is not scheduled before what came before: it waits for memory.
     fn schedules_after(&self, _e: &Emit<'_, 'c>) -> Res<()> {
         Ok(())

@@ -40,10 +40,10 @@ impl<'c> Amdgcn<'c> {
         access: &Access<'c>,
         predicate: IntValue<'c>,
     ) -> bool {
-        let has_room = e.runs_ahead && e.kernel.options.spec.registers > FEW;
+        let has_room = e.ahead.is_some() && e.kernel.options.spec.registers > FEW;
         access.caching.level != Level::Volatile
             && (access.bytes * access.count >= WORD || has_room)
-            && !uniform::is_known(e, predicate)
+            && (e.guard().is_some() || !uniform::is_known(e, predicate))
     }
 
     /// A pointer to at least this many zeros.
