@@ -187,10 +187,22 @@ fn operators(s: &StopPoint<'_, '_>) -> Option<Diagnostic> {
         }
         _operand if powers(s, -2) => Some(power(s)),
         Tok::At if s.after_operand() => {
-            Some(s.error("there is no `@` operator; a matrix product is `dot(a, b)`"))
+            let d = s.error("there is no `@` operator; a matrix product is `dot(a, b)`");
+            Some(match (s.operand_before(-1), s.operand_from(1)) {
+                (Some(a), Some(b)) => {
+                    let text =
+                        |span: Span| s.cx.text.get(span.start as usize..span.end as usize).unwrap_or("");
+                    d.fix("use `dot`", a.to(b), format!("dot({}, {})", text(a), text(b)))
+                }
+                (_, _) => d,
+            })
         }
-        Tok::PathSep if s.bracket() == Some(Tok::LBracket) => {
-            Some(s.error("slices have no step; they are written `a:b`"))
+        Tok::PathSep if s.bracket() == Some(Tok::LBracket) => Some(step(s)),
+        // A name before `::` begins a path.
+        Tok::Int(_)
+            if before.is_some_and(|b| b.tok == Tok::PathSep) && s.bracket() == Some(Tok::LBracket) =>
+        {
+            Some(step(s))
         }
         Tok::Amp | Tok::AndAnd if s.wants_operand() => {
             Some(s.error("there are no references; write the value itself").fix("remove it", s.span(), ""))
@@ -207,6 +219,13 @@ fn operators(s: &StopPoint<'_, '_>) -> Option<Diagnostic> {
         Tok::Question if s.after_operand() => Some(s.error("`?` can only follow a parameter type")),
         _other => None,
     }
+}
+
+/// The message for `v[a::2]`.
+fn step(s: &StopPoint<'_, '_>) -> Diagnostic {
+    s.error("slices have no step; they are written `a:b`").note(
+        "`split(reshape(x, [N, 2]))` has the even and the odd elements of a tile of 2 * N; a view of every second element of `v` is `view(v.ptr, [n], [2 * v.strides[0]])`",
+    )
 }
 
 /// Returns true if two stars without a space are `offset` places from here.

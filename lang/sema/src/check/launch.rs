@@ -1,5 +1,6 @@
 //! Launches of kernels, which only `test` blocks contain: arguments are buffers and scalars.
 
+use tk_ops::Op;
 use tk_syntax::ast::{self, ExprKind, Subscript};
 use tk_syntax::{Diagnostic, Span, codes};
 
@@ -273,6 +274,20 @@ impl Cx<'_> {
             return d;
         }
         let text = self.text(h.span);
-        d.fix("put it into memory", h.span, format!("buffer({text})"))
+        match (&h.ty, &h.kind) {
+            (Ty::Tile { shape, .. }, HKind::Builtin(row, _))
+                if shape.is_scalar() && matches!(row.op, Op::Random(_)) =>
+            {
+                let inside = text.split_once('(').and_then(|(_, t)| t.strip_suffix(')')).unwrap_or_default();
+                let name = row.name;
+                d.note(format!("`{name}(seed, offset)` is the random number of a kernel; a test makes a tensor of them from a shape"))
+                    .fix("make a tensor", h.span, format!("buffer({name}([{inside}], f32, seed = 1))"))
+            }
+            (Ty::Tile { shape, .. }, _) if shape.is_scalar() => {
+                let x = if text.len() > super::advice::SHOWN { "x" } else { &text };
+                d.note(format!("a tensor with one element is `buffer(full([1], {x}, f32))`"))
+            }
+            (_, _) => d.fix("put it into memory", h.span, format!("buffer({text})")),
+        }
     }
 }
