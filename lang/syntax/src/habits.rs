@@ -11,6 +11,7 @@ pub fn habit(s: &StopPoint<'_, '_>) -> Option<Diagnostic> {
     python
         .or_else(|| assignment(s))
         .or_else(|| operators(s))
+        .or_else(|| declared(s))
         .or_else(|| words(s))
         .or_else(|| items(s))
         .or_else(|| shapes(s))
@@ -252,6 +253,58 @@ fn power(s: &StopPoint<'_, '_>) -> Diagnostic {
     match fixed() {
         Some((whole, text)) => d.fix("use `pow`", whole, text),
         None => d,
+    }
+}
+
+/// The types of C, and those here.
+const C_TYPES: [(&str, &str); 9] = [
+    ("int", "i32"),
+    ("unsigned", "u32"),
+    ("uint32_t", "u32"),
+    ("long", "i64"),
+    ("size_t", "i64"),
+    ("float", "f32"),
+    ("double", "f64"),
+    ("half", "f16"),
+    ("bool", "bool"),
+];
+
+fn of_c(name: &str) -> Option<&'static str> {
+    C_TYPES.iter().find(|(c, _)| *c == name).map(|(_, ours)| *ours)
+}
+
+/// Declarations and casts of C: `float x = 0.0;`, `float x` of a kernel, `(float)n`, `__shared__ float s[32];`.
+fn declared(s: &StopPoint<'_, '_>) -> Option<Diagnostic> {
+    let (first, here) = (s.peek(-1)?, s.peek(0)?);
+    match (first, here) {
+        (Tok::Id("__shared__" | "extern"), Tok::Id(_)) => Some(s.error(
+            "shared memory is not declared: a tile is a value, and the compiler uses shared memory where lanes exchange",
+        )),
+        (Tok::Id(word), Tok::Id(name)) if s.bracket() == Some(Tok::LParen) && !s.is_statement() => {
+            let ours = of_c(word)?;
+            let whole = s.place(s.token(-1)?).to(s.span());
+            let d = s.error(format!("a parameter is written `{name}: {ours}`"));
+            Some(d.fix("write the name first", whole, format!("{name}: {ours}")))
+        }
+        (Tok::Id(word), Tok::Id(_)) if s.is_statement() && s.bracket().is_none() => {
+            of_c(word)?;
+            let d = s.error("a variable is declared with `let`, or `let mut` if it changes");
+            Some(d.fix("write `let`", s.place(s.token(-1)?), "let"))
+        }
+        (Tok::RParen, Tok::Id(_) | Tok::Int(_) | Tok::Float(_)) => {
+            let (Some(Tok::LParen), Some(Tok::Id(word))) = (s.peek(-3), s.peek(-2)) else { return None };
+            let ours = of_c(word)?;
+            let d = s.error(format!("a cast is written `x as {ours}`"));
+            let operand = s.operand_from(0);
+            Some(match operand {
+                Some(x) => {
+                    let text = s.cx.text.get(x.start as usize..x.end as usize).unwrap_or("");
+                    d.fix("write `as`", s.place(s.token(-3)?).to(x), format!("({text} as {ours})"))
+                }
+                None => d,
+            })
+        }
+        (_, _) => None,
     }
 }
 
