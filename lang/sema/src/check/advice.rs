@@ -6,7 +6,7 @@ use tk_syntax::{Diagnostic, Span, ast, codes};
 
 use super::builtins::Slots;
 use super::cx::{Cx, Lit};
-use crate::hir::HExpr;
+use crate::hir::{HExpr, HKind};
 use crate::poly::Poly;
 use crate::types::{Elem, Shape, Ty};
 
@@ -37,6 +37,17 @@ impl Cx<'_> {
             }
             _ => d,
         }
+    }
+
+    /// Says how the extent of a tensor becomes a compile-time value.
+    pub(super) fn taken_at_launch(&self, d: Diagnostic, h: &HExpr) -> Diagnostic {
+        if !matches!(h.kind, HKind::Extent(..)) {
+            return d;
+        }
+        let text = self.text(h.span);
+        d.note(format!(
+            "a parameter in `[..]` takes it at the launch, as in `BLOCK: i32 = next_pow2({text})`; a view masks what is past its end"
+        ))
     }
 
     /// Reports a method of views on a buffer.

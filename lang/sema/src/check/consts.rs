@@ -74,11 +74,8 @@ impl Cx<'_> {
             d = d
                 .label(local.span, format!("`{}` is a run-time variable", local.name))
                 .note("values for shapes come from parameters in `[..]`, from literals and from `const`");
-        } else if matches!(h.kind, HKind::Extent(..)) {
-            let text = self.text(h.span);
-            d = d.note(format!(
-                "a parameter in `[..]` takes it at the launch, as in `BLOCK: i32 = next_pow2({text})`; a view masks what is past its end"
-            ));
+        } else {
+            d = self.taken_at_launch(d, h);
         }
         self.report(d);
         false
