@@ -53,6 +53,23 @@ fn newer_gpus_load_ptx() {
     assert!(bundle.manifest().kernels[0].variants.iter().all(|v| v.target == "sm_90a"));
 }
 
+/// What does not fit in the PTX that nobody asked for is no warning.
+#[test]
+fn warnings_are_about_the_targets_that_were_asked_for() {
+    if without_ptxas() {
+        return;
+    }
+    let folder = Folder::new("ship-ptx-quiet");
+    let page = fs::read_to_string(format!("{ROOT}/docs/from-cuda.md")).unwrap();
+    let product = page.split("```tk\n").find(|block| block.contains("kernel product[")).unwrap();
+    fs::write(folder.path("product.tk"), product.split("```").next().unwrap()).unwrap();
+    let build = ["build", "product.tk", "--set", "stages=4", "--emit", "bundle", "-o", ".", "--target"];
+    let quiet = tk(&folder, &[&build[..], &["sm_90a"]].concat());
+    quiet.code(0);
+    assert!(!quiet.err.contains("W1002"), "{quiet:#?}");
+    tk(&folder, &[&build[..], &["compute_80"]].concat()).code(0).err_has("W1002");
+}
+
 /// What cannot be PTX for all GPUs is left out with a sentence, and the targets are built.
 #[test]
 fn a_kernel_for_one_gpu_has_no_ptx() {

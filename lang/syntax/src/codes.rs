@@ -136,7 +136,7 @@ catalogue! {
     UNUSED_RESULT = "W0601", "result is never used";
 
     TUNING = "W0701", "tuning record is not used";
-    NO_GRID = "W0702", "kernel without a grid asks for the number of its program";
+    NO_GRID = "W0702", "kernel asks for its number along an axis that its grid does not have";
 
     SPILLS = "W1001", "kernel spills registers";
     SHALLOW = "W1002", "loop has fewer stages than requested";

@@ -11,6 +11,7 @@ pub fn habit(s: &StopPoint<'_, '_>) -> Option<Diagnostic> {
     python
         .or_else(|| assignment(s))
         .or_else(|| operators(s))
+        .or_else(|| declared(s))
         .or_else(|| words(s))
         .or_else(|| items(s))
         .or_else(|| shapes(s))
@@ -187,10 +188,22 @@ fn operators(s: &StopPoint<'_, '_>) -> Option<Diagnostic> {
         }
         _operand if powers(s, -2) => Some(power(s)),
         Tok::At if s.after_operand() => {
-            Some(s.error("there is no `@` operator; a matrix product is `dot(a, b)`"))
+            let d = s.error("there is no `@` operator; a matrix product is `dot(a, b)`");
+            Some(match (s.operand_before(-1), s.operand_from(1)) {
+                (Some(a), Some(b)) => {
+                    let text =
+                        |span: Span| s.cx.text.get(span.start as usize..span.end as usize).unwrap_or("");
+                    d.fix("use `dot`", a.to(b), format!("dot({}, {})", text(a), text(b)))
+                }
+                (_, _) => d,
+            })
         }
-        Tok::PathSep if s.bracket() == Some(Tok::LBracket) => {
-            Some(s.error("slices have no step; they are written `a:b`"))
+        Tok::PathSep if s.bracket() == Some(Tok::LBracket) => Some(step(s)),
+        // A name before `::` begins a path.
+        Tok::Int(_)
+            if before.is_some_and(|b| b.tok == Tok::PathSep) && s.bracket() == Some(Tok::LBracket) =>
+        {
+            Some(step(s))
         }
         Tok::Amp | Tok::AndAnd if s.wants_operand() => {
             Some(s.error("there are no references; write the value itself").fix("remove it", s.span(), ""))
@@ -207,6 +220,13 @@ fn operators(s: &StopPoint<'_, '_>) -> Option<Diagnostic> {
         Tok::Question if s.after_operand() => Some(s.error("`?` can only follow a parameter type")),
         _other => None,
     }
+}
+
+/// The message for `v[a::2]`.
+fn step(s: &StopPoint<'_, '_>) -> Diagnostic {
+    s.error("slices have no step; they are written `a:b`").note(
+        "`split(reshape(x, [N, 2]))` has the even and the odd elements of a tile of 2 * N; a view of every second element of `v` is `view(v.ptr, [n], [2 * v.strides[0]])`",
+    )
 }
 
 /// Returns true if two stars without a space are `offset` places from here.
@@ -233,6 +253,58 @@ fn power(s: &StopPoint<'_, '_>) -> Diagnostic {
     match fixed() {
         Some((whole, text)) => d.fix("use `pow`", whole, text),
         None => d,
+    }
+}
+
+/// The types of C, and those here.
+const C_TYPES: [(&str, &str); 9] = [
+    ("int", "i32"),
+    ("unsigned", "u32"),
+    ("uint32_t", "u32"),
+    ("long", "i64"),
+    ("size_t", "i64"),
+    ("float", "f32"),
+    ("double", "f64"),
+    ("half", "f16"),
+    ("bool", "bool"),
+];
+
+fn of_c(name: &str) -> Option<&'static str> {
+    C_TYPES.iter().find(|(c, _)| *c == name).map(|(_, ours)| *ours)
+}
+
+/// Declarations and casts of C: `float x = 0.0;`, `float x` of a kernel, `(float)n`, `__shared__ float s[32];`.
+fn declared(s: &StopPoint<'_, '_>) -> Option<Diagnostic> {
+    let (first, here) = (s.peek(-1)?, s.peek(0)?);
+    match (first, here) {
+        (Tok::Id("__shared__" | "extern"), Tok::Id(_)) => Some(s.error(
+            "shared memory is not declared: a tile is a value, and the compiler uses shared memory where lanes exchange",
+        )),
+        (Tok::Id(word), Tok::Id(name)) if s.bracket() == Some(Tok::LParen) && !s.is_statement() => {
+            let ours = of_c(word)?;
+            let whole = s.place(s.token(-1)?).to(s.span());
+            let d = s.error(format!("a parameter is written `{name}: {ours}`"));
+            Some(d.fix("write the name first", whole, format!("{name}: {ours}")))
+        }
+        (Tok::Id(word), Tok::Id(_)) if s.is_statement() && s.bracket().is_none() => {
+            of_c(word)?;
+            let d = s.error("a variable is declared with `let`, or `let mut` if it changes");
+            Some(d.fix("write `let`", s.place(s.token(-1)?), "let"))
+        }
+        (Tok::RParen, Tok::Id(_) | Tok::Int(_) | Tok::Float(_)) => {
+            let (Some(Tok::LParen), Some(Tok::Id(word))) = (s.peek(-3), s.peek(-2)) else { return None };
+            let ours = of_c(word)?;
+            let d = s.error(format!("a cast is written `x as {ours}`"));
+            let operand = s.operand_from(0);
+            Some(match operand {
+                Some(x) => {
+                    let text = s.cx.text.get(x.start as usize..x.end as usize).unwrap_or("");
+                    d.fix("write `as`", s.place(s.token(-3)?).to(x), format!("({text} as {ours})"))
+                }
+                None => d,
+            })
+        }
+        (_, _) => None,
     }
 }
 

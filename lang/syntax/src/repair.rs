@@ -476,6 +476,11 @@ impl<'s> Repair<'s> {
         for open in closed {
             d = d.label(self.span(open), "also unclosed");
         }
+        let before = self.out.iter().rev().find(|t| t.end <= inner.start);
+        if inner.tok == Tok::LParen && before.is_some_and(|t| t.tok == Tok::For) && why.tok == Tok::Semi {
+            self.diags.push(d.note("a loop is written `for i in range(0, n) { .. }`"));
+            return;
+        }
         if statement_word(why.tok) && !missing.ends_with('}') {
             missing.push(';');
             insert.push(';');

@@ -398,6 +398,16 @@ fn bad_number(span: Span, slice: &str) -> Diagnostic {
         .note("A literal takes its type from its context.")
         .fix("cast the number", span, format!("({number} as {suffix})"));
     }
+    let plain = slice.trim_end_matches(['f', 'F', 'l', 'L', 'u', 'U']);
+    if plain != slice && plain.parse::<f64>().is_ok() {
+        // As in C; `2f` is a float.
+        let whole = slice.ends_with(['f', 'F']) && plain.parse::<u64>().is_ok();
+        let number = format!("{plain}{}", if whole { ".0" } else { "" });
+        let message = format!("`{slice}`: a number literal has no suffix");
+        return Diagnostic::error(BAD_LITERAL, span, message, "")
+            .note("A literal takes its type from its context.")
+            .fix("remove the suffix", span, number);
+    }
     let d = Diagnostic::error(BAD_LITERAL, span, format!("`{slice}` is not a number"), "");
     if digits > 0 && digits < slice.len() {
         d

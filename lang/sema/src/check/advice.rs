@@ -6,12 +6,12 @@ use tk_syntax::{Diagnostic, Span, ast, codes};
 
 use super::builtins::Slots;
 use super::cx::{Cx, Lit};
-use crate::hir::HExpr;
+use crate::hir::{HExpr, HKind};
 use crate::poly::Poly;
 use crate::types::{Elem, Shape, Ty};
 
 /// An expression in a note: a name or two. A longer one is in the line that is shown.
-const SHOWN: usize = 24;
+pub(super) const SHOWN: usize = 24;
 
 impl Cx<'_> {
     /// Says how a value in memory is read, where a tile is wanted.
@@ -29,11 +29,25 @@ impl Cx<'_> {
                 d.note(format!("a view is memory; load it first: `{short}.load({at})`"))
             }
             Ty::Buffer { .. } => d.fix("read the buffer with `.tile()`", h.span, format!("{text}.tile()")),
+            Ty::Tuple(_) if text.ends_with(".shape") => d.note(format!(
+                "one extent is `{short}[0]`; a whole shape is compared with a list, as in `{short} == [n]`"
+            )),
             Ty::Tuple(ts) if ts.len() > 1 && ts.iter().all(|t| self.dterm_of(t).is_some()) => {
                 d.note(super::foreign::TABLE)
             }
             _ => d,
         }
+    }
+
+    /// Says how the extent of a tensor becomes a compile-time value.
+    pub(super) fn taken_at_launch(&self, d: Diagnostic, h: &HExpr) -> Diagnostic {
+        if !matches!(h.kind, HKind::Extent(..)) {
+            return d;
+        }
+        let text = self.text(h.span);
+        d.note(format!(
+            "a parameter in `[..]` takes it at the launch, as in `BLOCK: i32 = next_pow2({text})`; a view masks what is past its end"
+        ))
     }
 
     /// Reports a method of views on a buffer.
@@ -58,9 +72,26 @@ impl Cx<'_> {
     }
 
     /// Says how positions of a view are read, where they are added to it as to a pointer.
-    pub(super) fn gather_instead(&self, d: Diagnostic, view: &HExpr, positions: &HExpr) -> Diagnostic {
+    pub(super) fn gather_instead(
+        &self,
+        d: Diagnostic,
+        view: &HExpr,
+        positions: &HExpr,
+        sum: Span,
+    ) -> Diagnostic {
+        // The operation of which the sum is the address, or the first part of it.
+        let of = self.pointer.filter(|p| p.0.start == sum.start && p.0.end >= sum.end).map(|p| p.1);
+        if let (Ty::Buffer { .. }, Some(row)) = (&view.ty, of) {
+            return self.test_memory(d, row, view);
+        }
         let single = matches!(&positions.ty, Ty::Tile { shape, .. } if shape.is_scalar());
-        if !matches!(view.ty, Ty::View { .. }) || single || !self.is_int(&positions.ty) {
+        if !matches!(view.ty, Ty::View { .. }) || !self.is_int(&positions.ty) {
+            return d;
+        }
+        if let (true, Some(row)) = (single, of) {
+            return d.note(format!("a view is no pointer: it has a method, `v.{}(..)`", row.name));
+        }
+        if single {
             return d;
         }
         let (x, i) = (self.text(view.span), self.text(positions.span));
@@ -171,7 +202,7 @@ impl Cx<'_> {
     }
 
     /// The quotient of a number of elements and an extent that divides it for all values of its parameters.
-    fn quotient(&self, count: &Poly, by: &Poly) -> Option<Poly> {
+    pub(super) fn quotient(&self, count: &Poly, by: &Poly) -> Option<Poly> {
         let (count, by) = (self.with_facts(count), self.with_facts(by));
         let mut terms = by.terms();
         let (Some((mono, factor)), None) = (terms.next(), terms.next()) else { return None };

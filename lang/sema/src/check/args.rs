@@ -178,6 +178,12 @@ impl Cx<'_> {
         } else {
             d = d.note(format!("its parameters are {}", list(&ps.names)));
         }
+        let text = self.text(call);
+        if let (["dtype"], Some(inside), 0) = (missing, text.strip_suffix(')'), extra) {
+            let argument = if inside.contains(" = ") { ", dtype = f32" } else { ", f32" };
+            let end = Span { start: call.end - 1, end: call.end - 1, ..call };
+            d = d.fix("give the element type", end, argument);
+        }
         self.report(d);
     }
 }

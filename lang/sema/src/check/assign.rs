@@ -1,7 +1,7 @@
 //! Assignments: to variables and their parts, and of the parts of a tuple to several of them.
 
 use tk_syntax::ast::{self, BinOp, ExprKind};
-use tk_syntax::{Diagnostic, Span, codes};
+use tk_syntax::{Code, Diagnostic, Span, codes};
 
 use super::cx::Cx;
 use crate::hir::{HBlock, HExpr, HKind, HPat, HStmt, HStmtKind, LocalId};
@@ -156,18 +156,39 @@ impl Cx<'_> {
         self.assign_value(place, target, h)
     }
 
-    /// How a variable was declared; where it was a scalar and becomes a tile, how it would be one.
-    fn declared_as(&self, h: &HExpr, ty: &Ty, shown: &str) -> String {
-        let scalar = matches!(ty, Ty::Tile { elem: Elem::D(_), shape } if shape.is_scalar());
-        match &h.ty {
-            Ty::Tile { elem: elem @ Elem::D(_), shape: shape @ Shape::Dims(_) }
-                if scalar && !shape.is_scalar() =>
-            {
-                let (shape, elem) = (self.show_shape(shape), self.show_elem(elem));
-                format!("declared here as `{shown}`; `zeros({shape}, {elem})` is a tile")
+    /// Returns true for a tile that is assigned to a variable for one number.
+    fn is_tile_for_scalar(&self, h: &HExpr, ty: &Ty) -> bool {
+        let of_numbers = |ty: &Ty| matches!(ty, Ty::Tile { elem: Elem::D(_), shape: Shape::Dims(_) });
+        let scalar = |ty: &Ty| matches!(ty, Ty::Tile { shape, .. } if shape.is_scalar());
+        of_numbers(&h.ty) && of_numbers(ty) && scalar(ty) && !scalar(&h.ty)
+    }
+
+    /// Reports a tile that is assigned to such a variable, which may start as a tile of zeros.
+    fn started_as_scalar(
+        &mut self,
+        h: &HExpr,
+        ty: &Ty,
+        (what, code): (&str, Option<Code>),
+        at: Span,
+    ) -> HExpr {
+        let shown = self.show(ty);
+        let d = self.mismatch(h, ty, what, code);
+        let Ty::Tile { elem, shape } = &h.ty else { return self.fail(d) };
+        let zeros = format!("zeros({}, {})", self.show_shape(shape), self.show_elem(elem));
+        let d = d.label(at, format!("declared here as `{shown}`; `{zeros}` is a tile"));
+        // `let mut total = 0.0;`, without a type.
+        let behind = self.text(Span { start: at.end, end: h.span.start.max(at.end), ..at });
+        let value = behind.split_once(';').and_then(|(value, _)| value.strip_prefix(" = "));
+        let zero = value.filter(|v| v.parse::<f64>() == Ok(0.0));
+        let d = match zero {
+            Some(v) => {
+                let start = at.end + 3;
+                let place = Span { start, end: start + v.len() as u32, ..at };
+                d.fix("start with a tile", place, zeros)
             }
-            _ => format!("declared here as `{shown}`"),
-        }
+            None => d,
+        };
+        self.fail(d)
     }
 
     /// How memory is written, for a view or pointer whose memory may change although it cannot itself.
@@ -262,8 +283,11 @@ impl Cx<'_> {
             let text = self.text(place.span);
             let what =
                 if carried { format!("`{text}` keeps its type in a loop: it") } else { format!("`{text}`") };
-            let declared = self.declared_as(&h, &ty, &shown);
-            h = self.coerce_as(h, &ty, &what, code, Some((at, declared)));
+            h = if self.is_tile_for_scalar(&h, &ty) {
+                self.started_as_scalar(&h, &ty, (&what, code), at)
+            } else {
+                self.coerce_as(h, &ty, &what, code, Some((at, format!("declared here as `{shown}`"))))
+            };
         }
         if path.is_empty() {
             self.unassigned.remove(&id);

@@ -364,16 +364,7 @@ impl Cx<'_> {
                 Subscript::Named(n, e) => (n, e),
                 Subscript::Expr(e) => {
                     if first {
-                        let mut d = Diagnostic::error(
-                            codes::ARGUMENT_NAME,
-                            e.span,
-                            "compile-time arguments are given by name",
-                            "as in `f[N = 4](..)`",
-                        );
-                        if let Some(p) = params.first() {
-                            let pn = self.hir().cvar(*p).name.clone();
-                            d = d.fix(format!("name it `{pn}`"), e.span.before(), format!("{pn} = "));
-                        }
+                        let d = self.unnamed_carg(id, e, cargs);
                         self.report(d);
                     }
                     return false;

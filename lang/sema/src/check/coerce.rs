@@ -36,7 +36,7 @@ impl Cx<'_> {
         self.coerce_as(h, want, what, None, None)
     }
 
-    fn mismatch(&mut self, h: &HExpr, want: &Ty, what: &str, code: Option<Code>) -> Diagnostic {
+    pub(super) fn mismatch(&mut self, h: &HExpr, want: &Ty, what: &str, code: Option<Code>) -> Diagnostic {
         let (have, need) = (self.show(&h.ty), self.show(want));
         let default = match (&h.ty, want) {
             (Ty::Tile { elem: a, shape: x }, Ty::Tile { elem: b, shape: y }) => {

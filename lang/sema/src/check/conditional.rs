@@ -206,7 +206,8 @@ impl Cx<'_> {
                     "a tile of bools",
                 )
                 .fix("test whether any element is true", h.span, format!("any({text})"))
-                .fix("test whether all elements are true", h.span, format!("all({text})"));
+                .fix("test whether all elements are true", h.span, format!("all({text})"))
+                .note("an `if` decides for a whole program; `where(c, a, b)` chooses for each element, and a mask for each access to memory");
                 self.fail(d)
             }
             t if t.is_err() => h,

@@ -74,6 +74,8 @@ impl Cx<'_> {
             d = d
                 .label(local.span, format!("`{}` is a run-time variable", local.name))
                 .note("values for shapes come from parameters in `[..]`, from literals and from `const`");
+        } else {
+            d = self.taken_at_launch(d, h);
         }
         self.report(d);
         false

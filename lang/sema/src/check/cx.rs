@@ -158,6 +158,8 @@ pub(crate) struct Cx<'p> {
     pub loops: Vec<LoopCx>,
     /// In a condition of a launch: the optional parameters whose extents it asks for.
     pub optionals: Option<Vec<LocalId>>,
+    /// The operand of an operation on memory that takes a pointer, and the operation.
+    pub pointer: Option<(Span, &'static tk_ops::table::Row)>,
     /// The number of loops around the operand that contains this.
     pub operand: Option<usize>,
     pub in_test: bool,
@@ -211,6 +213,7 @@ impl<'p> Cx<'p> {
             in_test: false,
             expected: vec![],
             in_clause: false,
+            pointer: None,
             operand: None,
             optionals: None,
             unassigned: BTreeSet::new(),

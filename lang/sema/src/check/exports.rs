@@ -107,6 +107,9 @@ impl Cx<'_> {
             ExprKind::Array(items) => items.iter().collect(),
             _ => vec![value],
         };
+        if self.union_of_types(c, value) {
+            return vec![];
+        }
         self.no_empty_list(items.len(), value.span);
         let mut terms: Vec<(CTerm, Span)> = vec![];
         for e in items {
@@ -124,6 +127,20 @@ impl Cx<'_> {
             terms.push((term, e.span));
         }
         terms.into_iter().map(|(t, span)| self.cterm_expr(c, &t, span)).collect()
+    }
+
+    /// Reports `T = f16 | f32`, which is how a bound is written.
+    fn union_of_types(&mut self, c: CVarId, value: &ast::Expr) -> bool {
+        let union = matches!(value.kind, ExprKind::Binary(ast::BinOp::BitOr, ..));
+        if !union || !matches!(self.hir().cvar(c).kind, CKind::DType(_)) {
+            return false;
+        }
+        let list = self.text(value.span).split('|').map(str::trim).collect::<Vec<_>>().join(", ");
+        let message = "several types are given as a list";
+        let d =
+            Diagnostic::error(codes::TYPE_MISMATCH, value.span, message, "this is how a bound is written");
+        self.report(d.fix("write a list", value.span, format!("[{list}]")));
+        true
     }
 
     /// Reports a list of values without any.

@@ -135,6 +135,35 @@ const NAMES: &[(&str, Here)] = &[
         Form("a program has no threads to number; `arange(0, BLOCK)` is a tile with a lane for each"),
     ),
     ("__syncthreads", Form("the compiler inserts barriers")),
+    ("__syncwarp", Form("the compiler inserts barriers")),
+    ("__threadfence", Form("atomics have an order, as in `atomic_store(flag, 1, order = release)`")),
+    ("__shfl_sync", Form(LANES)),
+    ("__shfl_up_sync", Form(LANES)),
+    ("__shfl_down_sync", Form(LANES)),
+    ("__shfl_xor_sync", Form(LANES)),
+    ("__ballot_sync", Form("`sum(c)` counts the lanes in which `c` is true")),
+    ("__any_sync", Form("`any(c)` of a tile of bools")),
+    ("__all_sync", Form("`all(c)` of a tile of bools")),
+    ("warpSize", Form("warps are the compiler's; `target.warp_size` is the number of their lanes")),
+    ("__ldg", Name("load")),
+    ("__popc", Name("popcount")),
+    ("__clz", Name("clz")),
+    ("__umulhi", Name("umulhi")),
+    ("fmaxf", Name("maxnum")),
+    ("fminf", Name("minnum")),
+    ("fmaf", Name("fma")),
+    ("expf", Name("exp")),
+    ("logf", Name("log")),
+    ("sqrtf", Name("sqrt")),
+    ("rsqrtf", Name("rsqrt")),
+    ("fabsf", Name("abs")),
+    ("powf", Name("pow")),
+    ("tanhf", Name("tanh")),
+    ("__expf", Form("the approximation is `exp(x, fast = true)`")),
+    ("__fdividef", Form("`/` under `@fast` is the approximation")),
+    ("__float2half", Form("a cast is written `x as f16`")),
+    ("__half2float", Form("a cast is written `x as f32`")),
+    ("clock64", Form("`tk profile --stamps` measures parts of a kernel; `globaltimer()` is a clock")),
     ("atomicAdd", Name("atomic_add")),
     ("atomicMax", Name("atomic_max")),
     ("atomicMin", Name("atomic_min")),
@@ -206,6 +235,7 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
 
 pub(super) const TABLE: &str =
     "a list is a constant, `const TABLE = [1.0, 2.0];`, and `gather(TABLE, arange(0, N))` makes a tile of it";
+const LANES: &str = "`sum`, `max`, `reduce`, `cumsum` and `scan` of a tile exchange between lanes";
 const ARRAY: &str =
     "an array in memory is a `view[f32, 1]` (1 is its rank), or a `mut view[f32, 1]` if it is written";
 

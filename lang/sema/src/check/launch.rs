@@ -1,13 +1,15 @@
 //! Launches of kernels, which only `test` blocks contain: arguments are buffers and scalars.
 
+use tk_ops::Op;
 use tk_syntax::ast::{self, ExprKind, Subscript};
+use tk_syntax::diag::Replacement;
 use tk_syntax::{Diagnostic, Span, codes};
 
 use super::Slot;
 use super::args::Params;
 use super::cx::Cx;
 use super::subst::Subst;
-use crate::hir::{FnId, HArg, HExpr, HKind};
+use crate::hir::{FnId, FnKind, HArg, HExpr, HKind};
 use crate::poly::Poly;
 use crate::types::{CTerm, Elem, Ty};
 
@@ -107,6 +109,10 @@ impl Cx<'_> {
             declared: Some(sig.span),
             launch: true,
         };
+        if self.bracketless(id, &ps.names, cargs, args, span) {
+            self.check_rest(args);
+            return HExpr::err(span);
+        }
         self.saw_args(id, &sig.slots, args);
         let Some((slots, _)) = self.match_args(&ps, args, span) else {
             self.check_rest(args);
@@ -267,12 +273,100 @@ impl Cx<'_> {
         self.fail(d)
     }
 
+    /// The report of a compile-time argument without a name.
+    pub(super) fn unnamed_carg(&self, id: FnId, e: &ast::Expr, brackets: &[Subscript]) -> Diagnostic {
+        if let Some(d) = self.grid_given(id, e, brackets) {
+            return d;
+        }
+        let message = "compile-time arguments are given by name";
+        let d = Diagnostic::error(codes::ARGUMENT_NAME, e.span, message, "as in `f[N = 4](..)`");
+        match self.hir().func(id).cparams.first() {
+            Some(p) => {
+                let name = &self.hir().cvar(*p).name;
+                d.fix(format!("name it `{name}`"), e.span.before(), format!("{name} = "))
+            }
+            None => d,
+        }
+    }
+
+    /// The report of the grid in the brackets of a launch: `k[(n,)](..)`, `k[grid](..)`.
+    fn grid_given(&self, id: FnId, e: &ast::Expr, brackets: &[Subscript]) -> Option<Diagnostic> {
+        let named = |p: &ast::Path| matches!(p.segments.as_slice(), [n] if n.text == "grid");
+        let grid = match &e.kind {
+            ExprKind::Tuple(_) | ExprKind::Lambda(..) => true,
+            ExprKind::Path(p) => named(p),
+            _other => false,
+        };
+        if !grid || self.hir().func(id).kind != FnKind::Kernel {
+            return None;
+        }
+        let message = "a launch passes no grid: the kernel has it, `grid(..)`";
+        let d = Diagnostic::error(codes::ARGUMENT_NAME, e.span, message, "compile-time arguments go here");
+        let whole = Span { start: e.span.start.saturating_sub(1), end: e.span.end + 1, ..e.span };
+        let alone =
+            brackets.len() == 1 && self.text(whole).starts_with('[') && self.text(whole).ends_with(']');
+        Some(if alone { d.fix("remove it", whole, "") } else { d })
+    }
+
+    /// Reports `k(x, y, BLOCK = 128)`: a compile-time parameter among the arguments of a launch.
+    fn bracketless(
+        &mut self,
+        id: FnId,
+        names: &[&str],
+        brackets: &[Subscript],
+        args: &[ast::Arg],
+        span: Span,
+    ) -> bool {
+        let f = self.hir().func(id);
+        let of_brackets = |n: &ast::Name| {
+            !names.contains(&n.text.as_str()) && f.cparams.iter().any(|c| self.hir().cvar(*c).name == n.text)
+        };
+        let found = args.iter().enumerate().find_map(|(i, a)| {
+            let name = a.name.as_ref().filter(|n| of_brackets(n))?;
+            Some((i, name, &a.value))
+        });
+        let Some((i, name, value)) = found else { return false };
+        let message = format!("`{}` of kernel `{}` is a compile-time parameter", name.text, f.name);
+        let d = Diagnostic::error(codes::LAUNCH_ARGS, name.span, message, "it is given in brackets");
+        let text = self.text(span);
+        let before = i.checked_sub(1).and_then(|i| args.get(i));
+        let d = match (before, text.find('(')) {
+            (Some(before), Some(open)) if brackets.is_empty() => {
+                let at = span.start + open as u32;
+                let given = format!("[{} = {}]", name.text, self.text(value.span));
+                let rest = Span { start: before.value.span.end, end: value.span.end, ..span };
+                let edits = vec![
+                    Replacement { span: Span { start: at, end: at, ..span }, text: given },
+                    Replacement { span: rest, text: String::new() },
+                ];
+                d.fix_all("write it in brackets", edits)
+            }
+            (_, _) => d.note(format!("as in `{}[{} = ..](..)`", f.name, name.text)),
+        };
+        self.report(d);
+        true
+    }
+
     /// Offers to put a tile into memory.
     fn fix_by_buffer(&self, d: Diagnostic, h: &HExpr) -> Diagnostic {
         if !matches!(h.ty, Ty::Tile { .. }) {
             return d;
         }
         let text = self.text(h.span);
-        d.fix("put it into memory", h.span, format!("buffer({text})"))
+        match (&h.ty, &h.kind) {
+            (Ty::Tile { shape, .. }, HKind::Builtin(row, _))
+                if shape.is_scalar() && matches!(row.op, Op::Random(_)) =>
+            {
+                let inside = text.split_once('(').and_then(|(_, t)| t.strip_suffix(')')).unwrap_or_default();
+                let name = row.name;
+                d.note(format!("`{name}(seed, offset)` is the random number of a kernel; a test makes a tensor of them from a shape"))
+                    .fix("make a tensor", h.span, format!("buffer({name}([{inside}], f32, seed = 1))"))
+            }
+            (Ty::Tile { shape, .. }, _) if shape.is_scalar() => {
+                let x = if text.len() > super::advice::SHOWN { "x" } else { &text };
+                d.note(format!("a tensor with one element is `buffer(full([1], {x}, f32))`"))
+            }
+            (_, _) => d.fix("put it into memory", h.span, format!("buffer({text})")),
+        }
     }
 }

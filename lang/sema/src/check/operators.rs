@@ -104,7 +104,7 @@ impl Cx<'_> {
                     format!("{what} works on tiles and scalars, not on `{bad_ty}`"),
                     format!("this is `{bad_ty}`"),
                 );
-                let d = if op == BinOp::Add { self.gather_instead(d, bad, other) } else { d };
+                let d = if op == BinOp::Add { self.gather_instead(d, bad, other, span) } else { d };
                 return self.fail(if d.notes.is_empty() { self.read_first(d, bad) } else { d });
             }
         }

@@ -68,6 +68,7 @@ const BODIES: &[(&str, &str)] = &[
     ("x = f(a) @ b[0] + c;", "there is no `@` operator; a matrix product is `dot(a, b)`"),
     ("x = 0..4;", "there is no `..`; loops run over `range(start, end)`, and slices are written `a:b`"),
     ("x = v[::2];", "slices have no step; they are written `a:b`"),
+    ("x = v[a::2];", "slices have no step; they are written `a:b`"),
     ("x = t.0;", "the elements of a tuple are written `t[0]`"),
     ("x = .5;", "a float needs a digit before the point"),
     ("x = 1.;", "a float needs a digit after the point"),

@@ -1,6 +1,6 @@
 //! The types of `map` and folds with user functions, running folds, sorting and counting.
 
-use tk_ops::{DType, DTypeSet, ScanOp};
+use tk_ops::{DType, DTypeSet, Op, ReduceOp, ScanOp};
 use tk_syntax::{Diagnostic, Span, codes};
 
 use super::Slots;
@@ -8,7 +8,7 @@ use super::misc::tile;
 use crate::check::axes::Axis;
 use crate::check::cx::{Cx, Lit};
 use crate::check::subst::Subst;
-use crate::hir::{CKind, HArg, HExpr};
+use crate::hir::{CKind, HArg, HExpr, HKind};
 use crate::poly::Poly;
 use crate::types::{CTerm, DTerm, Elem, Shape, Ty};
 
@@ -357,5 +357,18 @@ impl Cx<'_> {
             }
         };
         self.built(s, vec![HArg::Expr(x), values, axis, desc], ty, false)
+    }
+}
+
+/// The tile of `all(x)`, so that an assertion about it can say which element is false.
+pub(super) fn every_element(h: HExpr) -> HExpr {
+    match (&h.kind, &h.ty) {
+        (HKind::Builtin(row, args), Ty::Tile { shape, .. }) if row.op == Op::Reduce(ReduceOp::All) => {
+            match args.as_slice() {
+                [HArg::Expr(x), ..] if shape.is_scalar() => x.clone(),
+                _other => h,
+            }
+        }
+        (_, _) => h,
     }
 }

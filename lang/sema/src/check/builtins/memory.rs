@@ -32,7 +32,10 @@ impl Cx<'_> {
 
     /// `load`, `store`, `prefetch` and atomics through pointers.
     fn pointer_access(&mut self, s: &Slots) -> Option<HExpr> {
-        let p = self.value_slot(s, "ptr")?;
+        self.pointer = s.get("ptr").map(|e| (e.span, s.row));
+        let p = self.value_slot(s, "ptr");
+        self.pointer = None;
+        let p = p?;
         let Ty::Tile { elem: Elem::Ptr { pointee, mutable }, .. } = p.ty.clone() else {
             let shown = self.show(&p.ty);
             let mut d = Diagnostic::error(

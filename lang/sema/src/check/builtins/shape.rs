@@ -71,13 +71,7 @@ impl Cx<'_> {
             (ShapeOp::Split, _) => {
                 let mut dims = self.dims_of(s, &shape)?;
                 if dims.pop().and_then(|d| d.as_int()) != Some(2) {
-                    let shown = self.show(&x.ty);
-                    self.error(
-                        codes::SHAPE_MISMATCH,
-                        x.span,
-                        format!("`split` needs a last dimension of 2, but this is `{shown}`"),
-                        format!("this is `{shown}`"),
-                    );
+                    self.unsplit(&x, &shape);
                     return None;
                 }
                 let t = one(dims, elem);
@@ -89,6 +83,20 @@ impl Cx<'_> {
             (ShapeOp::Slice, _) => return None,
         };
         self.built(s, args, ty, false)
+    }
+
+    /// Reports `split` of a tile whose last extent is not 2, with the tile of its pairs if it is a row.
+    fn unsplit(&mut self, x: &HExpr, shape: &Shape) {
+        let shown = self.show(&x.ty);
+        let message = format!("`split` needs a last dimension of 2, but this is `{shown}`");
+        let mut d = Diagnostic::error(codes::SHAPE_MISMATCH, x.span, message, format!("this is `{shown}`"));
+        if let Some([extent]) = shape.dims()
+            && let Some(pairs) = self.quotient(extent, &Poly::int(2)).filter(|p| p.opaque().is_empty())
+        {
+            let (text, pairs) = (self.text(x.span), crate::show::poly(self.hir(), &pairs));
+            d = d.fix("split the pairs of neighbours", x.span, format!("reshape({text}, [{pairs}, 2])"));
+        }
+        self.report(d);
     }
 
     fn reshaped(&mut self, s: &Slots, x: &HExpr, from: &Shape) -> Option<Shape> {

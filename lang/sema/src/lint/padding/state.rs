@@ -149,7 +149,10 @@ pub(super) fn elementwise<'a>(op: ElementwiseOp, args: &[(Tile<'a>, DType)], out
     });
     let dims = if constant.is_some() { vec![State::Same; rank] } else { dims.collect() };
     let not_negative = constant.is_some_and(is_not_negative) || keeps_sign(op, args);
-    let from = args.iter().find(|(t, _)| t.origin.is_some());
+    // The operand whose padding the result has, or the first one that has padding.
+    let decides = |t: &Tile| dims.iter().zip(&t.dims).any(|(d, s)| matches!(d, State::Known(_)) && d == s);
+    let padded = || args.iter().filter(|(t, _)| t.origin.is_some());
+    let from = padded().find(|(t, _)| decides(t)).or_else(|| padded().next());
     let (origin, moved) = from.map_or((None, false), |(t, _)| (t.origin, t.moved));
     Tile { dims, constant, not_negative, origin, moved }
 }
