@@ -11,6 +11,8 @@
 //!
 //! A pipeline of one stage: where a loop is around all of this, the producer loads for its next iteration as soon as the
 //! consumers have released the stage.
+//! The producer loads the operands of the first iteration of the inner loop before it: their stages are free when this one may still be
+//! in use, and it does not wait for two things one after the other.
 //!
 //! Applies to operands that only products of warpgroups read, in loops of the block that loads them, where a producer warp
 //! loads others of these products.
