@@ -7,11 +7,9 @@ use std::cell::RefCell;
 
 use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
-use inkwell::builder::Builder;
 use inkwell::types::IntType;
 use inkwell::values::{
     AnyValueEnum, BasicValue, BasicValueEnum, InstructionOpcode, InstructionValue, IntValue, Operand,
-    PhiValue,
 };
 use tk_gpu::ir::kernel::LayoutId;
 use tk_gpu::ir::op::{BufferRef, GpuOp};
@@ -19,85 +17,12 @@ use tk_gpu::ir::shared_access::stage_index;
 use tk_ops::{ControlOp, CreateOp, ElementwiseOp, MemoryOp, Op};
 use tk_tile::{BlockId, Def, Inst, InstId, ValueId, rewrite};
 
+use super::ahead_loop::{AheadLoop, CarriedAddress, ToggledOffset};
 use super::value::{Val, View};
-use super::{Emit, Res, bug};
+use super::{Emit, Res};
 
 /// Bytes of a register: loads of less are many, and their branches are better taken all at once.
 const WORD: u32 = 4;
-
-/// A loop whose loads run ahead.
-#[derive(Debug)]
-pub struct AheadLoop<'c> {
-    /// Its counter, in the kernel.
-    pub(super) counter: ValueId,
-    /// The first number, and the step.
-    pub(super) count: (IntValue<'c>, IntValue<'c>),
-    /// The end of its numbers, in the kernel.
-    pub(super) end: ValueId,
-    /// No number is negative, and the step is positive.
-    pub(super) counts_up: bool,
-    /// The block before the loop, and its first one.
-    pub(super) blocks: (BasicBlock<'c>, BasicBlock<'c>),
-    /// All blocks that existed before the loop.
-    pub(super) earlier: Vec<BasicBlock<'c>>,
-    /// Its block, and the values that it carries before the first iteration.
-    pub(super) body: (BlockId, Vec<ValueId>),
-    /// The addresses that it carries.
-    pub(super) carried: RefCell<Vec<CarriedAddress<'c>>>,
-    /// The offsets in multi-stage buffers that it carries.
-    pub(super) toggled: RefCell<Vec<ToggledOffset<'c>>>,
-    /// Whether there is a next iteration, where loads are masked by that.
-    pub(super) guard: Option<IntValue<'c>>,
-}
-
-/// An address that a loop carries.
-#[derive(Debug)]
-pub(super) struct CarriedAddress<'c> {
-    phi: PhiValue<'c>,
-    /// The same number, about which LLVM knows nothing.
-    opaque: IntValue<'c>,
-    /// The stride along which it advances, in elements of so many bytes.
-    stride: IntValue<'c>,
-    bytes: u32,
-    /// That of the next iteration.
-    next: Option<IntValue<'c>>,
-}
-
-/// An offset that alternates between two stages.
-#[derive(Debug)]
-pub(super) struct ToggledOffset<'c> {
-    phi: PhiValue<'c>,
-    stage: u32,
-    /// What it is computed from: the offsets of the bits of a thread, and the stage of the first iteration.
-    of: (Vec<u64>, bool),
-}
-
-impl<'c> AheadLoop<'c> {
-    /// Moves a builder to the end of the block before the loop.
-    fn before(&self, b: &Builder<'c>) {
-        let (before, _) = self.blocks;
-        match before.get_terminator() {
-            Some(end) => b.position_before(&end),
-            None => b.position_at_end(before),
-        }
-    }
-
-    /// A number that the loop carries.
-    fn phi(&self, b: &Builder<'c>, start: IntValue<'c>) -> Res<PhiValue<'c>> {
-        let (before, header) = self.blocks;
-        let Some(top) = header.get_first_instruction() else { return bug("a loop has no counter") };
-        b.position_before(&top);
-        let phi = b.build_phi(start.get_type(), "")?;
-        phi.add_incoming(&[(&start, before)]);
-        Ok(phi)
-    }
-
-    /// Returns true if a number is known before the loop.
-    pub(super) fn is_before(&self, x: IntValue<'c>) -> bool {
-        let block = x.as_instruction_value().and_then(|i| i.get_parent());
-        block.is_none_or(|b| self.earlier.contains(&b))
-    }
-}
 
 impl<'c> Emit<'_, 'c> {
     /// Returns true if an iteration stores what was loaded for the next one, and asks whether there is one.

@@ -7,6 +7,7 @@
 //! Requires a verified scheduled kernel. Target-specific code comes from its [`TargetEmitter`].
 
 pub mod ahead;
+pub mod ahead_loop;
 pub mod assembly;
 pub mod atomic;
 pub mod control;
@@ -43,7 +44,7 @@ use tk_gpu::ir::kernel::LayoutId;
 use tk_ops::{ControlOp, DType, Op};
 use tk_tile::{BlockId, ElemType, Func, Inst, Loc, Type, ValueId};
 
-use self::ahead::AheadLoop;
+use self::ahead_loop::AheadLoop;
 use self::state::{Late, Nested, TmaPipeline};
 pub use self::stop::{Res, Stop, bug};
 use self::value::{Val, View};

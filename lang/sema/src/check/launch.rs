@@ -87,19 +87,7 @@ impl Cx<'_> {
         let names: Vec<&str> = sig.slots.iter().map(|s| s.0.as_str()).collect();
         let params: Vec<(String, Ty)> =
             self.hir().func(id).params.iter().map(|p| (p.name.clone(), p.ty.clone())).collect();
-        let optional = sig
-            .slots
-            .iter()
-            .map(|(_, s)| match s {
-                Slot::Run(i) => self
-                    .hir()
-                    .func(id)
-                    .params
-                    .get(*i)
-                    .is_some_and(|p| matches!(p.ty, Ty::Option(_)) || p.default.is_some()),
-                Slot::Const(c) => self.hir().cvar(*c).default.is_some(),
-            })
-            .collect();
+        let optional = sig.slots.iter().map(|(_, slot)| self.is_optional(id, slot)).collect();
         let ps = Params {
             what: format!("kernel `{name}`"),
             names,
@@ -145,6 +133,17 @@ impl Cx<'_> {
         self.saw_call(span, id, &map);
         let cargs = map.into_iter().filter(|(c, _)| given.contains(c)).collect();
         self.mk(HKind::Launch { kernel: id, cargs, args: out }, Ty::Unit, span, false)
+    }
+
+    /// Returns true if a launch may leave out an argument.
+    fn is_optional(&self, id: FnId, slot: &Slot) -> bool {
+        match slot {
+            Slot::Run(i) => {
+                let param = self.hir().func(id).params.get(*i);
+                param.is_some_and(|p| matches!(p.ty, Ty::Option(_)) || p.default.is_some())
+            }
+            Slot::Const(c) => self.hir().cvar(*c).default.is_some(),
+        }
     }
 
     #[allow(clippy::too_many_arguments, reason = "one argument of one launch")]
