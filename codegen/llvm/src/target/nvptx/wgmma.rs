@@ -131,8 +131,8 @@ impl<'c> Nvptx<'c> {
         self.asm(e, &text, &constraints.join(","), &types, &inputs, Kind::Convergent)
     }
 
-    /// `ptxas` moves waits up past arithmetic. An instruction that never runs, but that it cannot know not to depend on these
-    /// numbers, holds them: their sum is compared with the largest finite one.
+    /// `ptxas` moves waits up past arithmetic, but not past an instruction whose predicate depends on these numbers: a sleep of no
+    /// time, where their sum is the largest finite number.
     pub(super) fn never_before(&self, e: &Emit<'_, 'c>, values: &[BasicValueEnum<'c>]) -> Res<()> {
         if values.is_empty() || !values.iter().all(|x| x.get_type() == e.context.f32_type().into()) {
             return Ok(());
