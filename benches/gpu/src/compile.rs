@@ -216,11 +216,13 @@ fn layout(request: &Request<'_>) -> Result<Duration, String> {
     let options = CompileOptions {
         spec: request.target,
         warps,
+        groups: 1,
         blocks,
         cluster,
         stages,
         most_stages: u32::MAX,
         operands: Operands::SHARED,
+        may_split_rows: true,
         registers,
         facts,
     };

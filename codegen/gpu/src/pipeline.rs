@@ -13,8 +13,8 @@ use crate::passes::{
     Pass, Run, TileKernel, allocate_shared, assign_layouts, chunk_loads, cluster, decompose_dot_scaled,
     defer_waits, expand_gathers, form_tensor_accesses, hoist_shared_stores, inline_functions,
     insert_barriers, insert_proxy_fences, insert_store_waits, lower_to_shared, overlap_products,
-    permute_views, reallocate_registers, select_instructions, software_pipeline, split_dots, split_stores,
-    tma_reduce, tma_stores, warp_specialize,
+    permute_views, reallocate_registers, select_instructions, software_pipeline, split_dots, split_rows,
+    split_stores, tma_reduce, tma_stores, warp_specialize,
 };
 use crate::verify::{GpuVerifyError, LaidOutModule, ScheduledModule};
 
@@ -26,6 +26,7 @@ pub const PASSES: &[Pass] = &[
     form_tensor_accesses::PASS,
     permute_views::PASS,
     split_dots::PASS,
+    split_rows::PASS,
     assign_layouts::PASS,
     lower_to_shared::PASS,
     tma_reduce::PASS,
@@ -154,7 +155,8 @@ fn run_passes(
 ) -> Result<Stages, PipelineError> {
     let name = module.funcs[kernel].name.clone();
     let module = Module::clone(module);
-    let mut state = State::Tile(TileKernel { module, kernel, name, options, shortages: vec![] });
+    let mut state =
+        State::Tile(TileKernel { module, kernel, name, options, shortages: vec![], remarks: vec![] });
     let mut laid_out = None;
     let mut last = "";
     for pass in PASSES {
@@ -165,7 +167,7 @@ fn run_passes(
             (State::Kernel(kernel), _) => observer(pass, Snapshot::Kernel(kernel)),
         }
         match (&state, pass.run) {
-            (State::Tile(tile), _) if each => tk_tile::verify::verify(&tile.module)
+            (State::Tile(tile), _) if each => tk_tile::verify::verify_machine(&tile.module)
                 .map_err(|error| PipelineError::Tile { pass: last, error })?,
             (State::Kernel(kernel), Run::AssignLayouts(_)) => {
                 let verified = LaidOutModule::new(kernel.clone());

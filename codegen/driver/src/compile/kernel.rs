@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use tk_bundle::TensorMap;
 use tk_gpu::ir::cluster::blocks_for;
 use tk_gpu::ir::kernel::{Remark, Shortage};
+use tk_gpu::ir::warps::WARPGROUP_WARPS;
 use tk_gpu::{ArgFacts, TargetSpec};
 use tk_ops::DType;
 use tk_runtime::device::LaunchOptions;
@@ -58,7 +59,8 @@ impl From<&LaunchOptions> for Asked {
 /// The shape of a program on a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ProgramShape {
-    /// Warps of a program, with the lanes of the target: a power of two, as layouts need, that the target supports.
+    /// Warps of a program, with the lanes of the target, which supports so many: a power of two, as layouts need, or several
+    /// warpgroups, among which the rows of the program may be divided ([`tk_gpu::passes::split_rows`]).
     pub warps: u32,
     /// Blocks over which a program is split, if possible ([`tk_gpu::passes::cluster`]).
     pub blocks: u32,
@@ -80,7 +82,9 @@ impl ProgramShape {
         let [blocks, cluster] =
             [asked.ctas, asked.cluster].map(|n| if target.has_clusters { blocks_for(n) } else { 1 });
         let most = blocks * target.max_threads / target.warp_size;
-        let warps = u32::try_from(asked.warps).unwrap_or(most).clamp(1, most).next_power_of_two().min(most);
+        let warps = u32::try_from(asked.warps).unwrap_or(most).clamp(1, most);
+        let has_groups = target.has_async_mma && blocks == 1 && warps.is_multiple_of(WARPGROUP_WARPS);
+        let warps = if has_groups { warps } else { warps.next_power_of_two().min(most) };
         let of_block = (warps / blocks).max(1);
         let of_occupancy = asked.occupancy.map(|n| target.registers_of_launch(of_block.saturating_mul(n)));
         let registers = of_occupancy.into_iter().chain(asked.max_regs).min();

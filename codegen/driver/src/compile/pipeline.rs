@@ -45,12 +45,21 @@ type After = Vec<(&'static str, String)>;
 /// stay in registers.
 pub fn schedule(
     request: &Request<'_>,
+    after: Option<&mut After>,
+) -> Result<pipeline::Stages, Vec<Diagnostic>> {
+    schedule_rows(request, true, after)
+}
+
+/// The same, where rows may be divided among groups of warps or not.
+fn schedule_rows(
+    request: &Request<'_>,
+    may_split_rows: bool,
     mut after: Option<&mut After>,
 ) -> Result<pipeline::Stages, Vec<Diagnostic>> {
     let limit = request.target.shared_bytes;
     let of_block = request.target.max_threads / request.target.warp_size;
     if request.shape.warps > of_block {
-        let kernel = schedule_with(request, u32::MAX, Operands::SHARED, None)?;
+        let kernel = schedule_with(request, (u32::MAX, Operands::SHARED, false), None)?;
         if kernel.scheduled.options.blocks < request.shape.warps / of_block {
             let shape = ProgramShape { warps: of_block, ..request.shape };
             return schedule(&Request { shape, ..request.clone() }, after);
@@ -58,18 +67,25 @@ pub fn schedule(
     }
     let fits = |s: &pipeline::Stages| s.scheduled.shared_bytes() <= limit;
     let most = request.shape.stages.unwrap_or(STAGES).max(STAGES);
-    let mut attempt = |stages, operands| schedule_with(request, stages, operands, after.as_deref_mut());
+    let mut attempt =
+        |stages, operands| schedule_with(request, (stages, operands, may_split_rows), after.as_deref_mut());
     let first = attempt(u32::MAX, Operands::SHARED)?;
     if fits(&first) {
         return Ok(first);
     }
-    for operands in OPERANDS {
+    // Groups of warps with operands in chunks are not faster than a program without groups.
+    let has_groups = first.scheduled.options.groups > 1;
+    let ways = if has_groups { 1 } else { OPERANDS.len() };
+    for operands in OPERANDS.into_iter().take(ways) {
         for stages in (1..most).rev() {
             let fewer = attempt(stages, operands)?;
             if fits(&fewer) {
                 return Ok(fewer);
             }
         }
+    }
+    if has_groups {
+        return schedule_rows(request, false, after);
     }
     // Nothing fits: the first attempt is reported.
     attempt(u32::MAX, Operands::SHARED)
@@ -83,11 +99,10 @@ pub fn after_passes(request: &Request<'_>) -> Vec<(&'static str, String)> {
     after
 }
 
-/// The same with at most this many stages, and operands loaded like this.
+/// The same with at most this many stages, operands loaded like this, and perhaps groups of warps.
 fn schedule_with(
     request: &Request<'_>,
-    most_stages: u32,
-    operands: Operands,
+    (most_stages, operands, may_split_rows): (u32, Operands, bool),
     mut after: Option<&mut After>,
 ) -> Result<pipeline::Stages, Vec<Diagnostic>> {
     let name = request.module.funcs.get(request.entry).map(|f| f.name.clone()).unwrap_or_default();
@@ -96,11 +111,13 @@ fn schedule_with(
     let options = CompileOptions {
         spec: request.target,
         warps,
+        groups: 1,
         blocks,
         cluster,
         stages,
         most_stages,
         operands,
+        may_split_rows,
         registers,
         facts,
     };

@@ -89,10 +89,8 @@ impl<'a> Walk<'a> {
         often: &'a Frequencies,
         chip: &Chip,
     ) -> Walk<'a> {
-        let (warps, schedulers) = (
-            f64::from(1u32 << kernel.options.threads().warp_bits),
-            f64::from(kernel.options.spec.sm.schedulers),
-        );
+        let (warps, schedulers) =
+            (f64::from(kernel.options.all_warps()), f64::from(kernel.options.spec.sm.schedulers));
         let blocks = f64::from(kernel.options.blocks.max(1));
         let few = (schedulers * blocks / warps).max(1.0);
         Walk {
@@ -127,7 +125,7 @@ fn independent(kernel: &Kernel) -> f64 {
     let loops = walk::insts(func).into_iter().filter(is_loop);
     let mut bodies = loops.flat_map(|i| func.insts[i].blocks.clone());
     let together = bodies.any(|b| walk::insts_in(func, b).into_iter().any(is_barrier));
-    let warps = f64::from(1u32 << kernel.options.threads().warp_bits);
+    let warps = f64::from(kernel.options.all_warps());
     if together { 1.0 } else { (warps / f64::from(kernel.options.spec.sm.schedulers)).max(1.0) }
 }
 

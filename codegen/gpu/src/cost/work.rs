@@ -105,7 +105,7 @@ impl<'a> Costs<'a> {
             roots: &of.roots,
             lanes: f64::from(kernel.options.spec.warp_size),
             programs,
-            warps: f64::from(1u32 << kernel.options.threads().warp_bits),
+            warps: f64::from(kernel.options.all_warps()),
         }
     }
 }
@@ -549,6 +549,7 @@ impl Costs<'_> {
             | GpuOp::TmaStoreWait(_)
             | GpuOp::IsProducerWarp(_)
             | GpuOp::SetMaxRegisters(_)
+            | GpuOp::GroupId(_)
             | GpuOp::Elect(_) => Work { issue: self.warps, ..Work::default() },
         }
     }

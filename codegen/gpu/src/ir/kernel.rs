@@ -5,6 +5,7 @@
 
 use tk_tile::{Func, Id, Loc, Module, ValueId};
 
+use crate::analysis::wgmma_shared;
 use crate::ir::params::ArgFacts;
 use crate::layout::{Layout, Threads};
 use crate::target::spec::TargetSpec;
@@ -56,8 +57,11 @@ impl Layouts {
 pub struct CompileOptions {
     /// The target.
     pub spec: &'static TargetSpec,
-    /// Warps of a program, as `launch(warps = n)` counts them.
+    /// Warps of a group: of a program, as `launch(warps = n)` counts them, unless it has several groups.
     pub warps: u32,
+    /// Groups of warps that have rows of their own, and share only what a producer warp loads for all of them
+    /// ([`crate::passes::split_rows`]).
+    pub groups: u32,
     /// Blocks over which the warps of a program are split, as `launch(ctas = n)` asks for; 1, 2, 4 or 8, and 1 on
     /// targets without clusters. Layouts are independent of it: warps are numbered within the program.
     pub blocks: u32,
@@ -71,6 +75,8 @@ pub struct CompileOptions {
     pub most_stages: u32,
     /// How operands of products reach their instructions, likewise a limit of the compiler.
     pub operands: Operands,
+    /// Rows may be divided among groups of warps, likewise.
+    pub may_split_rows: bool,
     /// The most registers of a lane, if limited.
     pub registers: Option<u32>,
     /// The facts about the flattened parameters.
@@ -78,12 +84,17 @@ pub struct CompileOptions {
 }
 
 impl CompileOptions {
-    /// The threads of a program.
+    /// The threads of a group: those that layouts know.
     pub fn threads(&self) -> Threads {
         Threads {
             lane_bits: self.spec.warp_size.trailing_zeros(),
             warp_bits: self.warps.next_power_of_two().trailing_zeros(),
         }
+    }
+
+    /// The warps of all groups.
+    pub fn all_warps(&self) -> u32 {
+        self.groups << self.threads().warp_bits
     }
 }
 
@@ -178,6 +189,21 @@ pub struct Buffer {
     pub bytes: u32,
     /// Its offset: a multiple of 16. Buffers whose contents are not live at the same time may overlap.
     pub offset: u32,
+    /// All groups of warps access the same; otherwise each has a copy, [`Kernel::group_bytes`] after that of the group
+    /// before it.
+    pub is_common: bool,
+}
+
+impl Buffer {
+    /// A buffer of which each group of warps has a copy, not yet placed.
+    pub fn new(bytes: u32) -> Buffer {
+        Buffer { bytes, offset: 0, is_common: false }
+    }
+
+    /// A buffer that all groups of warps access, not yet placed.
+    pub fn common(bytes: u32) -> Buffer {
+        Buffer { is_common: true, ..Buffer::new(bytes) }
+    }
 }
 
 impl Kernel {
@@ -193,7 +219,7 @@ impl Kernel {
 
     /// Threads of a block: its share of those of the program, and of the producer warps if there are any.
     pub fn block_threads(&self) -> u32 {
-        self.options.threads().count() / self.options.blocks.max(1)
+        self.options.threads().count() * self.options.groups / self.options.blocks.max(1)
             + crate::ir::warps::producers(self) * self.options.spec.warp_size
     }
 
@@ -205,7 +231,16 @@ impl Kernel {
 
     /// Bytes of shared memory.
     pub fn shared_bytes(&self) -> u32 {
-        self.buffers.iter().map(|b| b.offset + b.bytes).max().unwrap_or(0)
+        let more = (self.options.groups - 1) * self.group_bytes();
+        let end = |b: &Buffer| b.offset + b.bytes + if b.is_common { 0 } else { more };
+        self.buffers.iter().map(end).max().unwrap_or(0)
+    }
+
+    /// Bytes between the copies of a buffer that groups of warps have; 0 for one group. A multiple of each alignment.
+    pub fn group_bytes(&self) -> u32 {
+        let own = self.buffers.iter().filter(|b| !b.is_common && self.options.groups > 1);
+        let end = own.map(|b| b.offset + b.bytes).max().unwrap_or(0);
+        end.next_multiple_of(wgmma_shared::WIDEST_PATTERN)
     }
 }
 

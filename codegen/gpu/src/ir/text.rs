@@ -63,6 +63,9 @@ fn header(out: &mut String, kernel: &Kernel, used: &[LayoutId]) -> fmt::Result {
     let options = &kernel.options;
     writeln!(out, "target {}", options.spec.name)?;
     writeln!(out, "warps {}", options.warps)?;
+    if options.groups != 1 {
+        writeln!(out, "groups {}", options.groups)?;
+    }
     if options.blocks != 1 {
         writeln!(out, "blocks {}", options.blocks)?;
     }
@@ -97,7 +100,8 @@ fn header(out: &mut String, kernel: &Kernel, used: &[LayoutId]) -> fmt::Result {
         }
     }
     for (i, b) in kernel.buffers.iter().enumerate() {
-        writeln!(out, "buffer {i}: {} bytes at {}", b.bytes, b.offset)?;
+        let common = if b.is_common && options.groups != 1 { ", common" } else { "" };
+        writeln!(out, "buffer {i}: {} bytes at {}{common}", b.bytes, b.offset)?;
     }
     if let Some(vote) = kernel.vote {
         writeln!(out, "vote {vote}")?;
@@ -151,15 +155,17 @@ pub fn parse(text: &str) -> Parsed<Kernel> {
     }
     let Some(spec) = head.target else { return Err(fail("expected a line `target ..` above".into())) };
     let Some(warps) = head.warps else { return Err(fail("expected a line `warps ..` above".into())) };
-    let Head { blocks, cluster, registers, facts, .. } = head;
+    let Head { groups, blocks, cluster, registers, facts, .. } = head;
     let options = CompileOptions {
         spec,
         warps,
+        groups,
         blocks,
         cluster,
         stages: Some(head.stages),
         most_stages: u32::MAX,
         operands: head.operands,
+        may_split_rows: true,
         registers,
         facts,
     };
@@ -194,6 +200,7 @@ struct Head<'a> {
     token: IrToken<'a>,
     target: Option<&'static crate::target::spec::TargetSpec>,
     warps: Option<u32>,
+    groups: u32,
     blocks: u32,
     cluster: u32,
     stages: u32,
@@ -215,6 +222,7 @@ impl<'a> Head<'a> {
             token,
             target: None,
             warps: None,
+            groups: 1,
             blocks: 1,
             cluster: 1,
             stages: 1,
@@ -326,6 +334,13 @@ impl<'a> Head<'a> {
                 }
                 self.warps = Some(warps);
             }
+            "groups" => {
+                self.take();
+                self.groups = self.number()?;
+                if !(1..=8).contains(&self.groups) {
+                    return self.fail("before this: a program has 1 to 8 groups of warps");
+                }
+            }
             "blocks" => self.blocks = self.size("a program has 1, 2, 4 or 8 blocks")?,
             "cluster" => self.cluster = self.size("a cluster has 1, 2, 4 or 8 programs")?,
             "stages" => {
@@ -368,7 +383,11 @@ impl<'a> Head<'a> {
                 self.expect_word("bytes")?;
                 self.expect_word("at")?;
                 let offset = self.number()?;
-                self.buffers.push(Buffer { bytes, offset });
+                let is_common = self.eat(',');
+                if is_common {
+                    self.expect_word("common")?;
+                }
+                self.buffers.push(Buffer { bytes, offset, is_common });
             }
             "vote" => {
                 self.take();
@@ -376,7 +395,7 @@ impl<'a> Head<'a> {
             }
             _ => {
                 return self.fail(
-                    "expected `target`, `warps`, `blocks`, `stages`, `registers`, `fact`, `layout`, `buffer`, `vote` or `kernel`",
+                    "expected `target`, `warps`, `groups`, `blocks`, `stages`, `registers`, `fact`, `layout`, `buffer`, `vote` or `kernel`",
                 );
             }
         }

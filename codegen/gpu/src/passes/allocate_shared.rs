@@ -12,7 +12,7 @@
 use tk_ops::{ControlOp, Op};
 use tk_tile::walk;
 
-use crate::analysis::wgmma_shared::alignments;
+use crate::analysis::wgmma_shared::{WIDEST_PATTERN, alignments};
 use crate::ir::cluster;
 use crate::ir::kernel::{Buffer, Kernel};
 use crate::ir::shared_access::touched;
@@ -48,15 +48,32 @@ fn run(kernel: &mut Kernel) {
 /// The live range of a buffer: its first and last position in program order.
 pub(crate) type Life = Option<(usize, usize)>;
 
-/// The offset of each buffer, so that buffers that are live together do not overlap.
+/// The offset of each buffer, so that buffers that are live together do not overlap. Behind the copies of each group of warps
+/// comes what is common to groups.
 fn places(kernel: &Kernel, lives: &[Life]) -> Vec<Option<u32>> {
+    let groups = kernel.options.groups;
+    if groups == 1 {
+        return places_from(kernel, lives, 0);
+    }
+    let of = |common: bool| -> Vec<Life> {
+        lives.iter().zip(&kernel.buffers).map(|(l, b)| l.filter(|_| b.is_common == common)).collect()
+    };
+    let own = places_from(kernel, &of(false), 0);
+    let ends = own.iter().zip(&kernel.buffers).filter_map(|(at, b)| Some((*at)? + b.bytes));
+    let each = ends.max().unwrap_or(0).next_multiple_of(WIDEST_PATTERN);
+    let common = places_from(kernel, &of(true), groups * each);
+    own.into_iter().zip(common).map(|(own, common)| own.or(common)).collect()
+}
+
+/// The same, not before `begin`.
+fn places_from(kernel: &Kernel, lives: &[Life], begin: u32) -> Vec<Option<u32>> {
     let mut placed: Vec<(usize, usize, u32, u32)> = vec![];
-    let mut end = 0u32;
+    let mut end = begin;
     let mut place = |life: &Life, buffer: &Buffer, align: u32| {
         let (first, last) = (*life)?;
         let bytes = buffer.bytes.next_multiple_of(align);
         let next = end.next_multiple_of(align);
-        let mut offset = if next + bytes <= SPARE { next } else { 0 };
+        let mut offset = if next + bytes <= SPARE { next } else { begin };
         if next + bytes > SPARE {
             // The lowest offset that is free for all of its live range.
             let mut alive: Vec<(u32, u32)> =

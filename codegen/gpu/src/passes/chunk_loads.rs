@@ -57,7 +57,7 @@ struct LoadPlan {
 }
 
 fn run(kernel: &mut Kernel) {
-    let (spec, warps) = (kernel.options.spec, 1 << kernel.options.threads().warp_bits);
+    let (spec, warps) = (kernel.options.spec, kernel.options.all_warps());
     let func = kernel.func();
     let needed = register_pressure(kernel, func.body) + NON_TILE_REGISTERS;
     let all = warps + producers(kernel);

@@ -47,7 +47,7 @@ fn run(kernel: &mut Kernel) {
     }
     let pairs: Vec<[InstId; 2]> = (0..kernel.buffers.len()).filter_map(|b| pair(kernel, b)).collect();
     let barriers = (!pairs.is_empty()).then(|| {
-        kernel.buffers.push(Buffer { bytes: BARRIER * pairs.len() as u32, offset: 0 });
+        kernel.buffers.push(Buffer::new(BARRIER * pairs.len() as u32));
         kernel.buffers.len() - 1
     });
     let func = &mut kernel.module.funcs[FuncId(0)];

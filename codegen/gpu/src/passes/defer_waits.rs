@@ -80,7 +80,7 @@ fn run(kernel: &mut Kernel) {
 
 /// Returns true if lanes have registers for a kernel, or need no more than `before`.
 fn fits(kernel: &Kernel, before: &Kernel) -> bool {
-    let (spec, warps) = (kernel.options.spec, 1 << kernel.options.threads().warp_bits);
+    let (spec, warps) = (kernel.options.spec, kernel.options.all_warps());
     let (threads, most) = match producer(kernel) {
         Some((_, [_, consumers])) => {
             (consumers, share(spec, warps).map_or(spec.registers_of_launch(warps + 1), |s| s.others))

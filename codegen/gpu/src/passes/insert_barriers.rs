@@ -370,6 +370,7 @@ impl Barriers<'_> {
                     }
                     // TMA pipelines have mbarriers of their own.
                     GpuOp::IsProducerWarp(_)
+                    | GpuOp::GroupId(_)
                     | GpuOp::Elect(_)
                     | GpuOp::SetMaxRegisters(_)
                     | GpuOp::TmaLoad(_)

@@ -20,6 +20,7 @@ pub mod reallocate_registers;
 pub mod select_instructions;
 pub mod software_pipeline;
 pub mod split_dots;
+pub mod split_rows;
 pub mod split_stores;
 mod tile_edit;
 pub mod tma_reduce;
@@ -28,7 +29,7 @@ pub mod warp_specialize;
 
 use tk_tile::{FuncId, FuncKind, Module};
 
-use crate::ir::kernel::{CompileOptions, Kernel, Shortage};
+use crate::ir::kernel::{CompileOptions, Kernel, Remark, Shortage};
 use crate::verify::GpuVerifyError;
 
 /// A pass of the pipeline.
@@ -80,6 +81,8 @@ pub struct TileKernel {
     pub options: CompileOptions,
     /// Where shared memory did not suffice.
     pub shortages: Vec<Shortage>,
+    /// Where the fastest instructions do not apply.
+    pub remarks: Vec<Remark>,
 }
 
 impl TileKernel {
@@ -107,6 +110,8 @@ pub enum Property {
     LastDimensionContiguous,
     /// No product has a K for which its operands exceed shared memory.
     ShortDots,
+    /// Groups of warps have rows of their own where the program asks for a number of warps that layouts do not have.
+    RowsOfGroups,
     /// Tiles have layouts, and each change of layout is an instruction.
     Layouts,
     /// Data that is exchanged between warps goes through shared memory.

@@ -75,6 +75,10 @@ struct Pair {
     operands: Vec<ValueId>,
 }
 
+/// Registers for everything but tiles in programs with several groups of warps, which count stages and iterations in fewer
+/// than others: attention with 136 for tiles fits the 160 of three consumer warpgroups, without spills.
+const OF_GROUPS: u32 = 24;
+
 fn run(kernel: &mut Kernel) {
     let Some((_, [_, consumers])) = producer(kernel) else { return };
     for at in loops(kernel, consumers) {
@@ -88,9 +92,10 @@ fn run(kernel: &mut Kernel) {
         };
         let before = kernel.clone();
         pair.apply(kernel);
-        let (spec, warps) = (kernel.options.spec, 1 << kernel.options.threads().warp_bits);
+        let (spec, warps) = (kernel.options.spec, kernel.options.all_warps());
         let most = share(spec, warps).map_or(spec.registers_of_launch(warps + 1), |s| s.others);
-        if register_pressure(kernel, consumers) + NON_TILE_REGISTERS > most {
+        let beside = if kernel.options.groups > 1 { OF_GROUPS } else { NON_TILE_REGISTERS };
+        if register_pressure(kernel, consumers) + beside > most {
             *kernel = before;
             remark(kernel, at.1, "lanes have too few registers for the operands of both");
         }
@@ -293,7 +298,7 @@ impl Pair {
             // The maxima of rows. What the wait is for, such as the scaling of sums, can be done beside the exponentials.
             let folds = matches!(edit.kernel.func().insts[i].op, Op::Reduce(_)) && reached.contains(&i);
             // A single warpgroup shares its multiprocessor with others, which multiply while it waits.
-            let has_several = edit.kernel.options.warps > WARPGROUP_WARPS;
+            let has_several = edit.kernel.options.all_warps() > WARPGROUP_WARPS;
             if folds && has_several && pending.is_some() {
                 let folded = edit.kernel.func().insts[made].results.first().copied();
                 self.wait_last(edit, block, renames, in_flight.take(), folded);

@@ -76,7 +76,7 @@ pub fn share(spec: &TargetSpec, warps: u32) -> Option<Share> {
 fn run(kernel: &mut Kernel) {
     let func = kernel.func();
     let Some((id, [brings, others])) = producer(kernel) else { return };
-    let (spec, warps) = (kernel.options.spec, 1 << kernel.options.threads().warp_bits);
+    let (spec, warps) = (kernel.options.spec, kernel.options.all_warps());
     let Some(share) = share(spec, warps) else { return };
     if register_pressure(kernel, others) + NON_TILE_REGISTERS <= spec.registers_of_launch(warps + 1) {
         return;

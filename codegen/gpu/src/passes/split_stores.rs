@@ -121,7 +121,7 @@ impl Tail {
         };
         let loads: u32 = search.tail.inner.keys().filter(|v| is_load(kernel, **v)).map(words).sum();
         let outer: u32 = search.outer.keys().map(words).sum();
-        let warps = (1 << kernel.options.threads().warp_bits) / kernel.options.blocks.max(1);
+        let warps = kernel.options.all_warps() / kernel.options.blocks.max(1);
         let budget = kernel.options.spec.registers_of_launch(PROGRAMS * warps);
         search.tail.is_ahead = outer + 2 * (loads >> log2) + NON_TILE_REGISTERS <= budget;
         (loads > 0 && outer + loads + NON_TILE_REGISTERS > budget).then_some(search.tail)

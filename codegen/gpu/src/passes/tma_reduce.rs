@@ -153,7 +153,7 @@ impl Added {
     fn apply(self, kernel: &mut Kernel) {
         let loc = kernel.func().insts[self.atomic].loc;
         let bytes = self.shape.iter().product::<u32>() * u32::BITS / 8;
-        kernel.buffers.push(Buffer { bytes, offset: 0 });
+        kernel.buffers.push(Buffer::new(bytes));
         let buffer = kernel.buffers.len() - 1;
         let mut edit = Edit { kernel, loc };
         let caching = Caching::of(&edit.kernel.func().insts[self.atomic].attrs);

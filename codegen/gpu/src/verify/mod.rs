@@ -9,7 +9,7 @@
 //! | | |
 //! |---|---|
 //! | L01 | The module is one kernel without calls and host operations, and what [`tk_tile::verify`] numbers holds for it. |
-//! | L02 | Every operation belongs to the stage: before it is scheduled a kernel has conversions, but no other target operation, no parts of reductions and no buffers. |
+//! | L02 | Every operation belongs to the stage: before it is scheduled a kernel has conversions and the number of the group of warps, but no other target operation, no parts of reductions and no buffers. |
 //! | L03 | A tile of rank 1 and more has a layout; scalars and views have none. |
 //! | L04 | The dimensions of a layout are divided as the extents of its tile are. |
 //! | L05 | A layout has the lanes and warps that the kernel is compiled for, and no blocks. |
@@ -108,9 +108,9 @@ stage! {
 /// The first invariant that does not hold.
 pub fn verify_laid_out(kernel: &Kernel) -> Result<(), GpuVerifyError> {
     structure(kernel)?;
-    let is_convert = |i: &Inst| matches!(GpuOp::of(i), Some(GpuOp::Convert(_)));
+    let is_known = |i: &Inst| matches!(GpuOp::of(i), Some(GpuOp::Convert(_) | GpuOp::GroupId(_)));
     each(kernel, |inst| {
-        ensure(!is_machine(inst) || is_convert(inst), GpuInvariant::L02, || {
+        ensure(!is_machine(inst) || is_known(inst), GpuInvariant::L02, || {
             "the operation belongs to scheduled kernels".into()
         })
     })?;

@@ -161,6 +161,7 @@ fn arity(op: &GpuOp) -> (std::ops::RangeInclusive<usize>, usize) {
         GpuOp::SharedLoad(_)
         | GpuOp::Unspecified(_)
         | GpuOp::IsProducerWarp(_)
+        | GpuOp::GroupId(_)
         | GpuOp::Elect(_)
         | GpuOp::ConsumerWait(_) => (0..=0, 1),
         GpuOp::SharedScatter(_) => (2..=2, 0),
@@ -256,6 +257,7 @@ fn access(cx: Cx<'_>, inst: &Inst, op: &GpuOp, sizes: &mut [Option<u64>]) -> Che
         }
         (
             GpuOp::IsProducerWarp(_)
+            | GpuOp::GroupId(_)
             | GpuOp::Elect(_)
             | GpuOp::SetMaxRegisters(_)
             | GpuOp::ProducerAcquire(_)

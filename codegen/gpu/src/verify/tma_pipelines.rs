@@ -68,9 +68,8 @@ fn sides(kernel: &Kernel, pipeline: Pipeline, declared: &[Pipeline]) -> Result<S
         for inst in func.blocks[block].insts.iter().map(|i| &func.insts[*i]) {
             match GpuOp::of(inst) {
                 Some(GpuOp::ProducerAcquire(op)) if op.pipeline == pipeline => {
-                    ensure(open.is_none(), S10, || {
-                        "a stage is acquired before the last is committed".into()
-                    })?;
+                    let complete = open.is_none() || open == Some(0) && op.group.is_some_and(|g| g > 0);
+                    ensure(complete, S10, || "a stage is acquired before the last is committed".into())?;
                     open = Some(op.bytes.into());
                 }
                 Some(GpuOp::TmaLoad(op)) if op.pipeline == pipeline => {

@@ -27,6 +27,7 @@ pub(super) fn check(cx: Cx<'_>, inst: &Inst, op: &GpuOp, operands: &[ValueId]) -
     match (op, operands) {
         (GpuOp::IsProducerWarp(is), _) => scalar(DType::Bool).and_then(|()| beside(cx, is)),
         (GpuOp::Elect(_), _) => scalar(DType::Bool),
+        (GpuOp::GroupId(_), _) => scalar(DType::I32),
         (GpuOp::SetMaxRegisters(set), _) => counted(cx, inst, set.count),
         (GpuOp::ConsumerWait(wait), _) => scalar(DType::I32).and_then(|()| barriers(cx, wait.pipeline)),
         (GpuOp::TmaLoad(load), [view, ..]) => {
@@ -85,7 +86,7 @@ fn counted(cx: Cx<'_>, inst: &Inst, count: u32) -> Check {
     };
     let ways = parts.iter().filter(|b| first(b).is_some_and(|i| std::ptr::eq(i, inst))).count();
     ensure(ways == 1, S03, || "registers are handed over where the warps part".into())?;
-    let own = 1u32 << cx.kernel.options.threads().warp_bits;
+    let own = cx.kernel.options.all_warps();
     let pool = cx.kernel.registers_of_launch();
     let (warps, own) = (u64::from(warps), u64::from(own));
     let asked = warps * u64::from(few) + own * u64::from(many);

@@ -6,8 +6,9 @@ use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValue, BasicValueEnum, InstructionOpcode, IntValue, PhiValue, VectorValue};
+use tk_gpu::ir::op::GpuOp;
 use tk_ops::{ControlOp, Op};
-use tk_tile::{BlockId, Inst, Type, ValueId, rewrite, walk};
+use tk_tile::{BlockId, Def, Inst, Type, ValueId, rewrite, walk};
 
 use super::value::{Tile, Val, View};
 use super::{Emit, Res, Stop, bug};
@@ -136,6 +137,14 @@ impl<'c> Emit<'_, 'c> {
         if self.nested.is_some() || x.is_const() { Ok(x) } else { self.target.uniform(self, x) }
     }
 
+    /// Returns true for a branch that one thread of a warp takes.
+    fn is_election(&self, inst: &Inst) -> bool {
+        let Some(Def::Inst(id, _)) = inst.operands.first().map(|v| self.func().values[*v].def) else {
+            return false;
+        };
+        matches!(GpuOp::of(&self.func().insts[id]), Some(GpuOp::Elect(_)))
+    }
+
     /// The operands of the terminator of a block.
     fn ends(&self, block: BlockId) -> Vec<ValueId> {
         rewrite::yielded(self.func(), block).to_vec()
@@ -156,17 +165,20 @@ impl<'c> Emit<'_, 'c> {
         let start: Vec<BasicValueEnum<'c>> = start.into_iter().flatten().collect();
         let types: Vec<_> = start.iter().map(|x| x.get_type()).collect();
         // Where the test is at the end, the values of an iteration are those of the next one, without copies.
-        let at_end = self.target.keeps_vectors(self);
+        let keeps_vectors = self.target.keeps_vectors(self);
+        // Lanes of a group of warps lack registers for counters of 64 bits.
+        let at_end = keeps_vectors || self.group.is_some();
         let header = self.new_block("for");
         let inside = if at_end { header } else { self.new_block("iteration") };
         let after = self.new_block("end");
-        let goes = if at_end { Some(self.goes(lo, hi, by)?) } else { None };
+        let goes = if at_end { Some(self.uniform(self.goes(lo, hi, by)?)?) } else { None };
         let narrow = self.zero(self.dtype(*counter)).into_int_value().get_type();
-        let runs_ahead = self.loads_run_ahead(*body);
-        let is_short = at_end && narrow.get_bit_width() == 32 && by.is_const() && runs_ahead;
+        let runs_ahead = keeps_vectors && self.loads_run_ahead(*body);
+        let may_be_short = at_end && narrow.get_bit_width() == 32 && by.is_const();
+        let is_short = may_be_short && (runs_ahead || self.group.is_some());
         let before = self.here()?;
-        let ahead = (at_end && runs_ahead)
-            .then(|| self.ahead_loop((*counter, *body), inst, [lo, by], [before, header, after]));
+        let ahead =
+            runs_ahead.then(|| self.ahead_loop((*counter, *body), inst, [lo, by], [before, header, after]));
         let counts_up = ahead.as_ref().is_some_and(|a| a.counts_up);
         match goes {
             Some(goes) => b.build_conditional_branch(goes, header, after)?,
@@ -203,8 +215,8 @@ impl<'c> Emit<'_, 'c> {
             p.add_incoming(&[(x, end)]);
         }
         let another = match (at_end, is_short) {
-            (true, true) => Some(self.follows((count, narrow), hi, by, counts_up)?),
-            (true, false) => Some(self.goes(more, hi, by)?),
+            (true, true) => Some(self.uniform(self.follows((count, narrow), hi, by, counts_up)?)?),
+            (true, false) => Some(self.uniform(self.goes(more, hi, by)?)?),
             (false, _) => None,
         };
         let back = match another {
@@ -347,7 +359,9 @@ impl<'c> Emit<'_, 'c> {
 
     fn branch(&mut self, inst: &Inst) -> Res<()> {
         let b = self.builder;
-        let cond = self.uniform(self.scalar(self.operand(inst, 0)?)?.into_int_value())?;
+        let cond = self.scalar(self.operand(inst, 0)?)?.into_int_value();
+        let is_election = self.is_election(inst);
+        let cond = if is_election { cond } else { self.uniform(cond)? };
         if self.loads_without_branch(inst, cond)? {
             return Ok(());
         }
@@ -357,13 +371,17 @@ impl<'c> Emit<'_, 'c> {
         b.build_conditional_branch(cond, *yes, *no)?;
         let mut ends = vec![];
         let mut counts = vec![];
+        let was_alone = self.is_alone;
+        self.is_alone |= is_election;
         for (block, arm) in inst.blocks.iter().zip(&arms) {
             b.position_at_end(*arm);
+            self.uniform_cursors(*block)?;
             self.block(*block)?;
             let parts = self.all_parts(&self.ends(*block))?;
             counts = parts.iter().map(Vec::len).collect();
             ends.push((parts.into_iter().flatten().collect::<Vec<_>>(), self.here()?));
         }
+        self.is_alone = was_alone;
         let vectors = match self.target.keeps_vectors(self) {
             true => vectors(ends.iter().map(|(parts, _)| parts.as_slice()), 32),
             false => vec![],

@@ -12,6 +12,7 @@ pub mod assembly;
 pub mod atomic;
 pub mod control;
 pub mod coords;
+pub mod cursor;
 pub mod dot;
 pub mod elements;
 pub mod global;
@@ -45,7 +46,7 @@ use tk_ops::{ControlOp, DType, Op};
 use tk_tile::{BlockId, ElemType, Func, Inst, Loc, Type, ValueId};
 
 use self::ahead_loop::AheadLoop;
-use self::state::{Late, Nested, TmaPipeline};
+use self::state::{Late, Lockstep, Nested, TmaPipeline};
 pub use self::stop::{Res, Stop, bug};
 use self::value::{Val, View};
 use crate::lines::LineTable;
@@ -72,8 +73,12 @@ pub struct Emit<'a, 'c> {
     values: Vec<Option<Val<'c>>>,
     /// Coordinates of register 0 of this thread, for each layout, on demand.
     threads: BTreeMap<LayoutId, Vec<IntValue<'c>>>,
-    /// The number of this thread in its program.
+    /// The number of this thread in its group of warps: in its program, if that has one.
     pub tid: IntValue<'c>,
+    /// The number of this thread in its program.
+    pub thread: IntValue<'c>,
+    /// The number of the group of warps of this thread, the same in a warp, if the program has several.
+    pub group: Option<IntValue<'c>>,
     /// The number of programs along each axis.
     pub programs: [IntValue<'c>; 3],
     /// The source position of the current instruction.
@@ -84,12 +89,16 @@ pub struct Emit<'a, 'c> {
     pub maps: Vec<IntValue<'c>>,
     /// The TMA pipelines between the producer and the consumers.
     tma_pipelines: Vec<TmaPipeline<'c>>,
+    /// The consumers that count together.
+    lockstep: Option<Lockstep<'c>>,
     /// Tiles that are stored in chunks, and the addresses of their loads.
     chunked: BTreeSet<ValueId>,
     late: BTreeMap<ValueId, Late<'c>>,
     /// The number of warps beside those of the program ([`tk_gpu::ir::warps::producers`]), computed once since each
     /// barrier uses it.
     pub producers: u32,
+    /// One thread of a warp executes the current block.
+    pub is_alone: bool,
     /// Whether this warp is the producer, if the kernel has one.
     brings: Option<IntValue<'c>>,
     /// The phase parity for which the load of a buffer that other blocks fill waits.
@@ -130,25 +139,45 @@ pub fn emit<'a, 'c>(
         values: vec![None; func.values.len()],
         threads: BTreeMap::new(),
         tid: entry.tid,
+        thread: entry.tid,
+        group: None,
         programs: entry.programs,
         loc: None,
         lines,
         maps: entry.maps,
         tma_pipelines: vec![],
+        lockstep: None,
         chunked: tk_gpu::ir::shared_access::chunked(kernel),
         late: BTreeMap::new(),
         producers: tk_gpu::ir::warps::producers(kernel),
+        is_alone: false,
         brings: None,
         phases: BTreeMap::new(),
         ahead: None,
         counters: vec![],
         nested: None,
     };
+    e.divide_threads()?;
     e.parameters(&entry.params)?;
     e.layouts_at_entry()?;
     e.block(func.body)?;
     builder.build_return(None)?;
     Ok(())
+}
+
+impl Emit<'_, '_> {
+    /// Divides the threads of a program that has several groups of warps.
+    fn divide_threads(&mut self) -> Res<()> {
+        let (groups, threads) = (self.kernel.options.groups, self.kernel.options.threads());
+        if groups == 1 {
+            return Ok(());
+        }
+        let own = self.int(threads.lane_bits + threads.warp_bits);
+        let group = self.builder.build_right_shift(self.thread, own, false, "")?;
+        self.group = Some(self.target.shuffle(self, group, crate::target::Lane::Index(self.int(0)))?);
+        self.tid = self.builder.build_and(self.thread, self.int(threads.count() - 1), "")?;
+        Ok(())
+    }
 }
 
 /// The source position of the first instruction of a function that has one.
@@ -384,7 +413,7 @@ impl<'a, 'c> Emit<'a, 'c> {
             }
             self.inst(inst)?;
         }
-        Ok(())
+        self.count_block(block)
     }
 
     /// Stops: this target does not support an operation.

@@ -14,7 +14,7 @@ use tk_ops::{DType, ElementwiseOp};
 use tk_tile::{Inst, ValueId};
 
 use super::place::{At, Places, Slot};
-use super::value::word;
+use super::value::{Val, word};
 use super::{Emit, Res, Stop, bug};
 use crate::target::{Access, Space};
 
@@ -46,6 +46,7 @@ impl<'c> Emit<'_, 'c> {
             GpuOp::AsyncWait(op) => self.target.async_wait(self, op.pending),
             GpuOp::Mma(op) => self.mma(inst, op),
             GpuOp::IsProducerWarp(op) => self.producer(inst, op),
+            GpuOp::GroupId(_) => self.group_id(inst),
             GpuOp::Elect(_) => self.elect(inst),
             GpuOp::SetMaxRegisters(op) => self.target.set_max_registers(self, op.count),
             GpuOp::ProducerAcquire(op) => self.producer_acquire(op),
@@ -65,6 +66,12 @@ impl<'c> Emit<'_, 'c> {
         }
     }
 
+    fn group_id(&mut self, inst: &Inst) -> Res<()> {
+        let group = self.group.unwrap_or_else(|| self.int(0));
+        self.define(self.result(inst)?, Val::Scalar(group.into()));
+        Ok(())
+    }
+
     /// Registers that nobody fills.
     fn unspecified(&mut self, inst: &Inst) -> Res<()> {
         let r = self.result(inst)?;
@@ -82,19 +89,44 @@ impl<'c> Emit<'_, 'c> {
         Ok(buffer.ok_or_else(|| Stop::Bug("there is no such buffer".into()))?.offset)
     }
 
-    /// The offset in a buffer of the stage that an instruction accesses; `None` if it is no multi-stage buffer.
+    /// An address in a buffer, in the copy of the group of warps of this thread.
+    pub(super) fn in_group(&self, buffer: usize, address: IntValue<'c>) -> Res<IntValue<'c>> {
+        Ok(match self.copy_of_group(buffer)? {
+            Some(copy) => self.builder.build_int_add(address, copy, "")?,
+            None => address,
+        })
+    }
+
+    /// Returns true if each group of warps has a copy of a buffer.
+    pub(super) fn has_copies(&self, buffer: usize) -> bool {
+        self.group.is_some() && self.kernel.buffers.get(buffer).is_some_and(|b| !b.is_common)
+    }
+
+    /// Bytes from a buffer to its copy of the group of warps of this thread; `None` if there is one.
+    fn copy_of_group(&self, buffer: usize) -> Res<Option<IntValue<'c>>> {
+        let Some(group) = self.group.filter(|_| self.has_copies(buffer)) else { return Ok(None) };
+        Ok(Some(self.builder.build_int_nuw_mul(group, self.int(self.kernel.group_bytes()), "")?))
+    }
+
+    /// The offset in a buffer of what an instruction accesses: of the stage in a multi-stage buffer, in the copy of the group
+    /// of warps. `None` if it is 0.
     pub(super) fn stage(&self, inst: &Inst, buffer: BufferRef) -> Res<Option<IntValue<'c>>> {
         let stages = buffer.count();
+        let copy = self.copy_of_group(buffer.buffer)?;
         let (Some(slot), Some(whole)) =
             (tk_gpu::ir::shared_access::stage_index(inst), self.kernel.buffers.get(buffer.buffer))
         else {
-            return Ok(None);
+            return Ok(copy);
         };
         if stages == 1 {
-            return Ok(None);
+            return Ok(copy);
         }
         let slot = self.scalar(slot)?.into_int_value();
-        Ok(Some(self.builder.build_int_nuw_mul(slot, self.int(whole.bytes / stages), "")?))
+        let stage = self.builder.build_int_nuw_mul(slot, self.int(whole.bytes / stages), "")?;
+        Ok(Some(match copy {
+            Some(copy) => self.builder.build_int_nuw_add(stage, copy, "")?,
+            None => stage,
+        }))
     }
 
     /// Every access to device memory is one copy to shared memory; elements that are masked or out of bounds become 0
@@ -156,11 +188,12 @@ impl<'c> Emit<'_, 'c> {
         let images: Vec<u64> = rows.thread.iter().map(|p| p.cast_unsigned()).collect();
         let near = (self.linear(self.tid, &images)?, rows.thread.as_slice());
         let (base, places) = self.spread(tile_layout, placed, near, &rows.register)?;
+        let base = self.in_group(op.buffer.buffer, base)?;
         let dtype = self.dtype(v).ok_or_else(|| Stop::Bug("pointers have 64 bits".into()))?;
         let regs = self.registers(v)?;
         for (part, place) in regs.chunks(8).zip(places.iter().step_by(8)) {
             let (address, offset) = match place {
-                At::Place(p, o) => (*p, *o),
+                At::Place(p, o) => (self.in_group(op.buffer.buffer, *p)?, *o),
                 At::Bytes(o) => (base, *o),
             };
             let words = self.packed_words(dtype, 1, part)?;

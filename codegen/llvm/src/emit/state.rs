@@ -14,6 +14,15 @@ pub struct Cursor<'c> {
     pub(super) phase: PointerValue<'c>,
 }
 
+/// Consumers of TMA pipelines that count together: one variable holds the number of stages so far, and their distances from
+/// it are known at each instruction.
+#[derive(Clone, Debug)]
+pub struct Lockstep<'c> {
+    pub(super) count: PointerValue<'c>,
+    /// The distance of each position, which its variable identifies.
+    pub(super) ahead: Vec<(PointerValue<'c>, u32)>,
+}
+
 /// A TMA pipeline.
 #[derive(Clone, Copy, Debug)]
 pub struct TmaPipeline<'c> {

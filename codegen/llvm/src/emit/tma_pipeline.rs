@@ -1,15 +1,13 @@
 //! Emits TMA operations and TMA pipelines: the producer warp, and the mbarriers by which it and the consumers count
 //! stages.
 //!
-//! Both sides go through a multi-stage buffer cyclically. Each thread keeps its position in variables, which LLVM keeps
-//! in registers: the number of its stage, and the phase of the mbarrier for which it waits, which flips each time the
-//! buffer wraps around. The producer begins with the phase before the first, as if every stage had been released.
+//! Both sides go through a multi-stage buffer cyclically; each thread keeps its position ([`super::cursor`]).
 //!
 //! Requires operations as verified in scheduled kernels. A stage has two mbarriers of eight bytes each: full, then
 //! free.
 
 use inkwell::IntPredicate;
-use inkwell::values::{IntValue, PointerValue};
+use inkwell::values::IntValue;
 use tk_gpu::ir::caching::Caching;
 use tk_gpu::ir::kernel::BARRIERS;
 use tk_gpu::ir::op::{
@@ -20,7 +18,7 @@ use tk_gpu::ir::tensor_map::{self, Position, TensorMap};
 use tk_ops::{MemoryOp, Op};
 use tk_tile::{Inst, ValueId};
 
-use super::state::{Cursor, TmaPipeline};
+use super::state::TmaPipeline;
 use super::value::Val;
 use super::view::Cut;
 use super::{Emit, Res, Stop, bug};
@@ -42,37 +40,45 @@ impl<'c> Emit<'_, 'c> {
     pub(super) fn producer(&mut self, inst: &Inst, op: &IsProducerWarp) -> Res<()> {
         let r = self.result(inst)?;
         let threads = self.kernel.options.threads();
-        let (warps, lanes) = (1u32 << threads.warp_bits, 1u32 << threads.lane_bits);
+        let (warps, lanes) = (self.kernel.options.all_warps(), 1u32 << threads.lane_bits);
         for Pipeline { barriers, stages, peers } in &op.pipelines {
             let tma_pipeline = TmaPipeline {
                 buffer: *barriers,
                 stages: *stages,
                 peers: *peers,
                 start: self.buffer(*barriers)?,
-                fills: self.place(1)?,
-                receives: self.place(0)?,
-                releases: self.place(0)?,
+                fills: self.cursor(*stages, true)?,
+                receives: self.cursor(*stages, false)?,
+                releases: self.cursor(*stages, false)?,
             };
             self.tma_pipelines.push(tma_pipeline);
         }
         let b = self.builder;
-        let first = b.build_int_compare(IntPredicate::EQ, self.tid, self.int(warps * lanes), "")?;
+        let first = b.build_int_compare(IntPredicate::EQ, self.thread, self.int(warps * lanes), "")?;
+        self.count_together()?;
         let tma_pipelines = self.tma_pipelines.clone();
         let maps = self.maps.clone();
         self.act_where(Some(first), || {
             maps.iter().try_for_each(|map| self.target.prefetch_tensor_map(self, *map))?;
             for c in &tma_pipelines {
                 for stage in 0..c.stages {
-                    let at = c.start + stage * BARRIERS;
                     // One thread announces the bytes, and one thread of each warp of each block releases.
-                    self.target.mbarrier_init(self, self.int(at), 1)?;
-                    self.target.mbarrier_init(self, self.int(at + BARRIER), warps * c.peers.count_ones())?;
+                    let (copies, warps) = match self.has_copies(c.buffer) {
+                        true => (self.kernel.options.groups, 1 << threads.warp_bits),
+                        false => (1, warps),
+                    };
+                    for copy in 0..copies {
+                        let at = c.start + stage * BARRIERS + copy * self.kernel.group_bytes();
+                        self.target.mbarrier_init(self, self.int(at), 1)?;
+                        let releases = warps * c.peers.count_ones();
+                        self.target.mbarrier_init(self, self.int(at + BARRIER), releases)?;
+                    }
                 }
             }
             self.target.mbarriers_ready(self)
         })?;
         self.target.barrier_all_warps(self)?;
-        let warp = b.build_right_shift(self.tid, self.int(threads.lane_bits), false, "")?;
+        let warp = b.build_right_shift(self.thread, self.int(threads.lane_bits), false, "")?;
         let warp = self.target.shuffle(self, warp, crate::target::Lane::Index(self.int(0)))?;
         let brings = b.build_int_compare(IntPredicate::UGE, warp, self.int(warps), "")?;
         if self.producers > 1 {
@@ -80,15 +86,6 @@ impl<'c> Emit<'_, 'c> {
         }
         self.define(r, Val::Scalar(brings.into()));
         Ok(())
-    }
-
-    fn place(&self, phase: u32) -> Res<Cursor<'c>> {
-        let fresh = |value: u32| -> Res<PointerValue<'c>> {
-            let place = self.builder.build_alloca(self.i32(), "")?;
-            self.builder.build_store(place, self.int(value))?;
-            Ok(place)
-        };
-        Ok(Cursor { stage: fresh(0)?, phase: fresh(phase)? })
     }
 
     pub(super) fn elect(&mut self, inst: &Inst) -> Res<()> {
@@ -106,10 +103,6 @@ impl<'c> Emit<'_, 'c> {
         found.ok_or_else(|| Stop::Bug("there is no such TMA pipeline".into()))
     }
 
-    fn variable(&self, place: PointerValue<'c>) -> Res<IntValue<'c>> {
-        Ok(self.builder.build_load(self.i32(), place, "")?.into_int_value())
-    }
-
     /// The mbarriers of a stage.
     fn barriers(&self, c: &TmaPipeline<'c>, stage: IntValue<'c>) -> Res<[IntValue<'c>; 2]> {
         let by = self.builder.build_int_mul(stage, self.int(BARRIERS), "")?;
@@ -117,45 +110,29 @@ impl<'c> Emit<'_, 'c> {
         Ok([full, self.builder.build_int_add(full, self.int(BARRIER), "")?])
     }
 
-    /// Advances to the next stage, if `when`.
-    fn advance(&self, c: &TmaPipeline<'c>, place: &Cursor<'c>, when: Option<IntValue<'c>>) -> Res<()> {
-        let b = self.builder;
-        let (stage, phase) = (self.variable(place.stage)?, self.variable(place.phase)?);
-        let next = b.build_int_add(stage, self.int(1), "")?;
-        let round = b.build_int_compare(IntPredicate::EQ, next, self.int(c.stages), "")?;
-        let next = b.build_select(round, self.int(0), next, "")?.into_int_value();
-        let flip = b.build_int_z_extend(round, self.i32(), "")?;
-        let transposed = b.build_xor(phase, flip, "")?;
-        let chosen = |new: IntValue<'c>, old: IntValue<'c>| -> Res<IntValue<'c>> {
-            Ok(match when {
-                Some(when) => b.build_select(when, new, old, "")?.into_int_value(),
-                None => new,
-            })
-        };
-        b.build_store(place.stage, chosen(next, stage)?)?;
-        b.build_store(place.phase, chosen(transposed, phase)?)?;
-        Ok(())
-    }
-
     pub(super) fn producer_acquire(&mut self, op: &ProducerAcquire) -> Res<()> {
         let c = self.tma_pipeline(op.pipeline)?;
-        let (stage, phase) = (self.variable(c.fills.stage)?, self.variable(c.fills.phase)?);
+        let [stage, phase] = self.stage_and_phase(c.stages, &c.fills)?;
+        let copy = op.group.unwrap_or(0) * self.kernel.group_bytes();
+        let of_copy = |at: IntValue<'c>| self.builder.build_int_add(at, self.int(copy), "");
         let [full, free] = self.barriers(&c, stage)?;
+        let (full, free) = (of_copy(full)?, of_copy(free)?);
         self.target.mbarrier_wait(self, free, phase)?;
         self.target.mbarrier_expect(self, full, op.bytes)
     }
 
     pub(super) fn producer_commit(&mut self, op: &ProducerCommit) -> Res<()> {
         let c = self.tma_pipeline(op.pipeline)?;
-        self.advance(&c, &c.fills, None)
+        self.advance(c.stages, &c.fills, None)
     }
 
     pub(super) fn consumer_wait(&mut self, inst: &Inst, op: &ConsumerWait) -> Res<()> {
         let (c, r) = (self.tma_pipeline(op.pipeline)?, self.result(inst)?);
-        let (stage, phase) = (self.variable(c.receives.stage)?, self.variable(c.receives.phase)?);
+        let [stage, phase] = self.stage_and_phase(c.stages, &c.receives)?;
         let [full, _] = self.barriers(&c, stage)?;
+        let full = self.in_group(c.buffer, full)?;
         self.target.mbarrier_wait(self, full, phase)?;
-        self.advance(&c, &c.receives, None)?;
+        self.advance(c.stages, &c.receives, None)?;
         self.define(r, Val::Scalar(stage.into()));
         Ok(())
     }
@@ -180,10 +157,12 @@ impl<'c> Emit<'_, 'c> {
             Some(when) => self.builder.build_and(one, when, "")?,
             None => one,
         };
-        let [_, free] = self.barriers(&c, self.variable(c.releases.stage)?)?;
+        let [released, _] = self.stage_and_phase(c.stages, &c.releases)?;
+        let [_, free] = self.barriers(&c, released)?;
+        let free = self.in_group(c.buffer, free)?;
         let block = if c.peers == 1 { None } else { Some(self.peer(&c, lane)?) };
         self.target.mbarrier_arrive(self, free, block, arrives)?;
-        self.advance(&c, &c.releases, when)
+        self.advance(c.stages, &c.releases, when)
     }
 
     /// The rank of the block in which a lane releases a stage.
@@ -215,10 +194,15 @@ impl<'c> Emit<'_, 'c> {
     pub(super) fn tma_load(&mut self, inst: &Inst, op: &TmaLoad) -> Res<()> {
         let buffer = self.kernel.buffers.get(op.destination).copied().ok_or_else(nothing)?;
         let c = self.tma_pipeline(op.pipeline)?;
-        let stage = self.variable(c.fills.stage)?;
+        let [stage, _] = self.stage_and_phase(c.stages, &c.fills)?;
         let [full, _] = self.barriers(&c, stage)?;
         let by = self.builder.build_int_mul(stage, self.int(buffer.bytes / c.stages), "")?;
-        let start = self.builder.build_int_add(by, self.int(buffer.offset), "")?;
+        let of_group = op.group.unwrap_or(0) * self.kernel.group_bytes();
+        let full = match self.has_copies(c.buffer) {
+            true => self.builder.build_int_add(full, self.int(of_group), "")?,
+            false => full,
+        };
+        let start = self.builder.build_int_add(by, self.int(buffer.offset + of_group), "")?;
         let boxes = self.boxes((inst, op.caching), start)?;
         let Some(multicast) = op.multicast else {
             return boxes.iter().try_for_each(|what| self.target.tma_load(self, what, full, None));
@@ -270,7 +254,7 @@ impl<'c> Emit<'_, 'c> {
 
     /// One thread stores a tile, and waits for it if it is the only one.
     pub(super) fn tma_store(&mut self, inst: &Inst, op: &TmaStore) -> Res<()> {
-        let start = self.int(self.buffer(op.buffer)?);
+        let start = self.in_group(op.buffer, self.int(self.buffer(op.buffer)?))?;
         let boxes = self.boxes((inst, op.caching), start)?;
         let matrix = inst.operands.first().and_then(|view| tensor_map::matrix(self.kernel, *view));
         let adds = matrix.map(|m| m.dtype).filter(|_| op.adds);

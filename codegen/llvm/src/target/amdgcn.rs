@@ -12,7 +12,6 @@ mod message;
 mod module;
 mod shuffle;
 mod text;
-mod uniform;
 
 use std::cell::Cell;
 
@@ -31,6 +30,7 @@ use tk_tile::Loc;
 use tk_tile::message::Form;
 
 use super::message::{MessageBuffer, Speaks};
+use super::uniform::{self, ScalarUnit};
 use super::{Access, Atomic, Entry, Failing, Lane, Passed, Space, Start, TargetEmitter};
 use crate::emit::value::{bits, vector_of, word};
 use crate::emit::{Emit, Res, Stop, bug};
@@ -40,6 +40,12 @@ use crate::target::request::MmaRequest;
 use crate::target::request::PrintedPart;
 use tk_gpu::ir::caching::{Caching, Evict, Level};
 
+/// What scalar instructions give.
+const SCALAR_UNIT: ScalarUnit = ScalarUnit {
+    intrinsics: &["llvm.amdgcn.readfirstlane", "llvm.amdgcn.workgroup.id"],
+    divides: true,
+    joins: false,
+};
 /// Address spaces of LLVM's AMDGPU target.
 const GLOBAL: u16 = 1;
 /// LLVM's address space of buffer descriptors.
@@ -394,7 +400,7 @@ impl<'c> TargetEmitter<'c> for Amdgcn<'c> {
     /// LLVM treats loaded values and those from other lanes as divergent, and would mask lanes off around code that
     /// depends on them.
     fn uniform(&self, e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<IntValue<'c>> {
-        if uniform::is_known(e, x) {
+        if uniform::is_known(e, SCALAR_UNIT, x) {
             return Ok(x);
         }
         let (b, ty) = (e.builder, x.get_type());

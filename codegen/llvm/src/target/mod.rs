@@ -8,6 +8,7 @@ pub mod message;
 pub mod nvptx;
 pub mod request;
 pub mod sim;
+mod uniform;
 
 use inkwell::AddressSpace;
 use inkwell::builder::Builder;

@@ -26,6 +26,7 @@ use tk_tile::message::Form;
 pub(super) use wgmma::descriptor;
 
 use super::message::{MessageBuffer, Speaks};
+use super::uniform::{self, ScalarUnit};
 use super::{Access, Atomic, Entry, Failing, Lane, Passed, PlacedBox, Space, Start, TargetEmitter};
 use crate::emit::value::word;
 use crate::emit::{Emit, Res, bug};
@@ -34,6 +35,13 @@ use crate::scalar::Width;
 use crate::target::request::MmaRequest;
 use crate::target::request::PrintedPart;
 use crate::target::request::WgmmaOperands;
+
+/// What `ptxas` computes in uniform registers: divisions take vector instructions.
+const SCALAR_UNIT: ScalarUnit = ScalarUnit {
+    intrinsics: &["llvm.nvvm.read.ptx.sreg.ctaid", "llvm.nvvm.read.ptx.sreg.nctaid"],
+    divides: false,
+    joins: true,
+};
 
 /// NVIDIA GPUs.
 #[derive(Debug, Default)]
@@ -49,6 +57,8 @@ impl<'c> Nvptx<'c> {
             BarrierScope::Cluster
         } else if threads.warp_bits == 0 {
             BarrierScope::Warp
+        } else if e.kernel.options.groups > 1 {
+            BarrierScope::Group(threads.count())
         } else if e.producers > 0 {
             BarrierScope::Consumers(threads.count())
         } else {
@@ -149,6 +159,8 @@ enum BarrierScope {
     Cluster,
     /// Of one warp.
     Warp,
+    /// Of this many threads, of a group of warps.
+    Group(u32),
     /// Of this many threads, without the producer warps of the block.
     Consumers(u32),
     /// Of a block.
@@ -163,7 +175,10 @@ impl BarrierScope {
                 "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;".to_string()
             }
             BarrierScope::Warp => "bar.warp.sync -1;".to_string(),
-            BarrierScope::Consumers(threads) => format!("bar.sync 1, {threads};"),
+            // Programs with several groups have no barrier of all programs, which alone is text.
+            BarrierScope::Group(threads) | BarrierScope::Consumers(threads) => {
+                format!("bar.sync 1, {threads};")
+            }
             BarrierScope::Block => "bar.sync 0;".to_string(),
         }
     }
@@ -430,6 +445,16 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
         self.wait_for_boxes(e, left)
     }
 
+    /// `ptxas` computes with uniform registers only where it knows all branches around to be uniform. In programs with several
+    /// groups of warps, whose lanes lack registers, a vote says that the others are.
+    fn uniform(&self, e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<IntValue<'c>> {
+        let is_condition = x.get_type().get_bit_width() == 1;
+        if !is_condition || e.group.is_none() || e.is_alone || uniform::is_known(e, SCALAR_UNIT, x) {
+            return Ok(x);
+        }
+        Ok(self.given(e, "vote.any.sync", &[self.all_lanes(e), x.into()])?.into_int_value())
+    }
+
     fn barrier_all_warps(&self, e: &Emit<'_, 'c>) -> Res<()> {
         self.block_barrier(e)
     }
@@ -460,6 +485,12 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
             }
             BarrierScope::Warp => {
                 self.barrier_warp(e)?;
+            }
+            BarrierScope::Group(threads) => {
+                let Some(group) = e.group else { return bug("a thread is in no group of warps") };
+                let barrier = e.builder.build_int_nuw_add(group, e.int(1), "")?.into();
+                let threads = e.int(threads).into();
+                self.intrinsic(e, "barrier.cta.sync.aligned.count", &[barrier, threads])?;
             }
             BarrierScope::Consumers(threads) => {
                 let (barrier, threads) = (e.int(1).into(), e.int(threads).into());

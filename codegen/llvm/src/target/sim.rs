@@ -356,8 +356,13 @@ impl<'c> TargetEmitter<'c> for Sim {
         }
         let place = self.place(e).into();
         let producer = e.producers > 0;
-        let (id, threads) = if producer { (1, e.kernel.options.threads().count()) } else { (0, 0) };
-        let args = [e.int(id).into(), e.int(threads).into(), place];
+        let own = e.kernel.options.threads().count();
+        let (id, threads) = match e.group {
+            Some(group) => (e.builder.build_int_nuw_add(group, e.int(1), "")?, own),
+            None if producer => (e.int(1), own),
+            None => (e.int(0), 0),
+        };
+        let args = [id.into(), e.int(threads).into(), place];
         self.call(&Place::of(e), "tk_sim_barrier", None, &args).map(|_| ())
     }
 

@@ -38,6 +38,9 @@ impl Analysis<'_> {
             Op::Control(ControlOp::ProgramId | ControlOp::NumPrograms) => {
                 Some(ValueFacts::Tile(TileFacts::scalar(1, None).non_negative()))
             }
+            Op::Target if matches!(GpuOp::of(inst), Some(GpuOp::GroupId(_))) => {
+                Some(ValueFacts::Tile(TileFacts::scalar(1, None).non_negative()))
+            }
             // The same elements, owned by other lanes.
             Op::Target if matches!(GpuOp::of(inst), Some(GpuOp::Convert(_))) => Some(self.known(operand(0)?)),
             Op::Control(_)

@@ -44,8 +44,8 @@ pub const PASS: Pass = Pass {
 
 fn assign_layouts(tile: TileKernel) -> Kernel {
     let func = &tile.module.funcs[tile.kernel];
-    let shortages = tile.shortages;
-    let mut kernel = Kernel { shortages, ..assign(&tile.module, func, tile.options) };
+    let (shortages, remarks) = (tile.shortages, tile.remarks);
+    let mut kernel = Kernel { shortages, remarks, ..assign(&tile.module, func, tile.options) };
     narrow_loads::run(&mut kernel);
     kernel
 }

@@ -71,7 +71,7 @@ fn vote(kernel: &mut Kernel) {
     let func = kernel.func();
     let asserts = |i: InstId| func.insts[i].op == Op::Control(ControlOp::Assert);
     if kernel.options.spec.has_gcn && walk::insts(func).into_iter().any(asserts) {
-        kernel.buffers.push(Buffer { bytes: WORD, offset: 0 });
+        kernel.buffers.push(Buffer::new(WORD));
         kernel.vote = Some(kernel.buffers.len() - 1);
     }
 }
@@ -232,7 +232,7 @@ impl Lower<'_> {
     }
 
     fn buffer(&mut self, elements: u32, bytes: u32) -> usize {
-        self.kernel.buffers.push(Buffer { bytes: elements * bytes, offset: 0 });
+        self.kernel.buffers.push(Buffer::new(elements * bytes));
         self.kernel.buffers.len() - 1
     }
 

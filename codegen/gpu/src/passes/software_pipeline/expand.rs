@@ -218,7 +218,7 @@ impl<'a> Expand<'a> {
                 }
                 PrefetchTarget::Own => {
                     let bytes = own_bytes(self.kernel, taken.load);
-                    self.kernel.buffers.push(Buffer { bytes, offset: 0 });
+                    self.kernel.buffers.push(Buffer::new(bytes));
                     let buffer = self.kernel.buffers.len() - 1;
                     self.widen(buffer);
                     let (placement, own) = self.own_place(r);
@@ -542,7 +542,7 @@ impl<'a> Expand<'a> {
     /// H200, of the best possible: 128 x 256 x 64 on 8 warps 417 and 389 TFLOP/s, 128 x 128 x 32 on 4 warps 385 and
     /// 430.
     fn is_alone(&self) -> bool {
-        self.kernel.options.threads().count() >= LARGE
+        self.kernel.block_threads() >= LARGE
     }
 
     fn is_product(&self, id: InstId) -> bool {

@@ -13,7 +13,7 @@
 //! where TMA puts them.
 
 use tk_ops::{MemoryOp, Op};
-use tk_tile::{Attr, BlockId, Func, InstId, walk};
+use tk_tile::{Attr, BlockId, Def, Func, InstId, ValueId, walk};
 
 use super::boxes::{BoxStart, Known, mapped, not_copied};
 use super::slice::writes;
@@ -36,6 +36,15 @@ pub(super) struct TmaLoadPlan {
     pub span: u32,
     /// The programs of a cluster that load it together.
     pub multicast: Option<Multicast>,
+    /// It loads other rows for each group of warps, to a copy of the buffer.
+    pub of_group: bool,
+}
+
+impl TmaLoadPlan {
+    /// The copies of its buffer.
+    pub fn copies(&self, kernel: &Kernel) -> u32 {
+        if self.of_group { kernel.options.groups } else { 1 }
+    }
 }
 
 /// Products that read the same stages, and their loads.
@@ -151,7 +160,14 @@ fn feed(
             Some(store) if readers.iter().all(|r| func.blocks[block].insts.contains(r)) => {
                 read_alike(kernel, &readers, buffer)
                     .and_then(|_| plan_load(kernel, known, block, (store, load), swizzled))
-                    .map(|(load, span)| TmaLoadPlan { load, store, buffer, span, multicast: None })
+                    .map(|(load, span)| TmaLoadPlan {
+                        load,
+                        store,
+                        buffer,
+                        span,
+                        multicast: None,
+                        of_group: depends_on_group(func, load),
+                    })
             }
             _ => Err(OTHERS.to_string()),
         };
@@ -176,6 +192,23 @@ fn feed(
         taken,
         in_flight: None,
     })
+}
+
+/// Returns true if the positions of a load depend on the group of warps.
+pub(super) fn depends_on_group(func: &Func, load: InstId) -> bool {
+    func.insts[load].operands.iter().any(|v| of_group(func, *v))
+}
+
+/// Returns true if a scalar depends on the group of warps: one that is computed in its block and those around it, by
+/// [`crate::passes::split_rows`].
+pub(super) fn of_group(func: &Func, v: ValueId) -> bool {
+    let Def::Inst(id, _) = func.values[v].def else { return false };
+    let inst = &func.insts[id];
+    match inst.op {
+        Op::Target => matches!(GpuOp::of(inst), Some(GpuOp::GroupId(_))),
+        Op::Elementwise(_) => inst.operands.iter().any(|v| of_group(func, *v)),
+        _ => false,
+    }
 }
 
 /// The instructions that write a buffer, and those that read it.

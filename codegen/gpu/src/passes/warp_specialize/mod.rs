@@ -92,7 +92,8 @@ impl PlannedPipeline {
 
     /// Bytes of a stage.
     fn stage(&self, kernel: &Kernel) -> u64 {
-        let bytes = |t: &TmaLoadPlan| kernel.buffers.get(t.buffer).map_or(0, placed);
+        let bytes =
+            |t: &TmaLoadPlan| kernel.buffers.get(t.buffer).map_or(0, placed) * u64::from(t.copies(kernel));
         self.feeds.first().map_or(0, |f| f.taken.iter().map(bytes).sum::<u64>()) + u64::from(BARRIERS)
     }
 
@@ -136,7 +137,7 @@ fn run(kernel: &mut Kernel) {
 fn specialize(kernel: &mut Kernel) {
     let spec = kernel.options.spec;
     // The producer is an additional warp.
-    let fits = kernel.options.threads().count() + spec.warp_size <= spec.max_threads;
+    let fits = (kernel.options.all_warps() + 1) * spec.warp_size <= spec.max_threads;
     if !spec.has_tma || !spec.has_async_mma {
         return;
     }
@@ -287,7 +288,8 @@ fn max_stages(kernel: &Kernel, pipeline: &PlannedPipeline, others: &[PlannedPipe
         .enumerate()
         .filter(|(b, life)| !apart.contains(b) && life.is_some_and(|(from, _)| from <= end));
     let taken: u64 = alive.filter_map(|(b, _)| kernel.buffers.get(b)).map(placed).sum();
-    let taken = taken + others.iter().map(|r| u64::from(r.stages) * r.stage(kernel)).sum::<u64>();
+    let taken = taken * u64::from(kernel.options.groups)
+        + others.iter().map(|r| u64::from(r.stages) * r.stage(kernel)).sum::<u64>();
     // The alignment of stages is the period of their order.
     let slack = u64::from(wgmma_shared::WIDEST_PATTERN);
     let left = u64::from(kernel.options.spec.shared_bytes).saturating_sub(taken + slack);

@@ -20,7 +20,7 @@
 use tk_tile::{BlockId, InstId, walk};
 
 use super::boxes::{Known, not_copied};
-use super::feed::{Feed, OTHERS, TmaLoadPlan, accesses, plan_load, read_alike};
+use super::feed::{Feed, OTHERS, TmaLoadPlan, accesses, depends_on_group, plan_load, read_alike};
 use super::slice::Slice;
 use crate::analysis::wgmma_shared;
 use crate::ir::kernel::{Kernel, Remark};
@@ -94,6 +94,7 @@ fn resident(
     };
     let ends = readers.iter().map(|r| at(*r)).collect::<Option<Vec<_>>>().ok_or(OTHERS)?;
     let last = ends.into_iter().max().and_then(|n| insts.get(n)).copied().ok_or(OTHERS)?;
-    let taken = TmaLoadPlan { load, store, buffer, span, multicast: None };
+    let taken =
+        TmaLoadPlan { load, store, buffer, span, multicast: None, of_group: depends_on_group(func, load) };
     Ok(Resident { taken, block, last })
 }

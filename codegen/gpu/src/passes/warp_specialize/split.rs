@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 
 use tk_ops::{ControlOp, DType, ElementwiseOp, Op};
 use tk_tile::rewrite::yielded;
-use tk_tile::{BlockId, FuncId, Inst, InstId, ValueId};
+use tk_tile::{BlockId, Def, FuncId, Inst, InstId, ValueId};
 
-use super::feed::{Feed, TmaLoadPlan};
+use super::feed::{Feed, TmaLoadPlan, of_group};
 use super::resident::Resident;
 use super::slice::SlicePart;
 use super::{PlannedPipeline, box_of};
@@ -47,7 +47,8 @@ impl TmaPipeline<'_> {
 pub fn apply(kernel: &mut Kernel, pipelines: &[PlannedPipeline], residents: &[Resident], slice: &SlicePart) {
     let tma_pipelines: Vec<TmaPipeline<'_>> =
         pipelines.iter().flat_map(|r| tma_pipelines(kernel, r)).collect();
-    let residents: Vec<(Resident, Pipeline)> = residents.iter().map(|r| (*r, of_one_stage(kernel))).collect();
+    let residents: Vec<(Resident, Pipeline)> =
+        residents.iter().map(|r| (*r, of_one_stage(kernel, r.taken))).collect();
     let body = kernel.func().body;
     let mut insts = std::mem::take(&mut func(kernel).blocks[body].insts);
     let end = insts.pop();
@@ -99,19 +100,25 @@ fn func(kernel: &mut Kernel) -> &mut tk_tile::Func {
 fn tma_pipelines<'a>(kernel: &mut Kernel, pipeline: &'a PlannedPipeline) -> Vec<TmaPipeline<'a>> {
     let buffers: Vec<usize> =
         pipeline.feeds.first().map_or(vec![], |f| f.taken.iter().map(|t| t.buffer).collect());
-    for b in &buffers {
-        kernel.buffers.get_mut(*b).into_iter().for_each(|b| b.bytes *= pipeline.stages);
+    for t in pipeline.feeds.first().iter().flat_map(|f| &f.taken) {
+        if let Some(b) = kernel.buffers.get_mut(t.buffer) {
+            b.bytes *= pipeline.stages;
+            b.is_common = !t.of_group;
+        }
     }
-    kernel.buffers.push(Buffer { bytes: BARRIERS * pipeline.stages, offset: 0 });
+    kernel.buffers.push(Buffer::common(BARRIERS * pipeline.stages));
     let barriers = kernel.buffers.len() - 1;
     let (stages, peers) = (pipeline.stages, pipeline.peers());
     let tma_pipeline = |feed| TmaPipeline { feed, barriers, stages, buffers: buffers.clone(), peers };
     pipeline.feeds.iter().map(tma_pipeline).collect()
 }
 
-/// A pipeline of one stage.
-fn of_one_stage(kernel: &mut Kernel) -> Pipeline {
-    kernel.buffers.push(Buffer { bytes: BARRIERS, offset: 0 });
+/// A pipeline of one stage. Groups of warps with loads of their own have copies of it: a stage is loaded again when its group
+/// has released it.
+fn of_one_stage(kernel: &mut Kernel, taken: TmaLoadPlan) -> Pipeline {
+    let is_common = !taken.of_group;
+    kernel.buffers.get_mut(taken.buffer).into_iter().for_each(|b| b.is_common = is_common);
+    kernel.buffers.push(Buffer { is_common, ..Buffer::new(BARRIERS) });
     Pipeline { barriers: kernel.buffers.len() - 1, stages: 1, peers: 1 }
 }
 
@@ -251,24 +258,69 @@ impl Producer<'_> {
         taken: impl Iterator<Item = (&'t TmaLoadPlan, usize)> + Clone,
         renamed: &Renamed,
     ) {
-        let buffers = taken.clone().filter_map(|(_, b)| self.edit.kernel.buffers.get(b));
-        let whole: u32 = buffers.map(|b| b.bytes / pipeline.stages.max(1)).sum();
-        self.edit.gpu(block, ProducerAcquire { pipeline, bytes: whole }, &[], &[]);
-        for (t, staged) in taken {
-            let load = self.edit.kernel.func().insts[t.load].clone();
-            let places = load.operands.iter().take(3);
-            let operands: Vec<ValueId> = places.map(|v| renamed.get(v).copied().unwrap_or(*v)).collect();
-            let Some((copied, _)) = box_of(self.edit.kernel, t) else { continue };
-            let copy = TmaLoad {
-                destination: staged,
-                pipeline,
-                copied,
-                multicast: t.multicast,
-                caching: Caching::of(&load.attrs),
+        let groups = self.edit.kernel.options.groups;
+        // Groups with copies of the pipeline wait for one another nowhere.
+        let is_common = self.edit.kernel.buffers.get(pipeline.barriers).is_none_or(|b| b.is_common);
+        let rounds: Vec<Vec<u32>> = match is_common {
+            true => vec![(0..groups).collect()],
+            false => (0..groups).map(|n| vec![n]).collect(),
+        };
+        for round in rounds {
+            let loaded = |t: &TmaLoadPlan| if t.of_group { round.len() as u32 } else { 1 };
+            let bytes = |(t, b): (&TmaLoadPlan, usize)| {
+                let buffer = self.edit.kernel.buffers.get(b);
+                buffer.map_or(0, |b| b.bytes / pipeline.stages.max(1) * loaded(t))
             };
-            self.edit.add(block, GpuOp::from(copy).inst(operands, load.loc), &[]);
+            let bytes: u32 = taken.clone().map(bytes).sum();
+            let group = round.first().copied().filter(|_| !is_common);
+            self.edit.gpu(block, ProducerAcquire { pipeline, bytes, group }, &[], &[]);
+            for (t, staged) in taken.clone() {
+                for n in round.iter().take(loaded(t) as usize) {
+                    self.load(block, (t, staged), pipeline, *n, renamed);
+                }
+            }
         }
         self.edit.gpu(block, ProducerCommit { pipeline }, &[], &[]);
+    }
+
+    /// Loads a tile, for a group of warps if it depends on that.
+    fn load(
+        &mut self,
+        block: BlockId,
+        (t, destination): (&TmaLoadPlan, usize),
+        pipeline: Pipeline,
+        group: u32,
+        renamed: &Renamed,
+    ) {
+        let Some((copied, _)) = box_of(self.edit.kernel, t) else { return };
+        let load = self.edit.kernel.func().insts[t.load].clone();
+        let places = load.operands.iter().take(3);
+        let operands = places.map(|v| self.for_group(block, *v, group, renamed)).collect();
+        let copy = TmaLoad {
+            destination,
+            group: t.of_group.then_some(group),
+            pipeline,
+            copied,
+            multicast: t.multicast,
+            caching: Caching::of(&load.attrs),
+        };
+        self.edit.add(block, GpuOp::from(copy).inst(operands, load.loc), &[]);
+    }
+
+    /// A position of the producer, for a group of warps if it depends on that.
+    fn for_group(&mut self, block: BlockId, v: ValueId, group: u32, renamed: &Renamed) -> ValueId {
+        if !of_group(self.edit.kernel.func(), v) {
+            return renamed.get(&v).copied().unwrap_or(v);
+        }
+        let Def::Inst(id, _) = self.edit.kernel.func().values[v].def else { return v };
+        let inst = self.edit.kernel.func().insts[id].clone();
+        if inst.op == Op::Target {
+            return self.edit.int(block, DType::I32, group.into());
+        }
+        let ty = self.edit.kernel.func().ty(v);
+        let operands = inst.operands.iter().map(|v| self.for_group(block, *v, group, renamed)).collect();
+        let same = Inst { operands, results: vec![], ..inst };
+        self.edit.first(block, same, ty)
     }
 }
 

@@ -66,11 +66,13 @@ fn check(place: &str, module: &TileModule) {
                 let options = CompileOptions {
                     spec,
                     warps,
+                    groups: 1,
                     blocks,
                     cluster: 1,
                     stages: Some(3),
                     most_stages: u32::MAX,
                     operands: Operands::SHARED,
+                    may_split_rows: true,
                     registers: None,
                     facts,
                 };

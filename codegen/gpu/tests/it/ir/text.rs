@@ -7,6 +7,7 @@ use tk_gpu::verify::{verify_laid_out, verify_scheduled};
 use tk_gpu::{LaidOutModule, ScheduledModule};
 
 const FOLDERS: [&str; 14] = [
+    "split_rows",
     "assign_layouts",
     "lower_to_shared",
     "warp_specialize",

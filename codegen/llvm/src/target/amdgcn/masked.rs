@@ -9,8 +9,9 @@ use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValue, BasicValueEnum, GlobalValue, IntValue, PointerValue};
 
 use super::buffer::is_zero;
-use super::{ALIGN, Amdgcn, GLOBAL, marked, uniform};
+use super::{ALIGN, Amdgcn, GLOBAL, SCALAR_UNIT, marked};
 use crate::emit::{Emit, Res, Stop, bug};
+use crate::target::uniform;
 use crate::target::{Access, Space};
 use tk_gpu::ir::caching::Level;
 
@@ -43,7 +44,7 @@ impl<'c> Amdgcn<'c> {
         let has_room = e.ahead.is_some() && e.kernel.options.spec.registers > FEW;
         access.caching.level != Level::Volatile
             && (access.bytes * access.count >= WORD || has_room)
-            && (e.guard().is_some() || !uniform::is_known(e, predicate))
+            && (e.guard().is_some() || !uniform::is_known(e, SCALAR_UNIT, predicate))
     }
 
     /// A pointer to at least this many zeros.
