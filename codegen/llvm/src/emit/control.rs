@@ -229,6 +229,9 @@ impl<'c> Emit<'_, 'c> {
             return self.define_phis(&inst.results, &counts, &phis);
         }
         let results = self.carried_vectors(&phis, [(&start, before), (&next, end)], after)?;
+        if 2 * start.len() >= self.kernel.options.spec.registers as usize {
+            self.forget_thread()?;
+        }
         self.define_parts(&inst.results, &counts, &results)
     }
 

@@ -1,8 +1,10 @@
 //! Computes coordinates: which element of a tile a register of this thread owns.
 //!
-//! Guarantees that the part that depends on the thread is computed once for each layout, in the entry block.
+//! Guarantees that the part that depends on the thread is computed once for each layout, in the entry block, and where
+//! [`Emit::forget_thread`] says so.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use inkwell::values::IntValue;
 use tk_gpu::Layout;
@@ -31,11 +33,13 @@ impl<'c> Emit<'_, 'c> {
         self.kernel.layouts.find(id).ok_or_else(|| Stop::Bug(format!("{id} is no layout")))
     }
 
-    /// Computes the coordinates of register 0 for every layout of some value, where they dominate all uses.
-    pub(super) fn layouts_at_entry(&mut self) -> Res<()> {
+    /// Computes the coordinates of register 0 for every layout of some value, where they dominate all uses: in the entry
+    /// block, and after a loop.
+    pub(super) fn thread_layouts(&mut self) -> Res<()> {
         let mut used: Vec<LayoutId> = self.kernel.value_layouts.iter().copied().flatten().collect();
         used.sort_unstable();
         used.dedup();
+        let mut threads = BTreeMap::new();
         for id in used {
             let Some(layout) = self.kernel.layouts.find(id) else { continue };
             let atom = layout.atom();
@@ -49,9 +53,16 @@ impl<'c> Emit<'_, 'c> {
                     .collect();
                 coords.push(self.linear(self.tid, &images)?);
             }
-            self.threads.insert(id, coords);
+            threads.insert(id, coords);
         }
+        self.threads = Rc::new(threads);
         Ok(())
+    }
+
+    /// Computes coordinates again from here on, so that those from before a loop are not in registers during the loop.
+    pub(super) fn forget_thread(&mut self) -> Res<()> {
+        self.tid = self.target.thread_again(self)?;
+        self.thread_layouts()
     }
 
     /// The exclusive or of `images[i]` over the set bits i of `x`. Runs of bits that move together are one shift.

@@ -171,6 +171,10 @@ impl<'c> Emit<'_, 'c> {
                 }
             }
         }
+        // Beside so many accumulators, what comes next has no room before the operands are read.
+        if 2 * accumulators.len() >= self.kernel.options.spec.registers as usize {
+            self.target.schedules_after(self)?;
+        }
         if let Some(before) = before {
             // Both operands were half of their values.
             let four = self.context.f32_type().const_float(4.0);

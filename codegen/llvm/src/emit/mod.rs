@@ -33,6 +33,7 @@ pub mod view;
 pub mod wgmma;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use inkwell::builder::Builder;
 use inkwell::context::Context;
@@ -72,7 +73,7 @@ pub struct Emit<'a, 'c> {
     /// The emitted form of every value.
     values: Vec<Option<Val<'c>>>,
     /// Coordinates of register 0 of this thread, for each layout, on demand.
-    threads: BTreeMap<LayoutId, Vec<IntValue<'c>>>,
+    threads: Rc<BTreeMap<LayoutId, Vec<IntValue<'c>>>>,
     /// The number of this thread in its group of warps: in its program, if that has one.
     pub tid: IntValue<'c>,
     /// The number of this thread in its program.
@@ -137,7 +138,7 @@ pub fn emit<'a, 'c>(
         target,
         function,
         values: vec![None; func.values.len()],
-        threads: BTreeMap::new(),
+        threads: Rc::default(),
         tid: entry.tid,
         thread: entry.tid,
         group: None,
@@ -159,7 +160,7 @@ pub fn emit<'a, 'c>(
     };
     e.divide_threads()?;
     e.parameters(&entry.params)?;
-    e.layouts_at_entry()?;
+    e.thread_layouts()?;
     e.block(func.body)?;
     builder.build_return(None)?;
     Ok(())
@@ -404,6 +405,7 @@ impl<'a, 'c> Emit<'a, 'c> {
     /// Emits the instructions of a block, up to its terminator.
     pub fn block(&mut self, block: BlockId) -> Res<()> {
         let insts = &self.func().blocks[block].insts;
+        let thread = (self.tid, Rc::clone(&self.threads));
         for i in insts.iter() {
             let inst = &self.func().insts[*i];
             self.loc = inst.loc.or(self.loc);
@@ -413,6 +415,7 @@ impl<'a, 'c> Emit<'a, 'c> {
             }
             self.inst(inst)?;
         }
+        (self.tid, self.threads) = thread;
         self.count_block(block)
     }
 

@@ -435,19 +435,22 @@ impl<'c> Emit<'_, 'c> {
         let stride = step_bytes(&op.placement, axis, bytes);
         let places = self.strided(layout, start, &op.placement, bytes, Some(axis))?;
         let places = Places { vector: 1, ..places };
-        let own = self.registers(keys)?;
+        let mut own = vec![];
+        for x in self.registers(keys)? {
+            own.push(self.rank_key(op, dtype, x)?);
+        }
         let zero = inkwell::types::BasicType::as_basic_type_enum(&self.memory_type(dtype)).const_zero();
         let ranks = vec![self.int(0).into(); own.len()];
         let ranks = self.counted(self.int(op.extent), &ranks, |e, at, ranks| {
             let moved = e.builder.build_int_mul(at, e.i32().const_int(stride.cast_unsigned(), true), "")?;
             let mut next = vec![];
-            for (n, (x, rank)) in own.iter().zip(ranks).enumerate() {
+            for (n, (key, rank)) in own.iter().zip(ranks).enumerate() {
                 let mut access = e.shared_access(keys, &places, n, e.is_no_padding(keys, n)?);
                 access.address = e.builder.build_int_add(access.address, moved, "")?;
                 let other = e.target.load(e, Space::Shared, &access, &[zero])?;
                 let Some(other) = other.first().copied() else { return bug("nothing was loaded") };
-                let other = e.from_memory(dtype, other)?;
-                let before = e.comes_before(op, dtype, (other, at), (*x, e.coord(layout, n, axis)?))?;
+                let other = e.rank_key(op, dtype, e.from_memory(dtype, other)?)?;
+                let before = e.comes_before(op, dtype, (other, at), (*key, e.coord(layout, n, axis)?))?;
                 let one = e.builder.build_int_z_extend(before, e.i32(), "")?;
                 next.push(e.builder.build_int_add(rank.into_int_value(), one, "")?.into());
             }
@@ -456,46 +459,41 @@ impl<'c> Emit<'_, 'c> {
         self.define_regs(r, ranks)
     }
 
-    /// Returns true if the element `a` precedes `b`, each with its position.
+    /// Returns true if the key `a` precedes `b`, each with its position: equal elements keep their order.
     fn comes_before(
         &self,
         op: &SharedRank,
         dtype: Option<DType>,
-        a: (BasicValueEnum<'c>, IntValue<'c>),
-        b: (BasicValueEnum<'c>, IntValue<'c>),
+        a: (IntValue<'c>, IntValue<'c>),
+        b: (IntValue<'c>, IntValue<'c>),
     ) -> Res<IntValue<'c>> {
-        let Some(d) = dtype else { return bug("pointers are not sorted") };
-        let (x, y) = (self.order_key(d, a.0)?, self.order_key(d, b.0)?);
-        let (below, above) = match (d.is_signed() && !d.is_float(), op.descending) {
-            (true, false) => (IntPredicate::SLT, IntPredicate::SGT),
-            (true, true) => (IntPredicate::SGT, IntPredicate::SLT),
-            (false, false) => (IntPredicate::ULT, IntPredicate::UGT),
-            (false, true) => (IntPredicate::UGT, IntPredicate::ULT),
+        let signed = dtype.is_some_and(|d| d.is_signed() && !d.is_float());
+        let (strict, or_equal) = match (signed, op.descending) {
+            (true, false) => (IntPredicate::SLT, IntPredicate::SLE),
+            (true, true) => (IntPredicate::SGT, IntPredicate::SGE),
+            (false, false) => (IntPredicate::ULT, IntPredicate::ULE),
+            (false, true) => (IntPredicate::UGT, IntPredicate::UGE),
         };
-        let mut less = self.builder.build_int_compare(below, x, y, "")?;
-        let mut more = self.builder.build_int_compare(above, x, y, "")?;
-        if d.is_float() || d.is_f8() {
-            let nan = |v: BasicValueEnum<'c>| -> Res<IntValue<'c>> {
-                let from = [Some(d)];
-                let op = ElementwiseOp::IsNan;
-                Ok(self
-                    .with_scalars(|e| e.elementwise(op, &from, Some(DType::Bool), false, &[v]))?
-                    .into_int_value())
-            };
-            // All NaN are equal.
-            let (p, q) = (nan(a.0)?, nan(b.0)?);
-            let (first, second) = if op.nan_first { (p, q) } else { (q, p) };
-            let any = self.builder.build_or(p, q, "")?;
-            let only = |p, q| -> Res<IntValue<'c>> {
-                Ok(self.builder.build_and(p, self.builder.build_not(q, "")?, "")?)
-            };
-            less = self.builder.build_select(any, only(first, second)?, less, "")?.into_int_value();
-            more = self.builder.build_select(any, only(second, first)?, more, "")?.into_int_value();
-        }
-        // Equal elements keep their order.
+        let strictly = self.builder.build_int_compare(strict, a.0, b.0, "")?;
+        let weakly = self.builder.build_int_compare(or_equal, a.0, b.0, "")?;
         let earlier = self.builder.build_int_compare(IntPredicate::ULT, a.1, b.1, "")?;
-        let equal = self.builder.build_not(self.builder.build_or(less, more, "")?, "")?;
-        Ok(self.builder.build_or(less, self.builder.build_and(equal, earlier, "")?, "")?)
+        Ok(self.builder.build_or(strictly, self.builder.build_and(weakly, earlier, "")?, "")?)
+    }
+
+    /// An integer in the order of a sort. All NaN are equal, and before or after all numbers: their key is the least or the
+    /// largest integer, which is that of no number.
+    fn rank_key(&self, op: &SharedRank, dtype: Option<DType>, x: BasicValueEnum<'c>) -> Res<IntValue<'c>> {
+        let Some(d) = dtype else { return bug("pointers are not sorted") };
+        let key = self.order_key(d, x)?;
+        if !d.is_float() {
+            return Ok(key);
+        }
+        let is_nan = self
+            .with_scalars(|e| e.elementwise(ElementwiseOp::IsNan, &[dtype], Some(DType::Bool), false, &[x]))?
+            .into_int_value();
+        let word = key.get_type();
+        let of_nan = if op.nan_first == op.descending { word.const_all_ones() } else { word.const_zero() };
+        Ok(self.builder.build_select(is_nan, of_nan, key, "")?.into_int_value())
     }
 
     /// An integer in the order of the elements: for floats, the code with the negative ones inverted, so that -0

@@ -12,6 +12,7 @@ mod message;
 mod module;
 mod shuffle;
 mod text;
+mod thread;
 
 use std::cell::Cell;
 
@@ -62,6 +63,8 @@ pub struct Amdgcn<'c> {
     message_buffer: MessageBuffer<'c>,
     /// What masked lanes load.
     zeros: Cell<Option<masked::Zeros<'c>>>,
+    /// The number of the first thread of the warp, in a scalar register.
+    first_of_warp: Cell<Option<IntValue<'c>>>,
 }
 
 /// Calls an intrinsic; `types` are those on which it is overloaded.
@@ -258,12 +261,9 @@ impl<'c> TargetEmitter<'c> for Amdgcn<'c> {
         let Passed { params, programs, control, .. } = Passed::of(start)?;
         self.message_buffer.begin(start, control)?;
         self.zeros.set(None);
-        Ok(Entry {
-            tid: special(start.builder, start.module, "workitem.id.x")?,
-            programs,
-            params,
-            maps: vec![],
-        })
+        let tid = special(start.builder, start.module, "workitem.id.x")?;
+        self.first_of_warp.set(Some(thread::first_of_warp(start, tid)?));
+        Ok(Entry { tid, programs, params, maps: vec![] })
     }
 
     fn at(&self, loc: Option<Loc>) {
@@ -411,6 +411,10 @@ impl<'c> TargetEmitter<'c> for Amdgcn<'c> {
 
     fn loop_header(&self, e: &Emit<'_, 'c>, waits: bool) -> Res<()> {
         if waits { self.waits(e) } else { Ok(()) }
+    }
+
+    fn thread_again(&self, e: &Emit<'_, 'c>) -> Res<IntValue<'c>> {
+        self.counted_thread(e)
     }
 
     fn opaque_address(&self, e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<IntValue<'c>> {

@@ -379,6 +379,11 @@ pub trait TargetEmitter<'c> {
         Ok(x)
     }
 
+    /// The number of this thread, computed again in a form that LLVM does not replace by the one that it has.
+    fn thread_again(&self, e: &Emit<'_, 'c>) -> Res<IntValue<'c>> {
+        Ok(e.tid)
+    }
+
     /// What comes next is not scheduled before what came before: it waits for memory.
     fn schedules_after(&self, _e: &Emit<'_, 'c>) -> Res<()> {
         Ok(())

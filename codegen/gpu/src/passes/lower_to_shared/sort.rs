@@ -15,6 +15,9 @@ use crate::ir::attrs::axis_of;
 use crate::ir::kernel::LayoutId;
 use crate::ir::op::{SharedRank, SharedScatter, Strides};
 
+/// Bytes of a register.
+const WORD_BYTES: u32 = 4;
+
 impl Lower<'_> {
     /// Stores the keys and their values at their ranks.
     pub(super) fn sort(&mut self, block: BlockId, id: InstId, inst: &Inst) {
@@ -24,6 +27,7 @@ impl Lower<'_> {
         let extent = shape.get(axis).copied().unwrap_or(1);
         let (buffer, strides) = self.stored(block, keys);
         let top = inst.op == Op::Scan(ScanOp::TopK);
+        let place = strided(buffer, 0, &strides);
         let rank = SharedRank {
             buffer,
             placement: Strides { start: 0, strides },
@@ -38,6 +42,10 @@ impl Lower<'_> {
         let rank = self.gpu(block, rank, &[keys], &[(ranks, layout)]);
         let Some(rank) = self.kernel.func().insts[rank].results.first().copied() else { return };
         let mut moved = inst.operands.clone();
+        if let (Some(first), true) = (moved.first_mut(), self.is_crowded(keys)) {
+            let again = self.load(block, &place, self.kernel.func().ty(keys), layout);
+            *first = self.kernel.func().insts[again].results.first().copied().unwrap_or(keys);
+        }
         if top {
             moved.extend(self.positions(block, &shape, axis, layout));
         }
@@ -52,6 +60,14 @@ impl Lower<'_> {
             loads.extend(self.load_result(block, &place, inst, n));
         }
         self.split_results(id, &loads);
+    }
+
+    /// Returns true if a lane does not keep keys while it counts: of each it has an integer to compare, its rank, and what
+    /// it is compared with. It then reads them again.
+    fn is_crowded(&self, keys: ValueId) -> bool {
+        let words = self.bytes(keys).div_ceil(WORD_BYTES) as usize;
+        let registers = self.kernel.layout(keys).map_or(0, |l| l.registers() * words);
+        4 * registers >= self.kernel.options.spec.registers as usize
     }
 
     /// A tile with the position of each element along `axis`.

@@ -72,8 +72,8 @@ impl<'c> Amdgcn<'c> {
         Ok(pointer)
     }
 
-    /// A pointer in registers, which LLVM would otherwise compute again for each load. A selection of addresses cannot take it
-    /// from scalar registers.
+    /// A pointer in registers, which LLVM would otherwise compute again for each load. On CDNA a selection of addresses, whose
+    /// mask is a scalar register already, cannot take it from another.
     fn at_entry(&self, e: &Emit<'_, 'c>, pointer: PointerValue<'c>) -> Res<PointerValue<'c>> {
         let builder = e.context.create_builder();
         let entry =
@@ -83,7 +83,8 @@ impl<'c> Amdgcn<'c> {
             None => builder.position_at_end(entry),
         }
         let ty = pointer.get_type().fn_type(&[pointer.get_type().into()], false);
-        let same = e.context.create_inline_asm(ty, String::new(), "=v,0".into(), false, false, None, false);
+        let kept = if e.kernel.options.spec.has_rdna { "=s,0" } else { "=v,0" };
+        let same = e.context.create_inline_asm(ty, String::new(), kept.into(), false, false, None, false);
         match builder.build_indirect_call(ty, same, &[pointer.into()], "")?.try_as_basic_value().basic() {
             Some(x) => Ok(x.into_pointer_value()),
             None => bug("assembly gave nothing"),
