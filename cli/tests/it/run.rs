@@ -363,6 +363,14 @@ fn what_kernels_print_goes_to_standard_error_in_the_order_of_programs() {
 }
 
 #[test]
+fn a_test_is_refused_memory_that_is_not_there() {
+    let folder = Folder::new("memory-test");
+    folder.write("much.tk", "test \"much\" { let _x = empty([1000000, 1000000], f32); }");
+    let ran = folder.tk(&["test", "much.tk"]);
+    ran.code(1).err_has("does not fit in memory: it needs 4000000000000 bytes (3.6 TiB) of memory");
+}
+
+#[test]
 fn a_test_keeps_as_many_lines_as_a_launch() {
     let folder = Folder::new("print-test");
     folder.write("many.tk", "test \"many\" { for i in range(0, 10002) { print(i); } }");

@@ -12,7 +12,7 @@ use tk_syntax::{Diagnostic, FileId, Span};
 use tk_tile::ElemType;
 
 use crate::session::{Argument, Session, diagnostic, in_case, lock};
-use crate::{pass, stored};
+use crate::{pass, room, stored};
 
 /// The result of a test.
 #[derive(Clone, Debug, Default)]
@@ -171,6 +171,10 @@ impl Host for TestHost<'_> {
     fn npy(&self, path: &str) -> Result<(DType, Vec<usize>, Vec<u8>), String> {
         let array = stored::read(self.session.folder(), path, DTypeSet::ANY)?;
         Ok((array.dtype, array.shape, array.bytes))
+    }
+
+    fn room(&self, bytes: usize) -> Result<(), String> {
+        room::check(Some(bytes))
     }
 
     fn print(&self, text: &str) {
