@@ -7,6 +7,7 @@
 use std::cell::{Cell, RefCell};
 
 use serde_json::{Value, json};
+use tk_syntax::escaped;
 
 use crate::Engine;
 
@@ -81,5 +82,5 @@ fn printed(line: &str) {
     }
     let rest = left.saturating_sub(line.len().max(LEAST_LINE));
     LEFT.set(rest);
-    say(&json!({ "line": if rest > 0 { line } else { "…\n" } }));
+    say(&json!({ "line": if rest > 0 { escaped(line) } else { "…\n".into() } }));
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tk_runtime::{Echo, Session, TestOutcome};
-use tk_syntax::{Diagnostic, SourceMap, Span};
+use tk_syntax::{Diagnostic, SourceMap, Span, escaped};
 
 use crate::program::{check, line, rendered, report};
 
@@ -33,7 +33,7 @@ pub fn end(sources: &SourceMap, outcome: &TestOutcome, say: &mut dyn FnMut(&Valu
     let failed = outcome.diagnostics.iter().any(Diagnostic::is_error);
     say(&json!({
         "failed": failed,
-        "printed": outcome.printed,
+        "printed": escaped(&outcome.printed),
         "messages": rendered(sources, &outcome.diagnostics),
     }));
     failed

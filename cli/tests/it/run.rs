@@ -362,6 +362,24 @@ fn what_kernels_print_goes_to_standard_error_in_the_order_of_programs() {
     assert!(many.code(0).err.ends_with("2 more lines are omitted\n"), "{}", many.err.len());
 }
 
+#[test]
+fn a_test_is_refused_memory_that_is_not_there() {
+    let folder = Folder::new("memory-test");
+    folder.write("much.tk", "test \"much\" { let _x = empty([1000000, 1000000], f32); }");
+    let ran = folder.tk(&["test", "much.tk"]);
+    ran.code(1).err_has("does not fit in memory: it needs 4000000000000 bytes (3.6 TiB) of memory");
+}
+
+#[test]
+fn a_test_keeps_as_many_lines_as_a_launch() {
+    let folder = Folder::new("print-test");
+    folder.write("many.tk", "test \"many\" { for i in range(0, 10002) { print(i); } }");
+    let ran = folder.tk(&["test", "many.tk"]);
+    let printed = ran.code(0).out.clone() + &ran.err;
+    assert!(printed.contains("9999\n2 more lines are omitted\n"), "{}", printed.len());
+    assert!(!printed.contains("10000\n"), "{}", printed.len());
+}
+
 /// A kernel with a function-valued parameter, and one more whose parameter of that name takes two values.
 const ACT: &str = "\
 use std::math;

@@ -3,7 +3,7 @@
 use crate::diag::{Diagnostic, Replacement};
 use crate::explain::StopPoint;
 use crate::span::Span;
-use crate::token::Tok;
+use crate::token::{Tok, Token};
 
 /// The message for a place that shows a known habit.
 pub fn habit(s: &StopPoint<'_, '_>) -> Option<Diagnostic> {
@@ -26,13 +26,37 @@ fn python(s: &StopPoint<'_, '_>) -> Option<Diagnostic> {
             Some(s.error("the condition comes first, `if c { a } else { b }`"))
         }
         (Some(Tok::Id("f" | "F")), Some(Tok::Str(text))) if joined(s) => Some(formatted(s, text)),
-        (Some(_), Some(Tok::Id("is"))) if s.after_operand() => {
-            Some(s.error("there is no `is`; test an optional view with `if let v = x { .. }`"))
-        }
+        (Some(_), Some(Tok::Id("is"))) if s.after_operand() => Some(is_none(s)),
+        (Some(Tok::Id("Some")), Some(Tok::LParen)) if s.peek(-2) == Some(Tok::Let) => Some(unwrapped(s)),
         (Some(Tok::LBracket | Tok::Comma), Some(Tok::Dot)) if s.peek(1) == Some(Tok::Dot) => {
             Some(s.error("there is no `...`; write a `:` for each dimension to keep"))
         }
         _other => None,
+    }
+}
+
+/// `if x is not None`.
+fn is_none(s: &StopPoint<'_, '_>) -> Diagnostic {
+    let d = s.error("there is no `is`; test an optional view with `if let v = x { .. }`");
+    let words = (s.peek(-2), s.peek(-1), s.peek(1), s.peek(2), s.peek(3));
+    match (words, s.token(-1), s.token(2)) {
+        (
+            (Some(Tok::If), Some(Tok::Id(x)), Some(Tok::Id("not")), Some(Tok::None), Some(Tok::Block(_))),
+            Some(first),
+            Some(last),
+        ) => d.fix("use `if let`", s.place(first).to(s.place(last)), format!("let {x} = {x}")),
+        (_, _, _) => d,
+    }
+}
+
+/// `if let Some(v) = x`.
+fn unwrapped(s: &StopPoint<'_, '_>) -> Diagnostic {
+    let d = s.error("an optional view is tested without `Some`: `if let v = x { .. }`");
+    match (s.token(-1), s.peek(1), s.token(2)) {
+        (Some(first), Some(Tok::Id(v)), Some(last)) if last.tok == Tok::RParen => {
+            d.fix("remove `Some`", s.place(first).to(s.place(last)), v)
+        }
+        (_, _, _) => d,
     }
 }
 
@@ -273,6 +297,40 @@ fn of_c(name: &str) -> Option<&'static str> {
     C_TYPES.iter().find(|(c, _)| *c == name).map(|(_, ours)| *ours)
 }
 
+/// A statement of another language, as far as it is reported here, in words of ours: its variable is then known.
+pub fn as_ours<'s>(tokens: &[Token<'s>]) -> Option<Vec<Token<'s>>> {
+    let like = |t: &Token<'s>, tok| Token { tok, reported: true, ..*t };
+    let (begin, taken) = match tokens {
+        [word, name, equal, ..] if declares(word.tok) && is_name(name) && equal.tok == Tok::Assign => {
+            (vec![like(word, Tok::Let), like(word, Tok::Mut)], 1)
+        }
+        [first, x, is, not, none, ..]
+            if (first.tok, is.tok, not.tok, none.tok)
+                == (Tok::If, Tok::Id("is"), Tok::Id("not"), Tok::None)
+                && is_name(x) =>
+        {
+            (vec![*first, like(is, Tok::Let), *x, like(not, Tok::Assign), *x], 5)
+        }
+        [first, given, some, open, v, close, ..]
+            if (first.tok, given.tok, some.tok, open.tok, close.tok)
+                == (Tok::If, Tok::Let, Tok::Id("Some"), Tok::LParen, Tok::RParen)
+                && is_name(v) =>
+        {
+            (vec![*first, *given, *v], 6)
+        }
+        _ => return None,
+    };
+    Some(begin.into_iter().chain(tokens.iter().skip(taken).copied()).collect())
+}
+
+fn declares(word: Tok<'_>) -> bool {
+    matches!(word, Tok::Id(w) if of_c(w).is_some() || ["var", "auto", "val"].contains(&w))
+}
+
+fn is_name(t: &Token<'_>) -> bool {
+    matches!(t.tok, Tok::Id(_))
+}
+
 /// Declarations and casts of C: `float x = 0.0;`, `float x` of a kernel, `(float)n`, `__shared__ float s[32];`.
 fn declared(s: &StopPoint<'_, '_>) -> Option<Diagnostic> {
     let (first, here) = (s.peek(-1)?, s.peek(0)?);
@@ -372,6 +430,7 @@ fn items(s: &StopPoint<'_, '_>) -> Option<Diagnostic> {
         Tok::Arrow if s.wants("block") && !s.wants("->") => {
             Some(s.error("the result type comes before the clauses"))
         }
+        Tok::LBracket if matches!(s.peek(-1), Some(Tok::Colon | Tok::Mut)) => Some(array(s)),
         Tok::Const if s.bracket() == Some(Tok::LParen) => {
             Some(s.error("`const` comes before the type: `n: const i32`"))
         }
@@ -388,6 +447,19 @@ fn items(s: &StopPoint<'_, '_>) -> Option<Diagnostic> {
             Some(s.error("fields are separated by `,`").fix("write `,`", s.span(), ","))
         }
         _other => None,
+    }
+}
+
+/// `x: [f32]`.
+fn array(s: &StopPoint<'_, '_>) -> Diagnostic {
+    let d = s.error(
+        "an array in memory is a `view[f32, 1]` (1 is its rank), or a `mut view[f32, 1]` if it is written",
+    );
+    match (s.peek(1), s.token(2)) {
+        (Some(Tok::Id(elem)), Some(last)) if last.tok == Tok::RBracket => {
+            d.fix("write a view", s.span().to(s.place(last)), format!("view[{elem}, 1]"))
+        }
+        (_, _) => d,
     }
 }
 

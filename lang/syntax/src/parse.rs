@@ -507,6 +507,8 @@ impl<'s> Cutter<'s> {
                 // A row of statements outside a function has one cause.
                 let place = self.place(&unit);
                 self.forget(place);
+                // Its first words say what is wrong, whatever is reported further on.
+                let quiet = unit.iter().take(FIRST_WORDS).any(|t| t.reported);
                 self.items(&unit, quiet || self.frame.broken);
                 self.frame.broken = true;
             }
@@ -519,6 +521,9 @@ impl<'s> Cutter<'s> {
         self.frame.unit = unit;
     }
 }
+
+/// As many tokens as a decorator and the word after it have.
+const FIRST_WORDS: usize = 5;
 
 /// Returns true if only a name can follow: a word of the language there is meant as a name.
 fn wants_name(tok: Option<Tok<'_>>) -> bool {

@@ -1,10 +1,11 @@
 //! Recovers from a unit that cannot be parsed: replaces as little of it as possible by a hole.
 //!
 //! The error has been reported. Every attempt is a whole run over the unit and there is a fixed number of them, so
-//! the time stays linear. First the missing operand or name is put in, then the element of the innermost list
+//! the time stays linear. A declaration of another language is read as ours. Then the missing operand or name is put in, then the element of the innermost list
 //! around the error becomes a hole, then that of the lists further out, then the part of the statement; at last
 //! only what names something is kept.
 
+use crate::habits::as_ours;
 use crate::node::{Cx, Unit};
 use crate::token::{Tok, Token};
 use crate::unit::{Fail, open_brackets, run};
@@ -25,6 +26,12 @@ pub fn recover<'s>(cx: &mut Cx<'s>, start: Tok<'s>, tokens: &[Token<'s>], fail: 
 fn attempts<'s>(cx: &mut Cx<'s>, start: Tok<'s>, tokens: &[Token<'s>], fail: Fail) -> Option<Unit> {
     let mut tokens = tokens.to_vec();
     let mut fail = fail;
+    if let Some(ours) = as_ours(&tokens).filter(|_| start == Tok::StartStmt) {
+        match run(cx, start, &ours) {
+            Ok(unit) => return Some(unit),
+            Err(next) => (tokens, fail) = (ours, next),
+        }
+    }
     for wanted in [("int", Tok::Hole), ("id", Tok::Id(""))] {
         if !fail.wants(wanted.0) {
             continue;
@@ -59,7 +66,24 @@ fn attempts<'s>(cx: &mut Cx<'s>, start: Tok<'s>, tokens: &[Token<'s>], fail: Fai
     if let Ok(unit) = run(cx, start, &replaced(&tokens, wide)) {
         return Some(unit);
     }
+    if let Some(Ok(unit)) = without_clauses(&tokens, fail.at).map(|signature| run(cx, start, &signature)) {
+        return Some(unit);
+    }
     run(cx, start, &named(&tokens)?).ok()
+}
+
+/// A function or kernel without its clauses, if the error is in one of them: its parameters are known.
+fn without_clauses<'s>(tokens: &[Token<'s>], at: usize) -> Option<Vec<Token<'s>>> {
+    let block = tokens.iter().position(|t| matches!(t.tok, Tok::Block(_)))?;
+    let signed = |i: &usize| {
+        tokens.get(*i).is_some_and(|t| t.tok == Tok::RParen) && open_brackets(tokens, i + 1).is_empty()
+    };
+    let list = (0..at.min(block)).find(signed)?;
+    let is_end = |t: &Token<'_>| t.first || matches!(t.tok, Tok::Clause(_));
+    let end = tokens.get(list + 1..block)?.iter().position(is_end).map_or(block, |i| list + 1 + i);
+    let mut out = tokens.get(..end)?.to_vec();
+    out.extend_from_slice(tokens.get(block..)?);
+    Some(out)
 }
 
 /// Returns true if the unit ends in a semicolon.

@@ -80,3 +80,15 @@ test("more memory than the module can have is one sentence, however it is asked 
         assert.match(result.messages.join(), fits, `${n} of ${bytes}`);
     }
 });
+
+test("what a program prints is text, whatever a terminal would make of it", () => {
+    const link = "\u001b]8;;https://example.org\u0007a link\u001b]8;;\u0007";
+    const said = ask({ ask: "test", text: `test "a" { print("${link}"); }\n`, checked: true });
+    assert.ok(said.some((one) => one.printed?.includes("a link")));
+    assert.ok(said.every((one) => !`${one.line ?? ""}${one.printed ?? ""}`.includes("\u001b")));
+});
+
+test("a test that prints without end keeps as many lines as a launch", () => {
+    const [, result] = inside(`test "a" { for i in range(0, 10002) { print(i); } }\n`);
+    assert.match(result.printed, /9999\n2 more lines are omitted\n$/);
+});

@@ -30,6 +30,9 @@ pub trait Host {
     fn npy(&self, path: &str) -> Result<(DType, Vec<usize>, Vec<u8>), String>;
     /// Shows text to the user.
     fn print(&self, text: &str);
+    /// Fails if there is not that much memory: why, after the name of what needs it. The system may hand out memory that
+    /// it does not have, and end the program when it is used.
+    fn room(&self, bytes: usize) -> Result<(), String>;
 }
 
 /// The host of a running test.
@@ -54,7 +57,7 @@ impl<'c, 'm> Machine<'c, 'm> {
                 let (view, id) = match op {
                     HostOp::Buffer => buffer(&mut args, &space, host.memory)?,
                     HostOp::Pointers => pointers(&mut args, &space, host.memory)?,
-                    _empty => empty(&args, host.memory)?,
+                    _empty => empty(&args, host)?,
                 };
                 let space = Arc::make_mut(&mut self.context.space);
                 space.push(host.memory, id);
@@ -109,14 +112,22 @@ fn pointers(args: &mut Args<'_, '_>, space: &Space, memory: &Memory) -> Result<(
     Ok((contiguous(Pointer::NULL, vec![args.len() as i64]), memory.alloc(bytes)))
 }
 
+/// Bytes of a buffer for which the system is asked first: filling them takes longer than asking.
+const LARGE: usize = 1 << 20;
+
 /// `host_empty`: likewise.
-fn empty(args: &Args<'_, '_>, memory: &Memory) -> Result<(View, BufferId), Fault> {
+fn empty(args: &Args<'_, '_>, host: HostContext<'_>) -> Result<(View, BufferId), Fault> {
     let extents = args.ints("shape")?;
     let size = elem_size(args.def(0)?.ty.elem());
     // More bytes than an address of this machine reaches do not fit either.
     let bytes = extents.iter().map(|d| i128::from(*d)).try_fold(size as i128, i128::checked_mul);
-    let id = bytes.and_then(|n| usize::try_from(n).ok()).and_then(|n| memory.try_alloc(n, false));
-    let id = id.ok_or_else(|| Fault::run(format!("a tensor of shape {extents:?} does not fit in memory")))?;
+    let bytes = bytes.and_then(|n| usize::try_from(n).ok());
+    let refused =
+        |why: String| Fault::run(format!("a tensor of shape {extents:?} does not fit in memory{why}"));
+    if let Some(n) = bytes.filter(|n| *n >= LARGE) {
+        host.host.room(n).map_err(|why| refused(format!(": it {why}")))?;
+    }
+    let id = bytes.and_then(|n| host.memory.try_alloc(n, false)).ok_or_else(|| refused(String::new()))?;
     Ok((contiguous(Pointer::NULL, extents.to_vec()), id))
 }
 

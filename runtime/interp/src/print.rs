@@ -17,8 +17,14 @@ use crate::fault::Fault;
 use crate::space::Space;
 use crate::value::{NOWHERE, Pointer, Value};
 
-/// Lines that one launch may print. A terminal shows a few thousand; an endless loop of prints must not fill memory.
-const MOST: usize = 10_000;
+/// Lines that one launch or test may print. A terminal shows a few thousand; an endless loop of prints must not fill
+/// memory.
+pub const MOST_LINES: usize = 10_000;
+
+/// The line about lines that were not kept.
+pub fn omitted(lines: usize) -> String {
+    format!("{lines} more lines are omitted\n")
+}
 
 /// The lines that programs print; clones share them.
 #[derive(Clone, Debug, Default)]
@@ -63,7 +69,7 @@ impl Printed {
     /// A line of a program of the launch that runs.
     pub fn line(&self, program: [u32; 3], grid: [u32; 3], text: &str) {
         let mut lines = self.lines();
-        if lines.running.len() >= MOST {
+        if lines.running.len() >= MOST_LINES {
             lines.left_out += 1;
             return;
         }
@@ -89,7 +95,7 @@ impl Printed {
         running.iter().for_each(|(_, line)| lines.ended.push_str(line));
         let left_out = std::mem::take(&mut lines.left_out);
         if left_out > 0 {
-            lines.ended.push_str(&format!("{left_out} more lines are omitted\n"));
+            lines.ended.push_str(&omitted(left_out));
         }
     }
 }

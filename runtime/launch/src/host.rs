@@ -2,6 +2,7 @@
 
 use std::sync::Mutex;
 
+use tk_interp::print::{MOST_LINES, omitted};
 use tk_interp::{Arg, Fault, Host, Memory};
 use tk_ops::{DType, DTypeSet};
 use tk_sema::contract::{self, HostArg, parse_cargs};
@@ -11,7 +12,7 @@ use tk_syntax::{Diagnostic, FileId, Span};
 use tk_tile::ElemType;
 
 use crate::session::{Argument, Session, diagnostic, in_case, lock};
-use crate::{pass, stored};
+use crate::{pass, room, stored};
 
 /// The result of a test.
 #[derive(Clone, Debug, Default)]
@@ -33,7 +34,7 @@ impl Session {
         let host = TestHost {
             session: self,
             notes: Mutex::new(notes),
-            printed: Mutex::new(String::new()),
+            printed: Mutex::default(),
             refused: Mutex::new(vec![]),
         };
         pass::enter("interpreter");
@@ -43,8 +44,36 @@ impl Session {
         if let Err(fault) = ended {
             diagnostics.extend(host.explain(&fault, f.span));
         }
-        let printed = std::mem::take(&mut *lock(&host.printed));
+        let printed = std::mem::take(&mut *lock(&host.printed)).finish();
         TestOutcome { diagnostics, printed }
+    }
+}
+
+/// The lines of a test and of its launches, up to as many as a launch may print.
+#[derive(Default)]
+struct Output {
+    text: String,
+    lines: usize,
+    left_out: usize,
+}
+
+impl Output {
+    fn add(&mut self, text: &str) {
+        for line in text.split_inclusive('\n') {
+            if self.lines < MOST_LINES {
+                self.lines += 1;
+                self.text.push_str(line);
+            } else {
+                self.left_out += 1;
+            }
+        }
+    }
+
+    fn finish(mut self) -> String {
+        if self.left_out > 0 {
+            self.text.push_str(&omitted(self.left_out));
+        }
+        self.text
     }
 }
 
@@ -52,7 +81,7 @@ impl Session {
 struct TestHost<'s> {
     session: &'s Session,
     notes: Mutex<Vec<Diagnostic>>,
-    printed: Mutex<String>,
+    printed: Mutex<Output>,
     /// The diagnostics of the last launch that was refused: a fault has no room for all of them.
     refused: Mutex<Vec<Diagnostic>>,
 }
@@ -121,7 +150,7 @@ impl Host for TestHost<'_> {
         memory: &Memory,
     ) -> Result<(), Fault> {
         let outcome = self.try_launch(kernel, cargs, args, memory);
-        lock(&self.printed).push_str(&self.session.printed());
+        lock(&self.printed).add(&self.session.printed());
         pass::enter("interpreter");
         match outcome {
             Ok(notes) => {
@@ -144,9 +173,13 @@ impl Host for TestHost<'_> {
         Ok((array.dtype, array.shape, array.bytes))
     }
 
+    fn room(&self, bytes: usize) -> Result<(), String> {
+        room::check(Some(bytes))
+    }
+
     fn print(&self, text: &str) {
         let line = format!("{text}\n");
         self.session.echo(&line);
-        lock(&self.printed).push_str(&line);
+        lock(&self.printed).add(&line);
     }
 }

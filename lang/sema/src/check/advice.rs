@@ -21,7 +21,11 @@ impl Cx<'_> {
         let short = if text.len() > SHOWN || text.contains('\n') { ".." } else { &text };
         match &h.ty {
             Ty::View { rank, .. } => {
+                // A part of a view begins at its own position 0.
+                let part = matches!(h.kind, HKind::SubView(..));
                 let at = match self.known_rank(rank) {
+                    Some(1) if part => "[0], [BLOCK]",
+                    Some(2) if part => "[0, 0], [BM, BN]",
                     Some(1) => "[start], [BLOCK]",
                     Some(2) => "[row, column], [BM, BN]",
                     Some(_) | None => "at, shape",
@@ -89,7 +93,9 @@ impl Cx<'_> {
             return d;
         }
         if let (true, Some(row)) = (single, of) {
-            return d.note(format!("a view is no pointer: it has a method, `v.{}(..)`", row.name));
+            let text = self.text(view.span);
+            let v = if text.len() <= SHOWN { text.as_str() } else { "v" };
+            return d.note(format!("a view is no pointer: it has a method, `{v}.{}(..)`", row.name));
         }
         if single {
             return d;

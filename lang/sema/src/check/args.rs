@@ -95,14 +95,14 @@ impl Cx<'_> {
         let name = ps.names.get(i).copied().unwrap_or_default();
         let message = format!("{} takes `{name}` by name", ps.what);
         let d = Diagnostic::error(ps.name_code(), span, message, "positional argument");
-        let choice = matches!(ps.what.as_str(), "`max`" | "`min`");
+        let d = match ps.what.as_str() {
+            "`max`" => d.note("the elementwise function is `maximum(a, b)`"),
+            "`min`" => d.note("the elementwise function is `minimum(a, b)`"),
+            _ => d,
+        };
         self.report(match &value.kind {
             ast::ExprKind::Int(_) | ast::ExprKind::Unary(..) | ast::ExprKind::Lambda(..) => {
                 d.fix(format!("name it `{name}`"), span.before(), format!("{name} = "))
-            }
-            _number if choice => {
-                let elementwise = if ps.what == "`max`" { "maximum" } else { "minimum" };
-                d.note(format!("the elementwise function is `{elementwise}(a, b)`"))
             }
             _other => d,
         });

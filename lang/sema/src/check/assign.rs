@@ -85,7 +85,7 @@ impl Cx<'_> {
                     Some(_) => self.no_place(e),
                     None if self.lookup_item(n).is_some() => self.no_place(e),
                     None => {
-                        self.unknown_name(n, false);
+                        self.unknown_name(n, None);
                         None
                     }
                 }
@@ -213,6 +213,21 @@ impl Cx<'_> {
         (!known && !silent && !name.text.is_empty() && !is_underscore(place)).then_some(name)
     }
 
+    /// Returns true if the text of this function has a further assignment to a name. A crude reading, for a fix.
+    fn assigned_later(&self, name: &ast::Name) -> bool {
+        let text = self.p.sources.get(name.span.file).map_or("", |s| &s.text);
+        let rest = text.get(name.span.end as usize..).unwrap_or("");
+        let body = rest.split_once("\n}").map_or(rest, |(body, _)| body);
+        body.match_indices(name.text.as_str()).any(|(at, found)| {
+            let (before, after) = (body.get(..at).unwrap_or(""), body.get(at + found.len()..).unwrap_or(""));
+            let after = after.trim_start();
+            let operator = after.trim_start_matches(['+', '-', '*', '/', '%', '&', '|', '^']);
+            let short = after.len() - operator.len() <= 1;
+            let assigns = short && operator.starts_with('=') && !operator.starts_with("==");
+            assigns && before.rsplit('\n').next().is_some_and(|line| line.trim().is_empty())
+        })
+    }
+
     /// Reports an assignment that was meant as a declaration, and declares the variable.
     fn declaration_instead(&mut self, name: &ast::Name, value: &ast::Expr) -> HStmtKind {
         let near = self.nearest(&name.text, &[], &[]);
@@ -223,7 +238,8 @@ impl Cx<'_> {
             d = d.fix(format!("use `{near}`"), name.span, near);
         }
         d = if self.arms == 0 {
-            d.fix("declare it with `let`", name.span.before(), "let ")
+            let word = if self.assigned_later(name) { "let mut" } else { "let" };
+            d.fix(format!("declare it with `{word}`"), name.span.before(), format!("{word} "))
         } else {
             // What follows the `if` would not see it.
             d.note(format!("declare it with `let mut {}`, before the `if` if it is used after it", name.text))

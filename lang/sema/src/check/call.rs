@@ -127,7 +127,7 @@ impl Cx<'_> {
         if ["inf", "nan", "target", "device"].contains(&n.text.as_str()) {
             return self.error(codes::NOT_CALLABLE, n.span, format!("`{}` is not a function", n.text), "");
         }
-        self.unknown_name(n, true)
+        self.unknown_name(n, Some((args, span)))
     }
 
     /// Checks arguments whose call means nothing, for their own mistakes.
@@ -156,6 +156,9 @@ impl Cx<'_> {
         args: &[ast::Arg],
         span: Span,
     ) -> HExpr {
+        if let Some(d) = self.foreign_random(base, name, args, span) {
+            return self.fail(d);
+        }
         if let Some(h) = self.foreign_member(base, name) {
             self.check_rest(args);
             return h;
@@ -208,12 +211,11 @@ impl Cx<'_> {
                     return h;
                 }
                 let shown = self.show(&h.ty);
-                self.error(
-                    codes::NOT_CALLABLE,
-                    name.span,
-                    format!("`{}` is a `{shown}`, not a method", name.text),
-                    format!("this is `{shown}`"),
-                )
+                let message = format!("`{}` is a `{shown}`, not a method", name.text);
+                let d =
+                    Diagnostic::error(codes::NOT_CALLABLE, name.span, message, format!("this is `{shown}`"));
+                let call = Span { start: name.span.end, ..span };
+                self.fail(if args.is_empty() { d.fix("remove the parentheses", call, "") } else { d })
             }
         }
     }

@@ -346,7 +346,14 @@ impl<'p> Cx<'p> {
 
     pub fn need_value(&mut self, h: HExpr) -> HExpr {
         if h.ty == Ty::Unit && h.kind != HKind::Unit {
-            return self.error(codes::TYPE_MISMATCH, h.span, "this has no value", "expected a value");
+            let d = Diagnostic::error(codes::TYPE_MISMATCH, h.span, "this has no value", "expected a value");
+            return self.fail(match &h.kind {
+                HKind::Call { callee, .. } => {
+                    let name = &self.hir().func(*callee).name;
+                    d.note(format!("`{name}` has no result type, which is written `fn {name}(..) -> f32`"))
+                }
+                _ => d,
+            });
         }
         h
     }

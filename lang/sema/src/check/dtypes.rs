@@ -261,7 +261,7 @@ impl Cx<'_> {
                 b.1,
                 cast,
             );
-        } else if self.wider(b.0, a.0) {
+        } else if self.wider(b.0, a.0) || self.is_cast(b, &tb) && matches!(a.0, DTerm::Param(_)) {
             let cast = self.cast_text(a.1, &tb);
             d = d.fix(format!("cast to `{tb}`"), a.1, cast);
         } else if self.castable(a.0) {
@@ -269,6 +269,12 @@ impl Cx<'_> {
             d = d.fix(format!("cast to `{ta}`"), b.1, cast);
         }
         self.report(d);
+    }
+
+    /// Returns true for an operand that the program casts to a float type: the other one is meant to follow.
+    fn is_cast(&self, operand: (DTerm, Span), ty: &str) -> bool {
+        let float = matches!(operand.0, DTerm::Known(d) if d.is_float());
+        float && self.text(operand.1).trim_end_matches(')').ends_with(&format!(" as {ty}"))
     }
 
     /// Returns true for a float beside an integer, for the wider of two integers, and for a float beside a parameter that

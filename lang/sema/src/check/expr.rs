@@ -197,7 +197,7 @@ impl Cx<'_> {
         if self.find_row(&n.text).is_some() {
             return self.builtin_value(n, want, span);
         }
-        self.unknown_name(n, false)
+        self.unknown_name(n, None)
     }
 
     /// Returns true if this is the name of an import that was not found, which has been reported.
@@ -206,7 +206,7 @@ impl Cx<'_> {
     }
 
     /// Reports an unknown name with the nearest known one; of a name that is `called`, the nearest that can be.
-    pub fn unknown_name(&mut self, n: &ast::Name, called: bool) -> HExpr {
+    pub fn unknown_name(&mut self, n: &ast::Name, call: Option<(&[ast::Arg], Span)>) -> HExpr {
         if self.holes || self.is_missing(&n.text) || !self.unknown.insert(n.text.clone()) {
             if let Some(f) = self.func {
                 self.p.func_mut(f).broken = true;
@@ -214,7 +214,7 @@ impl Cx<'_> {
             return HExpr::err(n.span);
         }
         let builtins = tk_ops::rows::functions().map(|r| r.name).chain(DType::ALL.map(DType::name));
-        let near = self.nearest_of(&n.text, &[], &builtins.collect::<Vec<_>>(), called);
+        let near = self.nearest_of(&n.text, &[], &builtins.collect::<Vec<_>>(), call.is_some());
         let mut d = Diagnostic::error(
             codes::UNKNOWN_NAME,
             n.span,
@@ -233,7 +233,10 @@ impl Cx<'_> {
                 format!("use std::math::{};\n", n.text),
             );
         }
-        self.fail(d)
+        self.fail(match call {
+            Some((args, span)) => self.foreign_number(d, n, args, span),
+            None => d,
+        })
     }
 
     /// Returns true unless the name is that of a number or the like.
@@ -274,7 +277,7 @@ impl Cx<'_> {
             [n] => {
                 let def = self.lookup_item(n);
                 if def.is_none() && !n.text.is_empty() {
-                    self.unknown_name(n, false);
+                    self.unknown_name(n, None);
                 }
                 def
             }

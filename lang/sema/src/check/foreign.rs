@@ -231,6 +231,8 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
         "mask",
         "a view writes nothing outside of its bounds; `y.scatter([positions], value, mask = m)` takes a mask",
     ),
+    ("`dot`", "allow_tf32", "`precision = tf32` allows it; the default, `ieee`, keeps all bits"),
+    ("`dot`", "out_dtype", "the result has the type of `acc`, as in `dot(a, b, zeros([BM, BN], f32))`"),
 ];
 
 pub(super) const TABLE: &str =
@@ -291,6 +293,51 @@ impl Cx<'_> {
         let root = self.module(base)?.text.clone();
         let d = self.foreign(&root, base.span, name, here(&name.text));
         Some(self.fail(d))
+    }
+
+    /// `torch.randn(4, 60)` in a test, where random tiles have a shape, an element type and a seed. Without the module it
+    /// would be a random number of a kernel.
+    pub fn foreign_random(
+        &self,
+        base: &ast::Expr,
+        name: &ast::Name,
+        args: &[ast::Arg],
+        span: Span,
+    ) -> Option<Diagnostic> {
+        let module = self.module(base).filter(|_| self.in_test)?;
+        let positional: Vec<&ast::Expr> =
+            args.iter().filter(|a| a.name.is_none()).map(|a| &a.value).collect();
+        let extents: Vec<&ast::Expr> = match positional.as_slice() {
+            [one] => match &one.kind {
+                ExprKind::Tuple(items) | ExprKind::Array(items) => items.iter().collect(),
+                _ => positional,
+            },
+            _ => positional,
+        };
+        let extents: Vec<String> = extents.iter().map(|e| self.text(e.span)).collect();
+        let shape = format!("[{}]", extents.join(", "));
+        let typed = args.iter().find(|a| a.name.as_ref().is_some_and(|n| n.text == "dtype"));
+        let dtype = typed.and_then(|a| self.dtype_text(&a.value, &Ty::Err)).unwrap_or("f32".to_string());
+        let (ours, fixed) = match name.text.as_str() {
+            "randn" => ("randn", format!("randn({shape}, {dtype}, seed = 1)")),
+            "rand" => ("uniform", format!("uniform({shape}, 0.0, 1.0, {dtype}, seed = 1)")),
+            _ => return None,
+        };
+        let message = format!("cannot find `{}`", module.text);
+        let d = Diagnostic::error(codes::UNKNOWN_NAME, base.span, message, "unknown name");
+        let d = d.note(format!("`{ours}` of a test takes a shape, an element type and a seed"));
+        Some(d.fix(format!("use `{ours}`"), span, fixed))
+    }
+
+    /// `float("-inf")`: the number itself.
+    pub fn foreign_number(&self, d: Diagnostic, n: &ast::Name, args: &[ast::Arg], span: Span) -> Diagnostic {
+        let [one] = args else { return d };
+        let text = self.text(one.value.span);
+        let number = text.trim_matches(['"', '\'']);
+        if n.text != "float" || !["inf", "-inf", "nan"].contains(&number) {
+            return d;
+        }
+        d.fix(format!("write `{number}`"), span, number)
     }
 
     /// What the name of a parameter of another language is here, if one of these parameters is meant.

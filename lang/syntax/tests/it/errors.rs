@@ -131,6 +131,10 @@ fn items() {
         ("const X = ;", "expected an expression after `=`"),
         ("export k(T = f16);", "exported values go in brackets: `export k[T = f16];`"),
         ("use a.b;", "path segments are separated by `::`"),
+        (
+            "kernel k(x: [f32], y: mut [f32]) {}",
+            "an array in memory is a `view[f32, 1]` (1 is its rank), or a `mut view[f32, 1]` if it is written",
+        ),
         ("fn f<T>(x: T) { x }", "compile-time parameters go in brackets: `[T: float]`"),
         ("fn f(x: f32): f32 { x }", "the result type follows `->`"),
         ("fn f(x: f32) f32 { x }", "a result type follows `->`, and a clause has parentheses"),
@@ -152,6 +156,17 @@ fn items() {
         ("kernel k() tune() { A = 1 } {}", "a row of `tune` is written `{ NAME = value, .. }`"),
     ] {
         assert_eq!(messages(text), [want], "{text}");
+    }
+}
+
+#[test]
+fn quotes_of_python_do_not_hide_its_items() {
+    for (word, sentence) in
+        [("def", "a function is written"), ("@triton.jit\ndef", "there are no decorators")]
+    {
+        let said = messages(&format!("{word} f(x):\n    y = tl.load(x, eviction_policy='evict_last')\n"));
+        assert_eq!(said.len(), 2, "{said:?}");
+        assert!(said.iter().any(|s| s.starts_with(sentence)), "{said:?}");
     }
 }
 

@@ -6,6 +6,7 @@ use tk_syntax::ast::{self, ExprKind};
 use tk_syntax::{Diagnostic, Span, codes};
 
 use super::Slots;
+use crate::check::advice::SHOWN;
 use crate::check::cx::Cx;
 use crate::hir::{HArg, HExpr, HKind};
 use crate::poly::Poly;
@@ -45,7 +46,9 @@ impl Cx<'_> {
                 format!("this is `{shown}`"),
             );
             if matches!(p.ty, Ty::View { .. }) {
-                d = d.note(format!("a view has it as a method: `v.{}(..)`", s.row.name));
+                let text = self.text(p.span);
+                let v = if text.len() <= SHOWN { text.as_str() } else { "v" };
+                d = d.note(format!("a view has it as a method: `{v}.{}(..)`", s.row.name));
             } else if matches!(p.ty, Ty::Buffer { .. }) {
                 d = self.test_memory(d, s.row, &p);
             }
@@ -375,7 +378,10 @@ impl Cx<'_> {
                 format!("this is `{shown}`"),
             )
             .label(v.span, format!("rank {}", vt.1));
-            self.report(d);
+            let row = vt.1 == 2 && shape.dims().map(<[Poly]>::len) == Some(1);
+            let row =
+                row.then(|| format!("`{0}[i].store([j], ..)` stores a part of row `i`", self.text(v.span)));
+            self.report(row.into_iter().fold(d, Diagnostic::note));
             return None;
         }
         let mut args = vec![HArg::Expr(v), HArg::List(at), HArg::Expr(h)];

@@ -280,12 +280,10 @@ impl Cx<'_> {
             return Some(());
         }
         let (x, y) = (self.show_elem(&Elem::D(operand)), self.show_elem(&Elem::D(acc)));
-        self.error(
-            codes::ELEMENT_MISMATCH,
-            h.span,
-            format!("`dot` of `{x}` cannot accumulate in `{y}`"),
-            format!("this is `{y}`"),
-        );
+        let message = format!("`dot` of `{x}` cannot accumulate in `{y}`");
+        let d = Diagnostic::error(codes::ELEMENT_MISMATCH, h.span, message, format!("this is `{y}`"));
+        let sums = if o.within(DTypeSet::INT) { "i32".to_string() } else { format!("f32` or `{x}.acc") };
+        self.fail(d.note(format!("the accumulator is a tile of `{sums}`")));
         None
     }
 
