@@ -6,7 +6,7 @@ use tk_gpu::ir::text::parse;
 use tk_gpu::verify::{verify_laid_out, verify_scheduled};
 use tk_gpu::{LaidOutModule, ScheduledModule};
 
-const FOLDERS: [&str; 14] = [
+const FOLDERS: [&str; 15] = [
     "split_rows",
     "assign_layouts",
     "lower_to_shared",
@@ -141,7 +141,7 @@ fn mistakes_have_places() {
     );
     assert_eq!(
         mistake(&format!("{head}fn @f() {{}}")),
-        "3:1: expected `target`, `warps`, `blocks`, `stages`, `registers`, `fact`, `layout`, `buffer`, `vote` or `kernel`"
+        "3:1: expected `target`, `warps`, `groups`, `blocks`, `stages`, `registers`, `fact`, `layout`, `buffer`, `vote` or `kernel`"
     );
     assert_eq!(
         mistake(&format!(
