@@ -50,7 +50,7 @@ pub fn schedule(
     schedule_rows(request, true, after)
 }
 
-/// The same, where rows may be divided among groups of warps or not.
+/// The same, where rows may be divided among warpgroups or not.
 fn schedule_rows(
     request: &Request<'_>,
     may_split_rows: bool,
@@ -73,7 +73,7 @@ fn schedule_rows(
     if fits(&first) {
         return Ok(first);
     }
-    // Groups of warps with operands in chunks are not faster than a program without groups.
+    // Warpgroups with operands in chunks are not faster than a program without groups.
     let has_groups = first.scheduled.options.groups > 1;
     let ways = if has_groups { 1 } else { OPERANDS.len() };
     for operands in OPERANDS.into_iter().take(ways) {
@@ -99,7 +99,7 @@ pub fn after_passes(request: &Request<'_>) -> Vec<(&'static str, String)> {
     after
 }
 
-/// The same with at most this many stages, operands loaded like this, and perhaps groups of warps.
+/// The same with at most this many stages, operands loaded like this, and perhaps warpgroups.
 fn schedule_with(
     request: &Request<'_>,
     (most_stages, operands, may_split_rows): (u32, Operands, bool),

@@ -40,6 +40,8 @@ const WIDEST: u32 = 128;
 /// Bytes after which every order repeats.
 pub const WIDEST_PATTERN: u32 = WIDEST * LINES;
 
+const _: () = assert!(WIDEST_PATTERN == crate::ir::kernel::WIDEST_ALIGN, "copies of buffers stay aligned");
+
 /// A shared memory layout. Sizes are bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WgmmaShared {

@@ -5,7 +5,6 @@
 
 use tk_tile::{Func, Id, Loc, Module, ValueId};
 
-use crate::analysis::wgmma_shared;
 use crate::ir::params::ArgFacts;
 use crate::layout::{Layout, Threads};
 use crate::target::spec::TargetSpec;
@@ -59,7 +58,7 @@ pub struct CompileOptions {
     pub spec: &'static TargetSpec,
     /// Warps of a group: of a program, as `launch(warps = n)` counts them, unless it has several groups.
     pub warps: u32,
-    /// Groups of warps that have rows of their own, and share only what a producer warp loads for all of them
+    /// Warpgroups that have rows of their own, and share only what a producer warp loads for all of them
     /// ([`crate::passes::split_rows`]).
     pub groups: u32,
     /// Blocks over which the warps of a program are split, as `launch(ctas = n)` asks for; 1, 2, 4 or 8, and 1 on
@@ -75,7 +74,7 @@ pub struct CompileOptions {
     pub most_stages: u32,
     /// How operands of products reach their instructions, likewise a limit of the compiler.
     pub operands: Operands,
-    /// Rows may be divided among groups of warps, likewise.
+    /// Rows may be divided among warpgroups, likewise.
     pub may_split_rows: bool,
     /// The most registers of a lane, if limited.
     pub registers: Option<u32>,
@@ -182,6 +181,9 @@ pub const STAGES: u32 = 3;
 /// target.
 pub const ALIGN: u32 = 16;
 
+/// The widest alignment of a buffer: the period of the widest swizzle of a wgmma operand.
+pub const WIDEST_ALIGN: u32 = 1024;
+
 /// A region of shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Buffer {
@@ -189,18 +191,18 @@ pub struct Buffer {
     pub bytes: u32,
     /// Its offset: a multiple of 16. Buffers whose contents are not live at the same time may overlap.
     pub offset: u32,
-    /// All groups of warps access the same; otherwise each has a copy, [`Kernel::group_bytes`] after that of the group
+    /// All warpgroups access the same; otherwise each has a copy, [`Kernel::group_bytes`] after that of the group
     /// before it.
     pub is_common: bool,
 }
 
 impl Buffer {
-    /// A buffer of which each group of warps has a copy, not yet placed.
+    /// A buffer of which each warpgroup has a copy, not yet placed.
     pub fn new(bytes: u32) -> Buffer {
         Buffer { bytes, offset: 0, is_common: false }
     }
 
-    /// A buffer that all groups of warps access, not yet placed.
+    /// A buffer that all warpgroups access, not yet placed.
     pub fn common(bytes: u32) -> Buffer {
         Buffer { is_common: true, ..Buffer::new(bytes) }
     }
@@ -236,11 +238,11 @@ impl Kernel {
         self.buffers.iter().map(end).max().unwrap_or(0)
     }
 
-    /// Bytes between the copies of a buffer that groups of warps have; 0 for one group. A multiple of each alignment.
+    /// Bytes between the copies of a buffer that warpgroups have; 0 for one group. A multiple of each alignment.
     pub fn group_bytes(&self) -> u32 {
         let own = self.buffers.iter().filter(|b| !b.is_common && self.options.groups > 1);
         let end = own.map(|b| b.offset + b.bytes).max().unwrap_or(0);
-        end.next_multiple_of(wgmma_shared::WIDEST_PATTERN)
+        end.next_multiple_of(WIDEST_ALIGN)
     }
 }
 

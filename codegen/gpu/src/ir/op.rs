@@ -416,7 +416,7 @@ gpu_ops! {
         pending: u32,
     }
 
-    /// The number of the group of warps of this thread, an `i32` ([`crate::passes::split_rows`]).
+    /// The number of the warpgroup of this thread, an `i32` ([`crate::passes::split_rows`]).
     GroupId = "group_id" Pure {}
 
     /// Initializes the mbarriers of TMA pipelines; true if this warp is one of the producers, which issue loads. The
@@ -444,7 +444,7 @@ gpu_ops! {
         pipeline: Pipeline,
         /// The number of bytes that will arrive.
         bytes: u32,
-        /// The group of warps whose copy of the pipeline it is; `None` if there is one. All copies are acquired before one
+        /// The warpgroup whose copy of the pipeline it is; `None` if there is one. All copies are acquired before one
         /// commit.
         group: Option<u32>,
     }
@@ -454,7 +454,7 @@ gpu_ops! {
     TmaLoad = "tma_load" Ordered {
         /// The multi-stage buffer.
         destination: usize,
-        /// The group of warps whose copy of the buffer it fills; `None` if there is one.
+        /// The warpgroup whose copy of the buffer it fills; `None` if there is one.
         group: Option<u32>,
         /// The pipeline.
         pipeline: Pipeline,

@@ -315,6 +315,34 @@ impl<'a> Head<'a> {
     }
 
     /// One line; line breaks are not significant.
+    /// After the word: `0: 1024 bytes at 2048, common`.
+    fn buffer(&mut self) -> Parsed<()> {
+        if self.number()? as usize != self.buffers.len() {
+            return self.fail("before this: buffers are numbered from 0");
+        }
+        self.expect(':')?;
+        let bytes = self.number()?;
+        self.expect_word("bytes")?;
+        self.expect_word("at")?;
+        let offset = self.number()?;
+        let is_common = self.eat(',');
+        if is_common {
+            self.expect_word("common")?;
+        }
+        self.buffers.push(Buffer { bytes, offset, is_common });
+        Ok(())
+    }
+
+    /// The number after a word, from 1 to `most`.
+    fn limited(&mut self, most: u32, what: &str) -> Parsed<u32> {
+        self.take();
+        let found = self.number()?;
+        if !(1..=most).contains(&found) {
+            return self.fail(format!("before this: {what}"));
+        }
+        Ok(found)
+    }
+
     fn line(&mut self) -> Parsed<()> {
         let Some(word) = self.word() else { return self.fail("expected `kernel`") };
         match word {
@@ -326,21 +354,8 @@ impl<'a> Head<'a> {
                     return self.fail(format!("before this: there is no target `{name}`"));
                 }
             }
-            "warps" => {
-                self.take();
-                let warps = self.number()?;
-                if !(1..=1 << 10).contains(&warps) {
-                    return self.fail("before this: a program has 1 to 1024 warps");
-                }
-                self.warps = Some(warps);
-            }
-            "groups" => {
-                self.take();
-                self.groups = self.number()?;
-                if !(1..=8).contains(&self.groups) {
-                    return self.fail("before this: a program has 1 to 8 groups of warps");
-                }
-            }
+            "warps" => self.warps = Some(self.limited(1 << 10, "a program has 1 to 1024 warps")?),
+            "groups" => self.groups = self.limited(8, "a program has 1 to 8 warpgroups")?,
             "blocks" => self.blocks = self.size("a program has 1, 2, 4 or 8 blocks")?,
             "cluster" => self.cluster = self.size("a cluster has 1, 2, 4 or 8 programs")?,
             "stages" => {
@@ -375,19 +390,7 @@ impl<'a> Head<'a> {
             }
             "buffer" => {
                 self.take();
-                if self.number()? as usize != self.buffers.len() {
-                    return self.fail("before this: buffers are numbered from 0");
-                }
-                self.expect(':')?;
-                let bytes = self.number()?;
-                self.expect_word("bytes")?;
-                self.expect_word("at")?;
-                let offset = self.number()?;
-                let is_common = self.eat(',');
-                if is_common {
-                    self.expect_word("common")?;
-                }
-                self.buffers.push(Buffer { bytes, offset, is_common });
+                self.buffer()?;
             }
             "vote" => {
                 self.take();

@@ -12,9 +12,9 @@
 use tk_ops::{ControlOp, Op};
 use tk_tile::walk;
 
-use crate::analysis::wgmma_shared::{WIDEST_PATTERN, alignments};
+use crate::analysis::wgmma_shared::alignments;
 use crate::ir::cluster;
-use crate::ir::kernel::{Buffer, Kernel};
+use crate::ir::kernel::{Buffer, Kernel, WIDEST_ALIGN};
 use crate::ir::shared_access::touched;
 use crate::passes::{Pass, Property, Run};
 use crate::verify::verify_placed;
@@ -48,7 +48,7 @@ fn run(kernel: &mut Kernel) {
 /// The live range of a buffer: its first and last position in program order.
 pub(crate) type Life = Option<(usize, usize)>;
 
-/// The offset of each buffer, so that buffers that are live together do not overlap. Behind the copies of each group of warps
+/// The offset of each buffer, so that buffers that are live together do not overlap. Behind the copies of each warpgroup
 /// comes what is common to groups.
 fn places(kernel: &Kernel, lives: &[Life]) -> Vec<Option<u32>> {
     let groups = kernel.options.groups;
@@ -60,7 +60,7 @@ fn places(kernel: &Kernel, lives: &[Life]) -> Vec<Option<u32>> {
     };
     let own = places_from(kernel, &of(false), 0);
     let ends = own.iter().zip(&kernel.buffers).filter_map(|(at, b)| Some((*at)? + b.bytes));
-    let each = ends.max().unwrap_or(0).next_multiple_of(WIDEST_PATTERN);
+    let each = ends.max().unwrap_or(0).next_multiple_of(WIDEST_ALIGN);
     let common = places_from(kernel, &of(true), groups * each);
     own.into_iter().zip(common).map(|(own, common)| own.or(common)).collect()
 }

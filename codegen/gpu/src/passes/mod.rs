@@ -110,7 +110,7 @@ pub enum Property {
     LastDimensionContiguous,
     /// No product has a K for which its operands exceed shared memory.
     ShortDots,
-    /// Groups of warps have rows of their own where the program asks for a number of warps that layouts do not have.
+    /// Warpgroups have rows of their own where the program asks for a number of warps that layouts do not have.
     RowsOfGroups,
     /// Tiles have layouts, and each change of layout is an instruction.
     Layouts,

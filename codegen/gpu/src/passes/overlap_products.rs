@@ -75,7 +75,7 @@ struct Pair {
     operands: Vec<ValueId>,
 }
 
-/// Registers for everything but tiles in programs with several groups of warps, which count stages and iterations in fewer
+/// Registers for everything but tiles in programs with several warpgroups, which count stages and iterations in fewer
 /// than others: attention with 136 for tiles fits the 160 of three consumer warpgroups, without spills.
 const OF_GROUPS: u32 = 24;
 

@@ -1,4 +1,4 @@
-//! Divides the rows of a program among groups of four warps, which share the operands that TMA loads.
+//! Divides the rows of a program among warpgroups, which share the operands that TMA loads.
 //!
 //! ```text
 //! warps 12                                              warps 4, groups 3
@@ -42,7 +42,7 @@ use crate::ir::warps::WARPGROUP_WARPS;
 /// The pass.
 pub const PASS: Pass = Pass {
     name: "split_rows",
-    purpose: "divides the rows of a program among groups of warps that share what TMA loads",
+    purpose: "divides the rows of a program among warpgroups that share what TMA loads",
     needs: &[Property::OneFunction, Property::ShortDots],
     leaves: &[Property::RowsOfGroups],
     run: Run::Tile { run, cleanup: &[dce::PASS] },
@@ -86,10 +86,10 @@ fn plan(tile: &TileKernel) -> Result<Rows, String> {
     let (func, types, options) = (&tile.module.funcs[tile.kernel], &tile.module.types, &tile.options);
     let (spec, groups) = (options.spec, options.warps / WARPGROUP_WARPS);
     if !spec.has_tma || !spec.has_async_mma || !options.warps.is_multiple_of(WARPGROUP_WARPS) {
-        return Err("groups of four warps need products of warpgroups".into());
+        return Err("warpgroups need products of warpgroups".into());
     }
     if !options.may_split_rows {
-        return Err("the copies of tiles that groups of four warps have do not fit in shared memory".into());
+        return Err("the copies of tiles that warpgroups have do not fit in shared memory".into());
     }
     if options.blocks > 1 {
         return Err("it is split over several blocks".into());

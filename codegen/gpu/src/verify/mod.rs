@@ -9,7 +9,7 @@
 //! | | |
 //! |---|---|
 //! | L01 | The module is one kernel without calls and host operations, and what [`tk_tile::verify`] numbers holds for it. |
-//! | L02 | Every operation belongs to the stage: before it is scheduled a kernel has conversions and the number of the group of warps, but no other target operation, no parts of reductions and no buffers. |
+//! | L02 | Every operation belongs to the stage: before it is scheduled a kernel has conversions and the number of the warpgroup, but no other target operation, no parts of reductions and no buffers. |
 //! | L03 | A tile of rank 1 and more has a layout; scalars and views have none. |
 //! | L04 | The dimensions of a layout are divided as the extents of its tile are. |
 //! | L05 | A layout has the lanes and warps that the kernel is compiled for, and no blocks. |

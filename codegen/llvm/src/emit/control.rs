@@ -5,7 +5,9 @@ use std::ops::Range;
 use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
 use inkwell::types::BasicTypeEnum;
-use inkwell::values::{BasicValue, BasicValueEnum, InstructionOpcode, IntValue, PhiValue, VectorValue};
+use inkwell::values::{
+    BasicValue, BasicValueEnum, InstructionOpcode, InstructionValue, IntValue, PhiValue, VectorValue,
+};
 use tk_gpu::ir::op::GpuOp;
 use tk_ops::{ControlOp, Op};
 use tk_tile::{BlockId, Def, Inst, Type, ValueId, rewrite, walk};
@@ -166,7 +168,7 @@ impl<'c> Emit<'_, 'c> {
         let types: Vec<_> = start.iter().map(|x| x.get_type()).collect();
         // Where the test is at the end, the values of an iteration are those of the next one, without copies.
         let keeps_vectors = self.target.keeps_vectors(self);
-        // Lanes of a group of warps lack registers for counters of 64 bits.
+        // Lanes of a warpgroup lack registers for counters of 64 bits.
         let at_end = keeps_vectors || self.group.is_some();
         let header = self.new_block("for");
         let inside = if at_end { header } else { self.new_block("iteration") };
@@ -180,10 +182,7 @@ impl<'c> Emit<'_, 'c> {
         let ahead =
             runs_ahead.then(|| self.ahead_loop((*counter, *body), inst, [lo, by], [before, header, after]));
         let counts_up = ahead.as_ref().is_some_and(|a| a.counts_up);
-        match goes {
-            Some(goes) => b.build_conditional_branch(goes, header, after)?,
-            None => b.build_unconditional_branch(header)?,
-        };
+        self.go(goes, [header, after])?;
         b.position_at_end(header);
         let iv = b.build_phi(self.i64(), "")?;
         iv.add_incoming(&[(&lo, before)]);
@@ -219,10 +218,7 @@ impl<'c> Emit<'_, 'c> {
             (true, false) => Some(self.uniform(self.goes(more, hi, by)?)?),
             (false, _) => None,
         };
-        let back = match another {
-            Some(another) => b.build_conditional_branch(another, header, after)?,
-            None => b.build_unconditional_branch(header)?,
-        };
+        let back = self.go(another, [header, after])?;
         crate::module::keep_rolled(self.context, back);
         b.position_at_end(after);
         if !at_end {
@@ -233,6 +229,18 @@ impl<'c> Emit<'_, 'c> {
             self.forget_thread()?;
         }
         self.define_parts(&inst.results, &counts, &results)
+    }
+
+    /// Goes to the first of two blocks, or to the second one where a condition does not hold.
+    fn go(
+        &self,
+        condition: Option<IntValue<'c>>,
+        [to, other]: [BasicBlock<'c>; 2],
+    ) -> Res<InstructionValue<'c>> {
+        Ok(match condition {
+            Some(condition) => self.builder.build_conditional_branch(condition, to, other)?,
+            None => self.builder.build_unconditional_branch(to)?,
+        })
     }
 
     /// Carries what is a vector at the end of an iteration as one, in the place of the phis of its elements: registers of

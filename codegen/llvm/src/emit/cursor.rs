@@ -2,7 +2,7 @@
 //! flips each time the multi-stage buffer wraps around. They are in variables, which LLVM keeps in registers. The producer
 //! begins with the phase before the first, as if every stage had been released.
 //!
-//! Lanes of a program with several groups of warps have few registers for them. There a position is one number, that of the
+//! Lanes of a program with several warpgroups have few registers for them. There a position is one number, that of the
 //! stages so far, if the number of stages is a power of two: its low bits are the stage, and the next one is the phase. Where
 //! consumers advance in all their pipelines equally in each block, such as those of keys and of values in attention, one
 //! variable serves all of them ([`Lockstep`]): the distance of a position from it is known at each instruction.

@@ -74,11 +74,11 @@ pub struct Emit<'a, 'c> {
     values: Vec<Option<Val<'c>>>,
     /// Coordinates of register 0 of this thread, for each layout, on demand.
     threads: Rc<BTreeMap<LayoutId, Vec<IntValue<'c>>>>,
-    /// The number of this thread in its group of warps: in its program, if that has one.
+    /// The number of this thread in its warpgroup: in its program, if that has one.
     pub tid: IntValue<'c>,
     /// The number of this thread in its program.
     pub thread: IntValue<'c>,
-    /// The number of the group of warps of this thread, the same in a warp, if the program has several.
+    /// The number of the warpgroup of this thread, the same in a warp, if the program has several.
     pub group: Option<IntValue<'c>>,
     /// The number of programs along each axis.
     pub programs: [IntValue<'c>; 3],
@@ -167,7 +167,7 @@ pub fn emit<'a, 'c>(
 }
 
 impl Emit<'_, '_> {
-    /// Divides the threads of a program that has several groups of warps.
+    /// Divides the threads of a program that has several warpgroups.
     fn divide_threads(&mut self) -> Res<()> {
         let (groups, threads) = (self.kernel.options.groups, self.kernel.options.threads());
         if groups == 1 {

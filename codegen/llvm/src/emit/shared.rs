@@ -89,7 +89,7 @@ impl<'c> Emit<'_, 'c> {
         Ok(buffer.ok_or_else(|| Stop::Bug("there is no such buffer".into()))?.offset)
     }
 
-    /// An address in a buffer, in the copy of the group of warps of this thread.
+    /// An address in a buffer, in the copy of the warpgroup of this thread.
     pub(super) fn in_group(&self, buffer: usize, address: IntValue<'c>) -> Res<IntValue<'c>> {
         Ok(match self.copy_of_group(buffer)? {
             Some(copy) => self.builder.build_int_add(address, copy, "")?,
@@ -97,12 +97,12 @@ impl<'c> Emit<'_, 'c> {
         })
     }
 
-    /// Returns true if each group of warps has a copy of a buffer.
+    /// Returns true if each warpgroup has a copy of a buffer.
     pub(super) fn has_copies(&self, buffer: usize) -> bool {
         self.group.is_some() && self.kernel.buffers.get(buffer).is_some_and(|b| !b.is_common)
     }
 
-    /// Bytes from a buffer to its copy of the group of warps of this thread; `None` if there is one.
+    /// Bytes from a buffer to its copy of the warpgroup of this thread; `None` if there is one.
     fn copy_of_group(&self, buffer: usize) -> Res<Option<IntValue<'c>>> {
         let Some(group) = self.group.filter(|_| self.has_copies(buffer)) else { return Ok(None) };
         Ok(Some(self.builder.build_int_nuw_mul(group, self.int(self.kernel.group_bytes()), "")?))

@@ -262,7 +262,7 @@ impl<'c> TargetEmitter<'c> for Amdgcn<'c> {
         self.message_buffer.begin(start, control)?;
         self.zeros.set(None);
         let tid = special(start.builder, start.module, "workitem.id.x")?;
-        self.first_of_warp.set(Some(thread::first_of_warp(start, tid)?));
+        self.first_of_warp.set(Some(Self::first_of_warp(start, tid)?));
         Ok(Entry { tid, programs, params, maps: vec![] })
     }
 

@@ -159,7 +159,7 @@ enum BarrierScope {
     Cluster,
     /// Of one warp.
     Warp,
-    /// Of this many threads, of a group of warps.
+    /// Of this many threads, of a warpgroup.
     Group(u32),
     /// Of this many threads, without the producer warps of the block.
     Consumers(u32),
@@ -446,7 +446,7 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
     }
 
     /// `ptxas` computes with uniform registers only where it knows all branches around to be uniform. In programs with several
-    /// groups of warps, whose lanes lack registers, a vote says that the others are.
+    /// warpgroups, whose lanes lack registers, a vote says that the others are.
     fn uniform(&self, e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<IntValue<'c>> {
         let is_condition = x.get_type().get_bit_width() == 1;
         if !is_condition || e.group.is_none() || e.is_alone || uniform::is_known(e, SCALAR_UNIT, x) {
@@ -487,7 +487,7 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
                 self.barrier_warp(e)?;
             }
             BarrierScope::Group(threads) => {
-                let Some(group) = e.group else { return bug("a thread is in no group of warps") };
+                let Some(group) = e.group else { return bug("a thread is in no warpgroup") };
                 let barrier = e.builder.build_int_nuw_add(group, e.int(1), "")?.into();
                 let threads = e.int(threads).into();
                 self.intrinsic(e, "barrier.cta.sync.aligned.count", &[barrier, threads])?;

@@ -36,7 +36,7 @@ pub(super) struct TmaLoadPlan {
     pub span: u32,
     /// The programs of a cluster that load it together.
     pub multicast: Option<Multicast>,
-    /// It loads other rows for each group of warps, to a copy of the buffer.
+    /// It loads other rows for each warpgroup, to a copy of the buffer.
     pub of_group: bool,
 }
 
@@ -194,12 +194,12 @@ fn feed(
     })
 }
 
-/// Returns true if the positions of a load depend on the group of warps.
+/// Returns true if the positions of a load depend on the warpgroup.
 pub(super) fn depends_on_group(func: &Func, load: InstId) -> bool {
     func.insts[load].operands.iter().any(|v| of_group(func, *v))
 }
 
-/// Returns true if a scalar depends on the group of warps: one that is computed in its block and those around it, by
+/// Returns true if a scalar depends on the warpgroup: one that is computed in its block and those around it, by
 /// [`crate::passes::split_rows`].
 pub(super) fn of_group(func: &Func, v: ValueId) -> bool {
     let Def::Inst(id, _) = func.values[v].def else { return false };

@@ -113,7 +113,7 @@ fn tma_pipelines<'a>(kernel: &mut Kernel, pipeline: &'a PlannedPipeline) -> Vec<
     pipeline.feeds.iter().map(tma_pipeline).collect()
 }
 
-/// A pipeline of one stage. Groups of warps with loads of their own have copies of it: a stage is loaded again when its group
+/// A pipeline of one stage. Warpgroups with loads of their own have copies of it: a stage is loaded again when its group
 /// has released it.
 fn of_one_stage(kernel: &mut Kernel, taken: TmaLoadPlan) -> Pipeline {
     let is_common = !taken.of_group;
@@ -283,7 +283,7 @@ impl Producer<'_> {
         self.edit.gpu(block, ProducerCommit { pipeline }, &[], &[]);
     }
 
-    /// Loads a tile, for a group of warps if it depends on that.
+    /// Loads a tile, for a warpgroup if it depends on that.
     fn load(
         &mut self,
         block: BlockId,
@@ -307,7 +307,7 @@ impl Producer<'_> {
         self.edit.add(block, GpuOp::from(copy).inst(operands, load.loc), &[]);
     }
 
-    /// A position of the producer, for a group of warps if it depends on that.
+    /// A position of the producer, for a warpgroup if it depends on that.
     fn for_group(&mut self, block: BlockId, v: ValueId, group: u32, renamed: &Renamed) -> ValueId {
         if !of_group(self.edit.kernel.func(), v) {
             return renamed.get(&v).copied().unwrap_or(v);

@@ -7,20 +7,20 @@ use super::{Amdgcn, intrinsic};
 use crate::emit::{Emit, Res, bug};
 use crate::target::Start;
 
-/// The number of the first thread of the warp.
-pub(super) fn first_of_warp<'c>(start: &Start<'_, 'c>, tid: IntValue<'c>) -> Res<IntValue<'c>> {
-    let lanes = u64::from(start.kernel.options.spec.warp_size);
-    let b = start.builder;
-    let ty = tid.get_type();
-    let first = b.build_and(tid, ty.const_int(!(lanes - 1), false), "")?;
-    let name = "llvm.amdgcn.readfirstlane";
-    match intrinsic(b, start.module, name, &[ty.into()], &[first.into()])? {
-        Some(x) => Ok(x.into_int_value()),
-        None => bug("the number of a thread is missing"),
-    }
-}
-
 impl<'c> Amdgcn<'c> {
+    /// The number of the first thread of the warp.
+    pub(super) fn first_of_warp(start: &Start<'_, 'c>, tid: IntValue<'c>) -> Res<IntValue<'c>> {
+        let lanes = u64::from(start.kernel.options.spec.warp_size);
+        let b = start.builder;
+        let ty = tid.get_type();
+        let first = b.build_and(tid, ty.const_int(!(lanes - 1), false), "")?;
+        let name = "llvm.amdgcn.readfirstlane";
+        match intrinsic(b, start.module, name, &[ty.into()], &[first.into()])? {
+            Some(x) => Ok(x.into_int_value()),
+            None => bug("the number of a thread is missing"),
+        }
+    }
+
     /// The number of this thread, counted again.
     pub(super) fn counted_thread(&self, e: &Emit<'_, 'c>) -> Res<IntValue<'c>> {
         let Some(first) = self.first_of_warp.get() else { return bug("a thread has no warp") };
