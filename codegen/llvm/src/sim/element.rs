@@ -5,13 +5,18 @@
 use tk_ops::DType;
 use tk_ops::scalar::Scalar;
 
-/// The value of an operand's element by its bits; higher bits are ignored.
+/// The value of an operand's element by its bits; higher bits are ignored. All NaN are one.
 pub fn element(d: DType, bits: u64) -> f64 {
-    match d {
+    let value = match d {
         DType::I8 => f64::from(bits as u8 as i8),
         DType::U8 => f64::from(bits as u8),
+        // Most of what is multiplied: converted by an instruction, not field by field.
+        DType::F16 => half::f16::from_bits(bits as u16).to_f64(),
+        DType::BF16 => half::bf16::from_bits(bits as u16).to_f64(),
+        DType::F32 => f32::from_bits(bits as u32).into(),
         _ => Scalar::from_bits(d, bits).as_f64().unwrap_or(f64::NAN),
-    }
+    };
+    if value.is_nan() { f64::NAN } else { value }
 }
 
 /// The value of an accumulator by its bits.

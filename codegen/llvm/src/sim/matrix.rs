@@ -7,6 +7,8 @@
 //! Guarantees sums of f32 as exact as f64, rounded once for each instruction: the order and precision of additions on
 //! GPUs are unspecified. Sums of f64 are fused multiply-adds in the order of K, sums of integers modulo 2^32.
 
+use std::sync::{LazyLock, OnceLock};
+
 use tk_gpu::target::mma::{FragmentForm, MmaInstruction, all};
 use tk_ops::DType;
 
@@ -43,7 +45,9 @@ impl Block {
         let size = self.sync_points.warp_size;
         let lanes = match what {
             MatrixCall::Load { .. } | MatrixCall::Store { .. } => LANES,
-            MatrixCall::Multiply { kind, .. } => instruction(kind).map_or(LANES, |m| 1 << m.lane_bits()),
+            MatrixCall::Multiply { kind, .. } => {
+                instruction(kind).map_or(LANES, |i| 1 << i.matrix.lane_bits())
+            }
         };
         if size != lanes {
             let message = format!("a matrix instruction is called in a warp of {size} lanes");
@@ -143,17 +147,47 @@ impl Block {
     }
 }
 
+/// An instruction, and where the elements of its lanes are, by the logarithm of the elements in a word.
+struct Known {
+    matrix: MmaInstruction,
+    places: [OnceLock<Places>; 3],
+}
+
+/// Indices of the matrices in the order of rows, for each element of each lane.
+struct Places {
+    a: Vec<usize>,
+    b: Vec<usize>,
+    c: Vec<usize>,
+}
+
+impl Places {
+    fn of(operands: Operands) -> Places {
+        let m = operands.matrix;
+        let (rows, columns, k, lanes) = (1 << m.m, 1 << m.n, 1 << m.k, 1 << m.lane_bits());
+        let each = |elements: usize| (0..lanes).flat_map(move |lane| (0..elements).map(move |i| (lane, i)));
+        let of_a = each(operands.of_operand(rows)).map(|(lane, i)| operands.operand(rows, lane, i));
+        let of_b = each(operands.of_operand(columns)).map(|(lane, i)| operands.operand(columns, lane, i));
+        let of_c = each(rows * columns / lanes).map(|(lane, i)| operands.accumulator(lane, i));
+        Places {
+            a: of_a.map(|(row, along)| row * k + along).collect(),
+            b: of_b.map(|(column, along)| along * columns + column).collect(),
+            c: of_c.map(|(row, column)| row * columns + column).collect(),
+        }
+    }
+}
+
 /// The instruction with this number.
-fn instruction(kind: i32) -> Option<MmaInstruction> {
-    usize::try_from(kind).ok().and_then(|k| all().nth(k))
+fn instruction(kind: i32) -> Option<&'static Known> {
+    static KNOWN: LazyLock<Vec<Known>> =
+        LazyLock::new(|| all().map(|matrix| Known { matrix, places: Default::default() }).collect());
+    usize::try_from(kind).ok().and_then(|k| KNOWN.get(k))
 }
 
 /// How an instruction distributes its matrices.
 #[derive(Clone, Copy)]
 struct Operands {
     matrix: MmaInstruction,
-    /// Bytes of a word, and elements of an operand in one.
-    size: usize,
+    /// Elements of an operand in a word.
     packed: usize,
 }
 
@@ -196,9 +230,53 @@ impl Operands {
     }
 }
 
+/// Reads the elements of an operand, `count` of each lane from its word `first` on.
+fn gather(
+    lanes: &[Brought],
+    (first, count): (usize, usize),
+    (operands, d): (Operands, DType),
+    places: &[usize],
+    to: &mut [f64],
+) {
+    let Operands { matrix, packed } = operands;
+    let size = word_bytes(&matrix);
+    let value = |bits: u64| match (matrix.is_fnuz, matrix.rounds) {
+        // 8-bit floats as CDNA3 reads them: its manual, "Data types", FP8 (E4M3 FNUZ).
+        (true, _) => element(DType::F8E4M3FNUZ, bits),
+        // Of a tf32 the upper 19 bits are used.
+        (false, true) => element(d, bits & !0x1FFF),
+        (false, false) => element(d, bits),
+    };
+    for (lane, places) in lanes.iter().zip(places.chunks(count)) {
+        for (places, word) in places.chunks(packed).zip(first..) {
+            // SAFETY: the lane waits, and guarantees that the words of its operands may be read there.
+            let bits = unsafe { read(lane, word, size) };
+            for (place, j) in places.iter().zip(0..) {
+                to.get_mut(*place).into_iter().for_each(|e| *e = value(bits >> (j * 8 * d.bytes())));
+            }
+        }
+    }
+}
+
+/// A word of a lane.
+///
+/// # Safety
+/// It may be read.
+unsafe fn read(lane: &Brought, word: usize, size: usize) -> u64 {
+    // SAFETY: the caller guarantees it.
+    unsafe {
+        let at = lane.registers.add(word * size);
+        match size {
+            8 => at.cast::<u64>().read_unaligned(),
+            _ => at.cast::<u32>().read_unaligned().into(),
+        }
+    }
+}
+
 fn multiply_add(lanes: &[Brought], kind: i32, operands: [i32; 2]) -> Result<(), Wrong> {
     let wrong = || Wrong::new(FaultKind::Call, "an unknown matrix instruction is called");
-    let matrix = instruction(kind).ok_or_else(wrong)?;
+    let known = instruction(kind).ok_or_else(wrong)?;
+    let matrix = known.matrix;
     let dtype = |code: i32| {
         let d = usize::try_from(code).ok().and_then(|c| DType::ALL.get(c)).copied();
         d.filter(|d| matrix.operands.contains(d)).ok_or_else(wrong)
@@ -207,61 +285,35 @@ fn multiply_add(lanes: &[Brought], kind: i32, operands: [i32; 2]) -> Result<(), 
     let (m, n, k) = (1usize << matrix.m, 1usize << matrix.n, 1usize << matrix.k);
     let size = word_bytes(&matrix);
     let packed = (size / x.bytes()).max(1);
-    let operands = Operands { matrix, size, packed };
+    let operands = Operands { matrix, packed };
+    let places = known.places.get(packed.ilog2() as usize).ok_or_else(wrong)?;
+    let places = places.get_or_init(|| Places::of(operands));
     let (of_a, of_b) = (operands.of_operand(m), operands.of_operand(n));
-    let (words_a, words_b) = (of_a / packed, of_b / packed);
     let (mut a, mut b, mut c) = (vec![0.0; m * k], vec![0.0; k * n], vec![0.0; m * n]);
-    let read = |lane: &Brought, word: usize| -> u64 {
-        let mut bytes = [0; 8];
-        // SAFETY: the lane waits, and guarantees that these words may be read there.
-        unsafe {
-            std::ptr::copy_nonoverlapping(
-                lane.registers.add(word * operands.size),
-                bytes.as_mut_ptr(),
-                operands.size,
-            )
-        };
-        u64::from_le_bytes(bytes)
-    };
-    let part = |lane: &Brought, first: usize, i: usize, d: DType| {
-        let bits = read(lane, first + i / operands.packed) >> (i % operands.packed * 8 * d.bytes());
-        match (operands.matrix.is_fnuz, operands.matrix.rounds) {
-            // 8-bit floats as CDNA3 reads them: its manual, "Data types", FP8 (E4M3 FNUZ).
-            (true, _) => element(DType::F8E4M3FNUZ, bits),
-            // Of a tf32 the upper 19 bits are used.
-            (false, true) => element(d, bits & !0x1FFF),
-            (false, false) => element(d, bits),
-        }
-    };
-    for (lane, number) in lanes.iter().zip(0usize..) {
-        for i in 0..of_a {
-            let (row, along) = operands.operand(m, number, i);
-            a.get_mut(row * k + along).into_iter().for_each(|e| *e = part(lane, 0, i, x));
-        }
-        for i in 0..of_b {
-            let (column, along) = operands.operand(n, number, i);
-            b.get_mut(along * n + column).into_iter().for_each(|e| *e = part(lane, words_a, i, y));
-        }
-    }
+    gather(lanes, (0, of_a), (operands, x), &places.a, &mut a);
+    gather(lanes, (of_a / packed, of_b), (operands, y), &places.b, &mut b);
     // The accumulators of a lane: their words, and their places in the matrix.
-    let accumulators = |number: usize| {
-        let of_lane = m * n / lanes.len().max(1);
-        (0..of_lane).map(move |i| {
-            let (row, column) = operands.accumulator(number, i);
-            (words_a + words_b + i, row * n + column)
-        })
-    };
-    for (lane, number) in lanes.iter().zip(0usize..) {
-        for (word, at) in accumulators(number) {
-            c.get_mut(at).into_iter().for_each(|e| *e = accumulator(matrix.acc, read(lane, word)));
+    let first = of_a / packed + of_b / packed;
+    let of_lanes = || lanes.iter().zip(places.c.chunks(m * n / lanes.len().max(1)));
+    for (lane, at) in of_lanes() {
+        for (at, word) in at.iter().zip(first..) {
+            // SAFETY: the lane waits, and guarantees that this word may be read there.
+            let bits = unsafe { read(lane, word, size) };
+            c.get_mut(*at).into_iter().for_each(|e| *e = accumulator(matrix.acc, bits));
         }
     }
     multiply(matrix.acc, (n, k), &a, &b, &mut c);
-    for (lane, number) in lanes.iter().zip(0usize..) {
-        for (word, at) in accumulators(number) {
-            let sum = accumulator_bits(matrix.acc, c.get(at).copied().unwrap_or(f64::NAN)).to_le_bytes();
+    for (lane, at) in of_lanes() {
+        for (at, word) in at.iter().zip(first..) {
+            let sum = accumulator_bits(matrix.acc, c.get(*at).copied().unwrap_or(f64::NAN));
             // SAFETY: the lane waits, and guarantees that the result may be written there.
-            unsafe { std::ptr::copy_nonoverlapping(sum.as_ptr(), lane.registers.add(word * size), size) };
+            unsafe {
+                let to = lane.registers.add(word * size);
+                match size {
+                    8 => to.cast::<u64>().write_unaligned(sum),
+                    _ => to.cast::<u32>().write_unaligned(sum as u32),
+                }
+            }
         }
     }
     Ok(())
