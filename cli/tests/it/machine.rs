@@ -1,4 +1,5 @@
-//! The instructions of listed kernels, a column for each target: `tests/machine/instructions.txt`. TK_BLESS=1 rewrites it.
+//! The instructions of listed kernels, a column for each target: `tests/machine/instructions.txt`, and their code for AMD's
+//! targets by a hash: `tests/machine/amd.txt`. TK_BLESS=1 rewrites them.
 //!
 //! What is counted is the text for the assembler, so that no assembler is needed, by instructions that say how a kernel
 //! moves data and multiplies; arithmetic is not listed, since LLVM has the last word there.
@@ -60,34 +61,50 @@ fn counts(text: &str) -> BTreeMap<String, usize> {
     found
 }
 
-/// The column of a target: the aligned variant of the first kernel of a file, by name.
-fn column(folder: &Folder, line: &str, (target, form): (&str, &str)) -> BTreeMap<String, usize> {
+/// The texts of a line of the list for a target, with their names, sorted.
+fn texts(folder: &Folder, line: &str, (target, form): (&str, &str)) -> Vec<(String, String)> {
     let mut words = line.split_whitespace();
     let file = format!("{ROOT}/{}", words.next().unwrap());
     let mut args = vec!["build", file.as_str(), "--target", target, "--emit", form, "-o", "out"];
     args.extend(words);
     folder.tk(&args).code(0);
     let out = folder.path("out");
-    let mut texts: Vec<_> = fs::read_dir(&out).unwrap().flatten().map(|e| e.path()).collect();
+    let read = |e: fs::DirEntry| {
+        (e.file_name().to_string_lossy().into_owned(), fs::read_to_string(e.path()).unwrap())
+    };
+    let mut texts: Vec<_> = fs::read_dir(&out).unwrap().flatten().map(read).collect();
     texts.sort();
-    let aligned = texts.iter().find(|p| p.to_string_lossy().contains(".aligned."));
-    let text = fs::read_to_string(aligned.unwrap_or(&texts[0])).unwrap();
     fs::remove_dir_all(out).unwrap();
-    counts(&text)
+    texts
 }
 
+/// Compiled once, looked at twice. `instructions.txt` has the instructions of the aligned variant of the first kernel of a
+/// file, by name. `amd.txt` has the assembly for AMD's targets, every variant, by a hash: what changes there changes the code
+/// that these targets run. The hash is of the text, which holds the metadata too and no version of a tool.
 #[test]
-fn kernels_have_the_instructions_that_are_listed() {
-    let path = format!("{ROOT}/tests/machine/instructions.txt");
-    let old = fs::read_to_string(&path).unwrap();
-    let folder = Folder::new("machine-instructions");
+fn code_of_the_listed_kernels_is_what_was_reviewed() {
+    let [list, hashes] = ["instructions.txt", "amd.txt"].map(|name| format!("{ROOT}/tests/machine/{name}"));
+    let old = fs::read_to_string(&list).unwrap();
+    let folder = Folder::new("machine-code");
     let mut new = String::new();
+    let old_hashes = fs::read_to_string(&hashes).unwrap_or_default();
+    let heads = old_hashes.lines().take_while(|l| l.starts_with('#') || l.is_empty());
+    let mut amd: String = heads.map(|l| format!("{l}\n")).collect();
     for line in old.lines().filter(|l| !l.starts_with(' ')) {
         writeln!(new, "{line}").unwrap();
         if line.starts_with('#') || line.is_empty() {
             continue;
         }
-        let columns = TARGETS.map(|t| column(&folder, line, t));
+        writeln!(amd, "{line}").unwrap();
+        let columns = TARGETS.map(|(target, form)| {
+            let texts = texts(&folder, line, (target, form));
+            for (name, text) in texts.iter().filter(|_| form == "gcn") {
+                let hash = blake3::hash(text.as_bytes()).to_hex();
+                writeln!(amd, "    {} {name}", &hash[..16]).unwrap();
+            }
+            let aligned = texts.iter().find(|(name, _)| name.contains(".aligned."));
+            counts(&aligned.unwrap_or(&texts[0]).1)
+        });
         let names: Vec<&String> = columns.iter().flat_map(BTreeMap::keys).collect();
         let names: std::collections::BTreeSet<&String> = names.into_iter().collect();
         let heads: String = TARGETS.iter().map(|t| format!("{:>8}", t.0)).collect();
@@ -98,39 +115,10 @@ fn kernels_have_the_instructions_that_are_listed() {
             writeln!(new, "    {name:<52}{numbers}").unwrap();
         }
     }
-    tk_snapshot::check(path, &new);
-}
-
-/// The assembly of the kernels of the same list for AMD's targets, every variant, by a hash: what changes here changes the
-/// code that these targets run. The hash is of the text, which holds the metadata too and no version of a tool.
-#[test]
-fn code_for_amd_is_what_was_reviewed() {
-    let list = fs::read_to_string(format!("{ROOT}/tests/machine/instructions.txt")).unwrap();
-    let path = format!("{ROOT}/tests/machine/amd.txt");
-    let old = fs::read_to_string(&path).unwrap_or_default();
-    let folder = Folder::new("machine-amd");
-    let heads = old.lines().take_while(|l| l.starts_with('#') || l.is_empty());
-    let mut new: String = heads.map(|l| format!("{l}\n")).collect();
-    for line in list.lines().filter(|l| !l.starts_with([' ', '#']) && !l.is_empty()) {
-        writeln!(new, "{line}").unwrap();
-        let mut words = line.split_whitespace();
-        let file = format!("{ROOT}/{}", words.next().unwrap());
-        for (target, form) in TARGETS.iter().filter(|t| t.1 == "gcn") {
-            let mut args = vec!["build", file.as_str(), "--target", target, "--emit", form, "-o", "out"];
-            args.extend(words.clone());
-            folder.tk(&args).code(0);
-            let out = folder.path("out");
-            let mut texts: Vec<_> = fs::read_dir(&out).unwrap().flatten().map(|e| e.path()).collect();
-            texts.sort();
-            for text in texts {
-                let hash = blake3::hash(&fs::read(&text).unwrap()).to_hex();
-                let name = text.file_name().unwrap().to_string_lossy().into_owned();
-                writeln!(new, "    {} {name}", &hash[..16]).unwrap();
-            }
-            fs::remove_dir_all(out).unwrap();
-        }
-    }
-    tk_snapshot::check(path, &new);
+    let mut snapshots = tk_snapshot::Snapshots::new();
+    snapshots.check(list, &new);
+    snapshots.check(hashes, &amd);
+    snapshots.finish();
 }
 
 /// What a code object says of a kernel is what a launch does: the arguments are laid out as in C, the three numbers
