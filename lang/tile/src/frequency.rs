@@ -509,6 +509,8 @@ impl<'m> Walk<'m> {
             Op::Control(ControlOp::MultipleOf | ControlOp::MaxContiguous) => {
                 Some(self.get(*inst.operands.first()?))
             }
+            // The end of a loop that other warpgroups reach.
+            Op::Target => Some(self.get(*inst.operands.first()?)),
             _ => None,
         }
     }

@@ -550,6 +550,7 @@ impl Costs<'_> {
             | GpuOp::IsProducerWarp(_)
             | GpuOp::SetMaxRegisters(_)
             | GpuOp::GroupId(_)
+            | GpuOp::GroupEnd(_)
             | GpuOp::Elect(_) => Work { issue: self.warps, ..Work::default() },
         }
     }

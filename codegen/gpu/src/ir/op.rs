@@ -419,6 +419,10 @@ gpu_ops! {
     /// The number of the warpgroup of this thread, an `i32` ([`crate::passes::split_rows`]).
     GroupId = "group_id" Pure {}
 
+    /// The end of a loop for a warpgroup, whose operands are the end for all of them and its own: the smaller of both
+    /// ([`crate::passes::trim_loops`]). A producer warp, which serves all warpgroups, goes on to the first.
+    GroupEnd = "group_end" Pure {}
+
     /// Initializes the mbarriers of TMA pipelines; true if this warp is one of the producers, which issue loads. The
     /// warps of the program are the consumers.
     IsProducerWarp = "is_producer_warp" Ordered {
@@ -508,6 +512,9 @@ gpu_ops! {
         pipeline: Pipeline,
         /// The predicate decides whether anything is released.
         when: bool,
+        /// The lanes of a warp first wait for one another, which a product of the stage makes them do otherwise: the stage may
+        /// be filled again, and its phase pass, before all of them have seen it.
+        converge: bool,
     }
 
     /// Makes writes of this thread to shared memory visible to wgmma and TMA instructions that other threads issue

@@ -46,6 +46,7 @@ pub fn buffers(inst: &Inst) -> Vec<BufferRef> {
         | GpuOp::AsyncCommit(_)
         | GpuOp::AsyncWait(_)
         | GpuOp::GroupId(_)
+        | GpuOp::GroupEnd(_)
         | GpuOp::Elect(_)
         | GpuOp::SetMaxRegisters(_)
         | GpuOp::ProxyFence(_)
@@ -98,6 +99,7 @@ pub fn set_stages(op: &mut GpuOp, buffer: usize, stages: u32) {
         | GpuOp::AsyncCommit(_)
         | GpuOp::AsyncWait(_)
         | GpuOp::GroupId(_)
+        | GpuOp::GroupEnd(_)
         | GpuOp::Elect(_)
         | GpuOp::SetMaxRegisters(_)
         | GpuOp::ProxyFence(_)
@@ -306,6 +308,7 @@ pub fn touched(inst: &Inst) -> (Vec<usize>, Vec<usize>) {
         | GpuOp::ConsumerWait(_)
         | GpuOp::ConsumerRelease(_) => (buffers, vec![]),
         GpuOp::GroupId(_)
+        | GpuOp::GroupEnd(_)
         | GpuOp::Elect(_)
         | GpuOp::SetMaxRegisters(_)
         | GpuOp::Convert(_)

@@ -371,6 +371,7 @@ impl Barriers<'_> {
                     // TMA pipelines have mbarriers of their own.
                     GpuOp::IsProducerWarp(_)
                     | GpuOp::GroupId(_)
+                    | GpuOp::GroupEnd(_)
                     | GpuOp::Elect(_)
                     | GpuOp::SetMaxRegisters(_)
                     | GpuOp::TmaLoad(_)

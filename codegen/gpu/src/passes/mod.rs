@@ -25,6 +25,7 @@ pub mod split_stores;
 mod tile_edit;
 pub mod tma_reduce;
 pub mod tma_stores;
+pub mod trim_loops;
 pub mod warp_specialize;
 
 use tk_tile::{FuncId, FuncKind, Module};
@@ -112,6 +113,8 @@ pub enum Property {
     ShortDots,
     /// Warpgroups have rows of their own where the program asks for a number of warps that layouts do not have.
     RowsOfGroups,
+    /// Loops end where none of their values changes any more.
+    TrimmedLoops,
     /// Tiles have layouts, and each change of layout is an instruction.
     Layouts,
     /// Data that is exchanged between warps goes through shared memory.

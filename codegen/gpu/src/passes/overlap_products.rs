@@ -357,7 +357,7 @@ impl Pair {
 
 impl Piped {
     fn release(&self) -> ConsumerRelease {
-        ConsumerRelease { pipeline: self.pipeline, when: false }
+        ConsumerRelease { pipeline: self.pipeline, when: false, converge: false }
     }
 
     /// A product whose operands are in a stage that its block waits for and releases.

@@ -18,7 +18,8 @@
 //! ([`crate::passes::warp_specialize`]). So the number of warps needs not be a power of two, as layouts ask, and groups wait for
 //! one another only where they wait for a stage.
 //!
-//! Applies where the number of warps is no power of two. All products must have as many rows, which the groups divide into
+//! Applies where the number of warps is no power of two, and where rows end a loop at different iterations, which then end it
+//! by themselves ([`crate::passes::trim_loops`]). All products must have as many rows, which the groups divide into
 //! parts of 64 or more; no operation may combine rows, and all stores must be of tiles that have them. A remark says what prevents
 //! it; then the program has as many warps as the power of two below: lanes have more registers than with that above.
 //!
@@ -32,7 +33,7 @@ use tk_tile::rewrite::yielded;
 use tk_tile::{Attrs, BlockId, ElemType, Func, Id, Inst, InstId, Type, Types, ValueId, walk};
 
 use super::tile_edit::TileEdit;
-use super::{Pass, Property, Run, TileKernel};
+use super::{Pass, Property, Run, TileKernel, trim_loops};
 use crate::analysis::provenance::Roots;
 use crate::ir::attrs::{axis_of, is_unit, permutation};
 use crate::ir::kernel::Remark;
@@ -53,7 +54,8 @@ const ROWS: u32 = 64;
 
 fn run(tile: &mut TileKernel) -> bool {
     let warps = tile.options.warps;
-    if warps.is_power_of_two() {
+    let has_layouts = warps.is_power_of_two();
+    if has_layouts && (warps <= WARPGROUP_WARPS || !trim_loops::differs_by_row(tile)) {
         return false;
     }
     let func = &tile.module.funcs[tile.kernel];
@@ -65,7 +67,10 @@ fn run(tile: &mut TileKernel) -> bool {
         }
         Err(why) => {
             tile.options.warps = 1 << warps.ilog2();
-            let text = format!("a program has {} warps instead of {warps}: {why}", tile.options.warps);
+            let text = match has_layouts {
+                true => format!("warpgroups have no rows of their own: {why}"),
+                false => format!("a program has {} warps instead of {warps}: {why}", tile.options.warps),
+            };
             tile.remarks.push(Remark { loc, text });
             false
         }

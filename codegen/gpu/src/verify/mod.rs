@@ -108,7 +108,8 @@ stage! {
 /// The first invariant that does not hold.
 pub fn verify_laid_out(kernel: &Kernel) -> Result<(), GpuVerifyError> {
     structure(kernel)?;
-    let is_known = |i: &Inst| matches!(GpuOp::of(i), Some(GpuOp::Convert(_) | GpuOp::GroupId(_)));
+    let is_known =
+        |i: &Inst| matches!(GpuOp::of(i), Some(GpuOp::Convert(_) | GpuOp::GroupId(_) | GpuOp::GroupEnd(_)));
     each(kernel, |inst| {
         ensure(!is_machine(inst) || is_known(inst), GpuInvariant::L02, || {
             "the operation belongs to scheduled kernels".into()

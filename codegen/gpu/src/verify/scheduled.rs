@@ -164,6 +164,7 @@ fn arity(op: &GpuOp) -> (std::ops::RangeInclusive<usize>, usize) {
         | GpuOp::GroupId(_)
         | GpuOp::Elect(_)
         | GpuOp::ConsumerWait(_) => (0..=0, 1),
+        GpuOp::GroupEnd(_) => (2..=2, 1),
         GpuOp::SharedScatter(_) => (2..=2, 0),
         GpuOp::SharedAdd(_) => (1..=2, 0),
         GpuOp::Mma(_) => (1..=3, 1),
@@ -258,6 +259,7 @@ fn access(cx: Cx<'_>, inst: &Inst, op: &GpuOp, sizes: &mut [Option<u64>]) -> Che
         (
             GpuOp::IsProducerWarp(_)
             | GpuOp::GroupId(_)
+            | GpuOp::GroupEnd(_)
             | GpuOp::Elect(_)
             | GpuOp::SetMaxRegisters(_)
             | GpuOp::ProducerAcquire(_)

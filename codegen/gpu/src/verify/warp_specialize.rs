@@ -28,6 +28,13 @@ pub(super) fn check(cx: Cx<'_>, inst: &Inst, op: &GpuOp, operands: &[ValueId]) -
         (GpuOp::IsProducerWarp(is), _) => scalar(DType::Bool).and_then(|()| beside(cx, is)),
         (GpuOp::Elect(_), _) => scalar(DType::Bool),
         (GpuOp::GroupId(_), _) => scalar(DType::I32),
+        (GpuOp::GroupEnd(_), [all, own]) => {
+            let dtype = cx.ty(*all).dtype().filter(|d| d.is_int());
+            let alike = cx.ty(*all) == cx.ty(*own) && cx.shape(*all).is_empty();
+            let dtype = dtype.filter(|_| alike);
+            ensure(dtype.is_some(), S03, || "ends of loops are integers of one type".into())?;
+            dtype.map_or(Ok(()), scalar)
+        }
         (GpuOp::SetMaxRegisters(set), _) => counted(cx, inst, set.count),
         (GpuOp::ConsumerWait(wait), _) => scalar(DType::I32).and_then(|()| barriers(cx, wait.pipeline)),
         (GpuOp::TmaLoad(load), [view, ..]) => {

@@ -47,6 +47,7 @@ impl<'c> Emit<'_, 'c> {
             GpuOp::Mma(op) => self.mma(inst, op),
             GpuOp::IsProducerWarp(op) => self.producer(inst, op),
             GpuOp::GroupId(_) => self.group_id(inst),
+            GpuOp::GroupEnd(_) => self.group_end(inst),
             GpuOp::Elect(_) => self.elect(inst),
             GpuOp::SetMaxRegisters(op) => self.target.set_max_registers(self, op.count),
             GpuOp::ProducerAcquire(op) => self.producer_acquire(op),
@@ -69,6 +70,16 @@ impl<'c> Emit<'_, 'c> {
     fn group_id(&mut self, inst: &Inst) -> Res<()> {
         let group = self.group.unwrap_or_else(|| self.int(0));
         self.define(self.result(inst)?, Val::Scalar(group.into()));
+        Ok(())
+    }
+
+    /// The smaller of two signed integers.
+    fn group_end(&mut self, inst: &Inst) -> Res<()> {
+        let [all, own] = [self.operand(inst, 0)?, self.operand(inst, 1)?].map(|v| self.scalar(v));
+        let (all, own) = (all?.into_int_value(), own?.into_int_value());
+        let ends = self.builder.build_int_compare(IntPredicate::SLT, own, all, "")?;
+        let end = self.builder.build_select(ends, own, all, "")?;
+        self.define(self.result(inst)?, Val::Scalar(end));
         Ok(())
     }
 

@@ -143,9 +143,7 @@ impl<'c> Emit<'_, 'c> {
             Some(v) => Some(self.scalar(v)?.into_int_value()),
             None => None,
         };
-        // The lanes of a warp have waited for a stage together where a product has read it. One of a loop without iterations
-        // may be filled again, and its phase pass, before all of them have seen it.
-        if c.stages == 1 {
+        if op.converge {
             self.target.barrier_warp(self)?;
         }
         let lanes = 1u32 << self.kernel.options.threads().lane_bits;

@@ -41,6 +41,13 @@ impl Analysis<'_> {
             Op::Target if matches!(GpuOp::of(inst), Some(GpuOp::GroupId(_))) => {
                 Some(ValueFacts::Tile(TileFacts::scalar(1, None).non_negative()))
             }
+            Op::Target if matches!(GpuOp::of(inst), Some(GpuOp::GroupEnd(_))) => {
+                let one = |n| Some(self.axis(operand(n)?).dim(0));
+                Some(ValueFacts::Tile(TileFacts {
+                    dims: vec![either(one(0)?, one(1)?)],
+                    ..TileFacts::unknown(1)
+                }))
+            }
             // The same elements, owned by other lanes.
             Op::Target if matches!(GpuOp::of(inst), Some(GpuOp::Convert(_))) => Some(self.known(operand(0)?)),
             Op::Control(_)
@@ -191,7 +198,8 @@ impl Analysis<'_> {
                 let non_negative = inst.operands.first().is_some_and(|v| self.is_non_negative(*v));
                 args.each(&|a, b| rem(a, b, non_negative)).map(|a| TileFacts { non_negative, ..a })
             }
-            Arithmetic::Div => Some(TileFacts { non_negative: args.non_negative, ..args.same() }),
+            Arithmetic::Div if args.non_negative => args.each(&compare),
+            Arithmetic::Div => Some(args.same()),
         }
     }
 
@@ -405,7 +413,8 @@ fn rem(a: Dim, b: Dim, is_non_negative: bool) -> Dim {
     }
 }
 
-/// `a < b` and `a >= b`: where `a` counts up from a multiple of a divisor of `b`, all of a run is on one side.
+/// `a < b`, `a >= b`, and `a / b` of nonnegative numbers: where `a` counts up from a multiple of a divisor of `b`, all of a
+/// run is on one side, or has one quotient.
 fn compare(a: Dim, b: Dim) -> Dim {
     let aligned = a.contiguity.min(a.divisibility).min(b.divides_all()).min(b.constancy);
     Dim { constancy: a.constancy.min(b.constancy).max(aligned), ..Dim::UNKNOWN }

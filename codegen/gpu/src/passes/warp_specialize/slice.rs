@@ -9,7 +9,7 @@ use tk_ops::table::Effects;
 use tk_ops::{ControlOp, Op};
 use tk_tile::effects::of_inst;
 use tk_tile::rewrite::yielded;
-use tk_tile::{BlockId, Def, Func, Id, InstId, Type, ValueId, walk};
+use tk_tile::{BlockId, Def, Func, Id, Inst, InstId, Type, ValueId, walk};
 
 use crate::analysis::provenance::Roots;
 use crate::ir::kernel::Kernel;
@@ -121,7 +121,7 @@ impl Slice {
                 _ if !self.allowed.contains(&i) => false,
                 _ => {
                     !part.insts.insert(i)
-                        || func.insts[i].operands.iter().all(|v| self.value(func, *v, part))
+                        || determining(&func.insts[i]).iter().all(|v| self.value(func, *v, part))
                             && self.around(func, i, part)
                 }
             },
@@ -160,6 +160,14 @@ impl Slice {
         let Some(block) = self.block(inst) else { return false };
         let owner = self.owner.get(block.index()).copied().flatten();
         block == func.body || owner.is_some_and(|owner| self.control(func, owner, part))
+    }
+}
+
+/// The operands that determine a result for the producer, whose loops go on until no warpgroup needs their loads.
+fn determining(inst: &Inst) -> &[ValueId] {
+    match GpuOp::of(inst) {
+        Some(GpuOp::GroupEnd(_)) => inst.operands.get(..1).unwrap_or(&[]),
+        _ => &inst.operands,
     }
 }
 

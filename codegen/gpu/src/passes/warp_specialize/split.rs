@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use tk_ops::{ControlOp, DType, ElementwiseOp, Op};
 use tk_tile::rewrite::yielded;
-use tk_tile::{BlockId, Def, FuncId, Inst, InstId, ValueId};
+use tk_tile::{Attrs, BlockId, Def, FuncId, Inst, InstId, ValueId};
 
 use super::feed::{Feed, TmaLoadPlan, of_group};
 use super::resident::Resident;
@@ -88,6 +88,7 @@ pub fn apply(kernel: &mut Kernel, pipelines: &[PlannedPipeline], residents: &[Re
         let block = if resident.block == body { rest } else { resident.block };
         consume_resident(&mut producer.edit, resident, *pipeline, block);
     }
+    drain(&mut producer.edit, &tma_pipelines, &residents, (body, rest));
     producer.edit.yields(rest, &[]);
     func(kernel).blocks[body].insts.extend(end);
 }
@@ -196,6 +197,12 @@ impl Producer<'_> {
         let inst = self.edit.kernel.func().insts[id].clone();
         self.edit.loc = inst.loc;
         let of = |v: &ValueId, renamed: &Renamed| renamed.get(v).copied().unwrap_or(*v);
+        if let (Some(GpuOp::GroupEnd(_)), [all, ..], [r]) =
+            (GpuOp::of(&inst), inst.operands.as_slice(), inst.results.as_slice())
+        {
+            renamed.insert(*r, of(all, renamed));
+            return;
+        }
         let carried: Vec<usize> =
             self.slice.carried.iter().filter(|(i, _)| *i == id).map(|(_, k)| *k).collect();
         let pick = |list: &[ValueId]| -> Vec<ValueId> {
@@ -339,8 +346,63 @@ fn consume_resident(edit: &mut Edit<'_>, resident: &Resident, pipeline: Pipeline
             edit.func().blocks[block].insts.push(i);
         }
         if i == resident.last {
-            edit.gpu(block, ConsumerRelease { pipeline, when: false }, &[], &[]);
+            edit.gpu(block, ConsumerRelease { pipeline, when: false, converge: true }, &[], &[]);
         }
+    }
+}
+
+/// The iterations of loops that a warpgroup leaves out, but others do not: it waits for their stages and releases them.
+fn drain(
+    edit: &mut Edit<'_>,
+    tma_pipelines: &[TmaPipeline<'_>],
+    residents: &[(Resident, Pipeline)],
+    (body, rest): (BlockId, BlockId),
+) {
+    let mut loops: Vec<(BlockId, InstId)> = tma_pipelines.iter().map(|p| p.feed.at).collect();
+    loops.dedup();
+    for (outer, id) in loops {
+        let inst = edit.kernel.func().insts[id].clone();
+        let [lo, hi, step, ..] = inst.operands.as_slice() else { continue };
+        let Def::Inst(end, _) = edit.kernel.func().values[*hi].def else { continue };
+        let end = edit.kernel.func().insts[end].clone();
+        let (Some(GpuOp::GroupEnd(_)), Some(all)) = (GpuOp::of(&end), end.operands.first()) else { continue };
+        let own: Vec<Pipeline> =
+            tma_pipelines.iter().filter(|p| p.feed.at.1 == id).map(TmaPipeline::pipeline).collect();
+        let outer = if outer == body { rest } else { outer };
+        // Behind what is released after the loop.
+        let insts = &edit.kernel.func().blocks[outer].insts;
+        let releases = |i: &InstId| match GpuOp::of(&edit.kernel.func().insts[*i]) {
+            Some(GpuOp::ConsumerRelease(r)) => {
+                own.iter().chain(residents.iter().map(|(_, p)| p)).any(|p| *p == r.pipeline)
+            }
+            _ => *i == id,
+        };
+        let place = insts.iter().rposition(releases).unwrap_or(0);
+        let tail = edit.func().blocks[outer].insts.split_off(place + 1);
+        edit.loc = inst.loc;
+        let ty = edit.dtype(*lo);
+        // The first iteration that is left out.
+        let zero = edit.int(outer, ty, 0);
+        let done = edit.compute(outer, ElementwiseOp::Sub, &[*hi, *lo], ty);
+        let done = edit.compute(outer, ElementwiseOp::Maximum, &[done, zero], ty);
+        let done = edit.compute(outer, ElementwiseOp::CeilDiv, &[done, *step], ty);
+        let done = edit.compute(outer, ElementwiseOp::Mul, &[done, *step], ty);
+        let next = edit.compute(outer, ElementwiseOp::Add, &[*lo, done], ty);
+        let rounds = edit.func().add_block();
+        let iv = edit.kernel.func().ty(*lo);
+        let arg = edit.func().add_arg(rounds, iv);
+        edit.set_layout(arg, None);
+        let i32 = edit.scalar(DType::I32);
+        for pipeline in own {
+            let receive = GpuOp::from(ConsumerWait { pipeline }).inst(vec![], inst.loc);
+            edit.first(rounds, receive, i32);
+            edit.gpu(rounds, ConsumerRelease { pipeline, when: false, converge: true }, &[], &[]);
+        }
+        edit.yields(rounds, &[]);
+        let mut skipped = edit.inst(Op::Control(ControlOp::For), &[next, *all, *step], Attrs::new());
+        skipped.blocks = vec![rounds];
+        edit.add(outer, skipped, &[]);
+        edit.func().blocks[outer].insts.extend(tail);
     }
 }
 
@@ -380,7 +442,7 @@ fn receive(edit: &mut Edit<'_>, tma_pipeline: &TmaPipeline<'_>, (body, rest): (B
         }
         edit.func().blocks[feed.block].insts.push(i);
         if i == last && feed.in_flight.is_none() {
-            edit.gpu(feed.block, ConsumerRelease { pipeline, when: false }, &[], &[]);
+            edit.gpu(feed.block, ConsumerRelease { pipeline, when: false, converge: false }, &[], &[]);
         }
     }
     let Some(in_flight) = &feed.in_flight else { return };
@@ -394,7 +456,7 @@ fn receive(edit: &mut Edit<'_>, tma_pipeline: &TmaPipeline<'_>, (body, rest): (B
     let lo = edit.kernel.func().insts[id].operands.first().copied();
     if let (Some(iv), Some(lo)) = (iv, lo) {
         let later = edit.compute(feed.block, ElementwiseOp::Ne, &[iv, lo], DType::Bool);
-        edit.gpu(feed.block, ConsumerRelease { pipeline, when: true }, &[later], &[]);
+        edit.gpu(feed.block, ConsumerRelease { pipeline, when: true, converge: false }, &[later], &[]);
     }
     edit.func().blocks[feed.block].insts.push(end);
     let Some(at) = edit.func().blocks[outer].insts.iter().position(|i| *i == id) else { return };
@@ -402,7 +464,7 @@ fn receive(edit: &mut Edit<'_>, tma_pipeline: &TmaPipeline<'_>, (body, rest): (B
     in_flight.wait_last(edit, outer, id);
     if let Some(lo) = lo {
         let came = edit.is_iteration(id, outer, lo, 0);
-        edit.gpu(outer, ConsumerRelease { pipeline, when: true }, &[came], &[]);
+        edit.gpu(outer, ConsumerRelease { pipeline, when: true, converge: false }, &[came], &[]);
     }
     edit.func().blocks[outer].insts.extend(tail);
 }

@@ -6,8 +6,9 @@ use tk_gpu::ir::text::parse;
 use tk_gpu::verify::{verify_laid_out, verify_scheduled};
 use tk_gpu::{LaidOutModule, ScheduledModule};
 
-const FOLDERS: [&str; 15] = [
+const FOLDERS: [&str; 16] = [
     "split_rows",
+    "trim_loops",
     "assign_layouts",
     "lower_to_shared",
     "warp_specialize",
