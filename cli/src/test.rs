@@ -119,7 +119,7 @@ fn file(terminal: &Terminal, inputs: &Inputs, path: &str, args: &TestArgs) -> Re
     let mut count = Count::default();
     let opened = device::open(args.device, &checked.sources, path);
     let checked_mode = args.device == DeviceName::Cpu && !args.unchecked;
-    let session = Session::new(checked).with_timeout(args.timeout).checked_mode(checked_mode);
+    let session = Session::new(checked).with_timeout(Some(args.timeout)).checked_mode(checked_mode);
     let (session, missing) = match opened {
         Ok(None) => (session, None),
         Ok(Some(device)) => (session.on(device), None),

@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { brotliCompressSync, constants } from "node:zlib";
 
 import { build } from "esbuild";
 
@@ -19,6 +20,9 @@ for (const name of ["index.html", "style.css"]) {
     copyFileSync(join(here, name), join(out, name));
 }
 copyFileSync(module, join(out, "tk.wasm"));
+// For servers that send compressed files as they are: what they compress at each request is larger.
+const { BROTLI_PARAM_LGWIN, BROTLI_PARAM_QUALITY } = constants;
+writeFileSync(join(out, "tk.wasm.br"), brotliCompressSync(readFileSync(module), { params: { [BROTLI_PARAM_QUALITY]: 10, [BROTLI_PARAM_LGWIN]: 24 } }));
 const folder = join(here, "../../examples");
 const examples = readdirSync(folder).filter((name) => name.endsWith(".tk")).sort();
 const text = (name) => readFileSync(join(folder, name), "utf8");

@@ -258,7 +258,13 @@ fn a_loop_without_end_is_stopped() {
         .code(2)
         .err_has("E0708")
         .err_has("time limit");
-    folder.tk(&["test", "spin.tk", "--timeout", "0.2"]).code(1).out_has("0 passed, 1 failed\n");
+    folder
+        .tk(&["test", "spin.tk", "--timeout", "0.2"])
+        .code(1)
+        .out_has("0 passed, 1 failed\n")
+        .err_has("E0708")
+        .err_has("a loop may never end");
+    folder.tk(&["test", "-h"]).code(0).out_has("[default: 120]");
     folder.tk(&["run", "spin.tk", "y=zeros:i32[1]", "--timeout", "0"]).code(2).err_has("positive number");
     assert_eq!(folder.names(), ["spin.tk"]);
 }

@@ -64,69 +64,73 @@ impl<'s> StopPoint<'_, 's> {
         let mut depth = 0i32;
         rest.windows(2).any(|w| match w {
             [a, b] => {
-                depth += match a.tok {
-                    Tok::LParen | Tok::LBracket => 1,
-                    Tok::RParen | Tok::RBracket => -1,
-                    _other => 0,
-                };
+                depth += nesting(a.tok);
                 depth == 0 && a.tok == Tok::Else && !matches!(b.tok, Tok::Block(_))
             }
             _short => false,
         })
     }
 
-    /// The place of the operand that ends with the token `offset` places from here, if it is a name, a number or
-    /// something in parentheses and belongs to nothing longer.
+    /// The place of the operand that ends with the token `offset` places from here: a name, a number or something in
+    /// brackets, with its members, calls and indices. There is none if an operator before it binds to it.
     pub fn operand_before(&self, offset: isize) -> Option<Span> {
         let last = self.token(offset)?;
-        let first = match last.tok {
-            Tok::RParen => {
-                let mut depth = 0usize;
-                let begin = (0..).map(|i| offset - i).find(|&i| {
-                    match self.peek(i) {
-                        Some(Tok::RParen) => depth += 1,
-                        Some(Tok::LParen) => depth -= 1,
-                        Some(_) => {}
-                        None => return true,
+        let mut first = offset;
+        loop {
+            match self.peek(first)? {
+                Tok::RParen | Tok::RBracket => {
+                    first = self.opening(first)?;
+                    if matches!(self.peek(first - 1), Some(Tok::Id(_) | Tok::RParen | Tok::RBracket)) {
+                        first -= 1;
+                        continue;
                     }
-                    depth == 0
-                })?;
-                (self.peek(begin) == Some(Tok::LParen)).then_some(begin)?
+                }
+                Tok::Id(_) | Tok::Int(_) | Tok::Float(_) => {}
+                _other => return None,
             }
-            Tok::Id(_) | Tok::Int(_) | Tok::Float(_) => offset,
-            _other => return None,
-        };
-        let longer = match self.peek(first - 1) {
-            Some(Tok::Dot | Tok::PathSep | Tok::Minus | Tok::Bang | Tok::As) => true,
-            Some(Tok::Id(_) | Tok::RBracket | Tok::RParen) => true,
-            _other => false,
-        };
-        (!longer).then(|| self.place(self.token(first).unwrap_or(last)).to(self.place(last)))
+            match self.peek(first - 1) {
+                Some(Tok::Dot | Tok::PathSep) => first -= 2,
+                Some(Tok::Minus | Tok::Bang | Tok::As | Tok::Id(_) | Tok::RBracket | Tok::RParen) => {
+                    return None;
+                }
+                Some(_) | None => return Some(self.place(self.token(first)?).to(self.place(last))),
+            }
+        }
     }
 
     /// The same for the operand that begins with the token `offset` places from here.
     pub fn operand_from(&self, offset: isize) -> Option<Span> {
-        let first = self.token(offset)?;
-        let last = match first.tok {
-            Tok::LParen => {
-                let mut depth = 0usize;
-                let end = (offset..).find(|&i| {
-                    match self.peek(i) {
-                        Some(Tok::LParen) => depth += 1,
-                        Some(Tok::RParen) => depth -= 1,
-                        Some(_) => {}
-                        None => return true,
-                    }
-                    depth == 0
-                })?;
-                self.token(end)?
-            }
-            Tok::Id(_) | Tok::Int(_) | Tok::Float(_) => first,
+        let mut last = match self.peek(offset)? {
+            Tok::LParen => self.closing(offset)?,
+            Tok::Id(_) | Tok::Int(_) | Tok::Float(_) => offset,
             _other => return None,
         };
-        let next = self.tokens.iter().find(|t| t.start >= last.end).map(|t| t.tok);
-        let longer = matches!(next, Some(Tok::Dot | Tok::PathSep | Tok::LParen | Tok::LBracket | Tok::Star));
-        (!longer).then(|| self.place(first).to(self.place(last)))
+        loop {
+            last = match (self.peek(last + 1), self.peek(last + 2)) {
+                (Some(Tok::LParen | Tok::LBracket), _) => self.closing(last + 1)?,
+                (Some(Tok::Dot | Tok::PathSep), Some(Tok::Id(_))) => last + 2,
+                (Some(Tok::Dot | Tok::PathSep), _) | (Some(Tok::Star), Some(Tok::Star)) => return None,
+                (_, _) => return Some(self.place(self.token(offset)?).to(self.place(self.token(last)?))),
+            };
+        }
+    }
+
+    /// The offset of the bracket that the one at this offset closes.
+    fn opening(&self, offset: isize) -> Option<isize> {
+        let mut depth = 0i32;
+        (0..).map(|i| offset - i).map_while(|i| Some((i, self.peek(i)?))).find_map(|(i, tok)| {
+            depth += nesting(tok);
+            (depth == 0).then_some(i)
+        })
+    }
+
+    /// The offset of the bracket that closes the one at this offset.
+    fn closing(&self, offset: isize) -> Option<isize> {
+        let mut depth = 0i32;
+        (offset..).map_while(|i| Some((i, self.peek(i)?))).find_map(|(i, tok)| {
+            depth += nesting(tok);
+            (depth == 0).then_some(i)
+        })
     }
 
     /// Returns true if the token `offset` places from here ends an operand of a statement; types have their own
@@ -268,7 +272,13 @@ impl<'s> StopPoint<'_, 's> {
     fn start_of_unit(&self) -> Diagnostic {
         let quoted = matches!(self.peek(1), Some(Tok::Id(_) | Tok::Block(_)));
         match (self.start, self.peek(0)) {
-            (Tok::StartItem, Some(Tok::Id("test"))) if quoted => self.error("a test name must be quoted"),
+            (Tok::StartItem, Some(Tok::Id("test"))) if quoted => {
+                let d = self.error("a test name must be quoted");
+                match (self.peek(1), self.token(1)) {
+                    (Some(Tok::Id(name)), Some(t)) => d.fix("quote it", self.place(t), format!("\"{name}\"")),
+                    (_, _) => d,
+                }
+            }
             (Tok::StartItem, None) => self.error("expected an item after this attribute"),
             (Tok::StartItem, _) => self
                 .error("expected an item here: `kernel`, `fn`, `struct`, `const`, `use`, `export` or `test`"),
@@ -402,5 +412,14 @@ impl<'s> StopPoint<'_, 's> {
         };
         let after = self.after();
         Diagnostic::error(SYNTAX, self.span(), format!("unexpected {}{after}", self.shown(token)), "")
+    }
+}
+
+/// What a token adds to the number of open brackets.
+pub fn nesting(tok: Tok<'_>) -> i32 {
+    match tok {
+        Tok::LParen | Tok::LBracket => 1,
+        Tok::RParen | Tok::RBracket => -1,
+        _other => 0,
     }
 }

@@ -1,7 +1,7 @@
 //! The syntax errors that come from other languages: what was meant is clear, so the message can say it.
 
 use crate::diag::{Diagnostic, Replacement};
-use crate::explain::StopPoint;
+use crate::explain::{StopPoint, nesting};
 use crate::span::Span;
 use crate::token::{Tok, Token};
 
@@ -248,7 +248,12 @@ fn operators(s: &StopPoint<'_, '_>) -> Option<Diagnostic> {
 
 /// The message for `v[a::2]`.
 fn step(s: &StopPoint<'_, '_>) -> Diagnostic {
-    s.error("slices have no step; they are written `a:b`").note(
+    let d = s.error("slices have no step; they are written `a:b`");
+    if s.peek(1) == Some(Tok::Minus) {
+        return d
+            .note("`flip(x, axis = 0)` reverses a tile, and `x.gather([n - 1 - i])` reads a view backwards");
+    }
+    d.note(
         "`split(reshape(x, [N, 2]))` has the even and the odd elements of a tile of 2 * N; a view of every second element of `v` is `view(v.ptr, [n], [2 * v.strides[0]])`",
     )
 }
@@ -408,10 +413,30 @@ fn word_before(s: &StopPoint<'_, '_>, before: &str) -> Option<Diagnostic> {
         "import" | "from" => instead("use"),
         "loop" => instead("while true"),
         "match" | "switch" => Some(s.error(format!("there is no `{before}`; use `if` and `else if`"))),
-        "print" | "assert" if s.is_statement() => {
-            Some(s.error(format!("`{before}` is called with parentheses, `{before}(..)`")))
-        }
+        "print" | "assert" if s.is_statement() => Some(called(s, before)),
         _other => None,
+    }
+}
+
+/// `assert x == y`, where the parser stopped after the word.
+fn called(s: &StopPoint<'_, '_>, word: &str) -> Diagnostic {
+    let d = s.error(format!("`{word}` is called with parentheses, `{word}(..)`"));
+    let line = s.line_from(0);
+    let (values, end) = match line {
+        [values @ .., last] if last.tok == Tok::Semi => (values, ")"),
+        all => (all, ");"),
+    };
+    let whole = values.iter().map(|t| nesting(t.tok)).sum::<i32>() == 0
+        && !values.iter().any(|t| matches!(t.tok, Tok::Block(_) | Tok::Semi));
+    match (s.token(-1), values.first(), values.last()) {
+        (Some(word), Some(first), Some(last)) if whole => {
+            let edits = vec![
+                Replacement { span: s.cx.span(word.end, first.start), text: "(".to_string() },
+                Replacement { span: s.cx.span(last.end, last.end), text: end.to_string() },
+            ];
+            d.fix_all("add parentheses", edits)
+        }
+        (_, _, _) => d,
     }
 }
 

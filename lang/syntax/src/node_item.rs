@@ -171,10 +171,9 @@ impl Cx<'_> {
     fn missing_type(&mut self, name: &Name) -> TypeExpr {
         if !name.text.is_empty() {
             let message = format!("`{}` has no type", name.text);
-            self.diags.push(
-                Diagnostic::error(SYNTAX, name.span, message, "type missing")
-                    .note("A type follows a colon, as in `n: i32`."),
-            );
+            self.diags.push(Diagnostic::error(SYNTAX, name.span, message, "type missing").note(
+                "a type follows a colon: `n: i32` for a number, `x: view[f32, 1]` for an array in memory",
+            ));
         }
         TypeExpr { kind: TypeKind::Err, span: name.span }
     }

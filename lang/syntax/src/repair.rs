@@ -481,6 +481,10 @@ impl<'s> Repair<'s> {
             self.diags.push(d.note("a loop is written `for i in range(0, n) { .. }`"));
             return;
         }
+        if inner.tok == Tok::LBracket && why.tok == Tok::For && !why.first {
+            self.diags.push(d.note("there are no comprehensions of lists; `2 * arange(0, N)` makes a tile"));
+            return;
+        }
         if statement_word(why.tok) && !missing.ends_with('}') {
             missing.push(';');
             insert.push(';');

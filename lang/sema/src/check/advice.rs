@@ -1,14 +1,14 @@
 //! Advice for values that are in memory where a tile is wanted, and for positions.
 
 use tk_ops::table::{BuiltinParam, Effects, ParamKind, Row};
-use tk_ops::{DTypeSet, Op};
+use tk_ops::{DType, DTypeSet, Op};
 use tk_syntax::{Diagnostic, Span, ast, codes};
 
 use super::builtins::Slots;
 use super::cx::{Cx, Lit};
 use crate::hir::{HExpr, HKind};
 use crate::poly::Poly;
-use crate::types::{Elem, Shape, Ty};
+use crate::types::{DTerm, Elem, Shape, Ty};
 
 /// An expression in a note: a name or two. A longer one is in the line that is shown.
 pub(super) const SHOWN: usize = 24;
@@ -37,7 +37,17 @@ impl Cx<'_> {
                 "one extent is `{short}[0]`; a whole shape is compared with a list, as in `{short} == [n]`"
             )),
             Ty::Tuple(ts) if ts.len() > 1 && ts.iter().all(|t| self.dterm_of(t).is_some()) => {
-                d.note(super::foreign::TABLE)
+                d.note(super::foreign_names::TABLE)
+            }
+            _ => d,
+        }
+    }
+
+    /// Says what takes the place of `x[x > 0]`.
+    pub(super) fn selecting(&self, d: Diagnostic, index: &Ty) -> Diagnostic {
+        match index {
+            Ty::Tile { elem: Elem::D(DTerm::Known(DType::Bool)), shape } if !shape.is_scalar() => {
+                d.note(super::foreign_names::SELECTED)
             }
             _ => d,
         }

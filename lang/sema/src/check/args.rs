@@ -55,7 +55,7 @@ impl Cx<'_> {
                 None if ps.rest && next >= ps.positional => rest.push(&a.value),
                 None if next >= ps.positional && ps.names.get(next).is_some() => {
                     ok = false;
-                    self.needs_name(ps, next, &a.value);
+                    self.needs_name(ps, next, &a.value, (args.len(), call));
                     next += 1;
                 }
                 None if next < fixed => {
@@ -90,14 +90,16 @@ impl Cx<'_> {
     }
 
     /// Reports an argument that is only given by name.
-    fn needs_name(&mut self, ps: &Params, i: usize, value: &ast::Expr) {
+    fn needs_name(&mut self, ps: &Params, i: usize, value: &ast::Expr, (given, call): (usize, Span)) {
         let span = value.span;
         let name = ps.names.get(i).copied().unwrap_or_default();
         let message = format!("{} takes `{name}` by name", ps.what);
         let d = Diagnostic::error(ps.name_code(), span, message, "positional argument");
+        // `max(a, 0)` may be meant either way.
+        let axis = given != 2 || matches!(value.kind, ast::ExprKind::Int(_));
         let d = match ps.what.as_str() {
-            "`max`" => d.note("the elementwise function is `maximum(a, b)`"),
-            "`min`" => d.note("the elementwise function is `minimum(a, b)`"),
+            "`max`" => self.of_two(d, "maximum", call, axis),
+            "`min`" => self.of_two(d, "minimum", call, axis),
             _ => d,
         };
         self.report(match &value.kind {
@@ -106,6 +108,19 @@ impl Cx<'_> {
             }
             _other => d,
         });
+    }
+
+    /// Says which function takes two values, where a reduction is called with them.
+    fn of_two(&self, d: Diagnostic, name: &str, call: Span, either: bool) -> Diagnostic {
+        let d = d.note(format!("the elementwise function is `{name}(a, b)`"));
+        let text = self.text(call);
+        match text.find('(').filter(|_| !either) {
+            Some(end) => {
+                let word = Span { end: call.start + end as u32, ..call };
+                d.fix(format!("use `{name}`"), word, name)
+            }
+            None => d,
+        }
     }
 
     fn named_arg<'e>(
@@ -179,11 +194,22 @@ impl Cx<'_> {
             d = d.note(format!("its parameters are {}", list(&ps.names)));
         }
         let text = self.text(call);
-        if let (["dtype"], Some(inside), 0) = (missing, text.strip_suffix(')'), extra) {
-            let argument = if inside.contains(" = ") { ", dtype = f32" } else { ", f32" };
-            let end = Span { start: call.end - 1, end: call.end - 1, ..call };
-            d = d.fix("give the element type", end, argument);
-        }
+        let end = Span { start: call.end - 1, end: call.end - 1, ..call };
+        d = match (missing, text.strip_suffix(')'), ps.what.as_str()) {
+            (["dtype"], Some(inside), _) if extra == 0 => {
+                let argument = if inside.contains(" = ") { ", dtype = f32" } else { ", f32" };
+                d.fix("give the element type", end, argument)
+            }
+            (["axis"], Some(inside), _) if extra == 0 => {
+                let argument = if inside.ends_with('(') { "0" } else { ", axis = 0" };
+                d.fix("give the axis", end, argument)
+            }
+            (_, _, "`maximum`" | "`minimum`") if extra > 0 => {
+                let name = ps.what.trim_matches('`');
+                d.note(format!("of three it is `{name}({name}(a, b), c)`"))
+            }
+            (_, _, _) => d,
+        };
         self.report(d);
     }
 }

@@ -174,17 +174,22 @@ impl Cx<'_> {
         let shown = self.show(ty);
         let d = self.mismatch(h, ty, what, code);
         let Ty::Tile { elem, shape } = &h.ty else { return self.fail(d) };
-        let zeros = format!("zeros({}, {})", self.show_shape(shape), self.show_elem(elem));
-        let d = d.label(at, format!("declared here as `{shown}`; `{zeros}` is a tile"));
         // `let mut total = 0.0;`, without a type.
         let behind = self.text(Span { start: at.end, end: h.span.start.max(at.end), ..at });
         let value = behind.split_once(';').and_then(|(value, _)| value.strip_prefix(" = "));
-        let zero = value.filter(|v| v.parse::<f64>() == Ok(0.0));
-        let d = match zero {
+        let is_number = |v: &str| v.trim_start_matches('-') == "inf" || v.parse::<f64>().is_ok();
+        let value = value.filter(|v| is_number(v));
+        let (shape, elem) = (self.show_shape(shape), self.show_elem(elem));
+        let tile = match value {
+            Some(v) if v.parse::<f64>() != Ok(0.0) => format!("full({shape}, {v}, {elem})"),
+            Some(_) | None => format!("zeros({shape}, {elem})"),
+        };
+        let d = d.label(at, format!("declared here as `{shown}`; `{tile}` is a tile"));
+        let d = match value {
             Some(v) => {
                 let start = at.end + 3;
                 let place = Span { start, end: start + v.len() as u32, ..at };
-                d.fix("start with a tile", place, zeros)
+                d.fix("start with a tile", place, tile)
             }
             None => d,
         };

@@ -4,7 +4,7 @@ use tk_syntax::ast::{self, ExprKind, PatKind, StmtKind};
 use tk_syntax::{Diagnostic, Span, codes};
 
 use super::cx::{Cx, LoopCx};
-use crate::hir::{HBlock, HExpr, HKind, HPat, HStmt, HStmtKind};
+use crate::hir::{FnKind, HBlock, HExpr, HKind, HPat, HStmt, HStmtKind};
 use crate::types::Ty;
 
 impl Cx<'_> {
@@ -226,16 +226,29 @@ impl Cx<'_> {
     pub fn returned(&mut self, h: HExpr) -> HExpr {
         let ret = self.ret.clone();
         if ret == Ty::Unit && !h.ty.is_err() && !matches!(h.ty, Ty::Unit | Ty::Never) {
-            let shown = self.show(&h.ty);
-            return self.error(
-                codes::RETURN_TYPE,
-                h.span,
-                "this function returns no value",
-                format!("this is `{shown}`"),
-            );
+            let d = self.returned_nowhere(&h);
+            return self.fail(d);
         }
         let at = self.ret_span;
         self.coerce_as(h, &ret, "the result", Some(codes::RETURN_TYPE), Some((at, "declared here".into())))
+    }
+
+    /// Reports a value that is returned where there is no result type.
+    fn returned_nowhere(&self, h: &HExpr) -> Diagnostic {
+        let shown = self.show(&h.ty);
+        let function = self.func.map(|id| self.hir().func(id));
+        let of_kernel = function.is_some_and(|f| f.kind == FnKind::Kernel);
+        let message = if of_kernel { "a kernel returns no value" } else { "this function returns no value" };
+        let d = Diagnostic::error(codes::RETURN_TYPE, h.span, message, format!("this is `{shown}`"));
+        match function {
+            Some(_) if of_kernel => {
+                d.note("the caller makes an array for the result, and the kernel writes to it: `y: mut view[f32, 1]` and `y.store(at, value)`")
+            }
+            Some(f) if f.kind == FnKind::Fn => {
+                d.note(format!("the result type follows the parameters: `fn {}(..) -> {shown}`", f.name))
+            }
+            Some(_) | None => d,
+        }
     }
 
     /// `assert_error "E0304" { .. }`: what checking reports in the body counts.

@@ -156,7 +156,7 @@ impl Cx<'_> {
         args: &[ast::Arg],
         span: Span,
     ) -> HExpr {
-        if let Some(d) = self.foreign_random(base, name, args, span) {
+        if let Some(d) = self.foreign_made(base, name, args, span) {
             return self.fail(d);
         }
         if let Some(h) = self.foreign_member(base, name) {

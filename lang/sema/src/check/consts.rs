@@ -53,7 +53,7 @@ impl Cx<'_> {
                 format!("this is `{shown}`"),
             );
             let d = if text == "None" { d.note("`None` adds a dimension in index brackets only") } else { d };
-            self.report(d);
+            self.report(self.selecting(d, &h.ty));
         }
         ok
     }

@@ -352,6 +352,9 @@ impl<'p> Cx<'p> {
                     let name = &self.hir().func(*callee).name;
                     d.note(format!("`{name}` has no result type, which is written `fn {name}(..) -> f32`"))
                 }
+                HKind::Launch { .. } => d.note(
+                    "a kernel returns nothing: it writes to a buffer that the caller makes, `let y = empty([N], f32);`",
+                ),
                 _ => d,
             });
         }

@@ -234,7 +234,7 @@ impl Cx<'_> {
             );
         }
         self.fail(match call {
-            Some((args, span)) => self.foreign_number(d, n, args, span),
+            Some((args, span)) => self.foreign_call(d, &n.text, args, span),
             None => d,
         })
     }

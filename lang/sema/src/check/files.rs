@@ -409,6 +409,8 @@ fn no_file(segs: &[ast::Name], rest: &[ast::Name], span: Span) -> Diagnostic {
         let names: Vec<String> =
             BUILT_IN.iter().filter(|b| b.0 != "prelude").map(|b| format!("`{}`", std_path(b.0))).collect();
         d = d.note(format!("it has {}", names.join(", ")));
+    } else if BUILT_IN.iter().any(|b| std_path(b.0) == format!("std::{}", shown.join("::"))) {
+        d = d.fix("it is in the standard library", span.before(), "std::");
     }
     d
 }

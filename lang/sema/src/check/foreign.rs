@@ -1,4 +1,4 @@
-//! Names of Triton and Python: the counterpart of each here, and the messages about them.
+//! Messages about names of Triton and Python. The names are in `foreign_names`.
 
 use tk_ops::Op;
 use tk_ops::table::{Effects, ParamKind, Receiver};
@@ -7,242 +7,15 @@ use tk_syntax::{Diagnostic, Span, codes};
 
 use super::Def;
 use super::cx::{Cx, Sym};
+use super::foreign_names::{ELSEWHERE, Here, MEMBERS, NAMES, PARAMETERS, TYPES};
 use crate::hir::{CKind, HExpr};
 use crate::types::{Elem, Ty};
 
-/// The counterpart of a name of another language.
-#[derive(Clone, Copy)]
-enum Here {
-    /// This name, for the same thing.
-    Name(&'static str),
-    /// Something that has another form: one sentence.
-    Form(&'static str),
-}
-
 use Here::{Form, Name};
 
-/// Names of parameters in Triton's language, NumPy and PyTorch, and here.
-const PARAMETERS: &[(&str, &str)] = &[
-    ("keep_dims", "keep"),
-    ("keepdims", "keep"),
-    ("keepdim", "keep"),
-    ("dim", "axis"),
-    ("input_precision", "precision"),
-    ("eviction_policy", "evict"),
-    ("cache_modifier", "cache"),
-    ("sem", "order"),
-    ("num_warps", "warps"),
-    ("num_stages", "stages"),
-    ("num_ctas", "ctas"),
-    ("maxnreg", "max_regs"),
-    ("loop_unroll_factor", "unroll"),
-    ("warp_specialize", "specialize"),
-];
-
-/// Names of Triton's language after `tl.`, and of Python. A name that is the same here is not in it.
-const NAMES: &[(&str, Here)] = &[
-    ("float16", Name("f16")),
-    ("bfloat16", Name("bf16")),
-    ("float32", Name("f32")),
-    ("float64", Name("f64")),
-    ("float8e4nv", Name("f8e4m3")),
-    ("float8e5", Name("f8e5m2")),
-    ("float8e4b8", Name("f8e4m3fnuz")),
-    ("float8e5b16", Name("f8e5m2fnuz")),
-    ("int1", Name("bool")),
-    ("int8", Name("i8")),
-    ("int16", Name("i16")),
-    ("int32", Name("i32")),
-    ("int64", Name("i64")),
-    ("uint8", Name("u8")),
-    ("uint16", Name("u16")),
-    ("uint32", Name("u32")),
-    ("uint64", Name("u64")),
-    ("next_power_of_2", Name("next_pow2")),
-    ("associative_scan", Name("scan")),
-    ("inline_asm_elementwise", Name("inline_asm")),
-    ("device_assert", Name("assert")),
-    ("sqrt_rn", Name("sqrt")),
-    ("True", Name("true")),
-    ("False", Name("false")),
-    ("newaxis", Name("None")),
-    ("device_print", Name("print")),
-    ("constexpr", Form("compile-time parameters go in brackets: `kernel k[BLOCK: i32](..)`")),
-    ("trans", Form("`x.T` transposes a tile, and `permute(x, [..])` reorders its dimensions")),
-    ("expand_dims", Form("`x[:, None]` adds a dimension, and so does `expand(x, axis)`")),
-    ("cast", Form("a cast is written `x as f32`")),
-    ("fdiv", Form("a division is written `a / b`")),
-    ("div_rn", Form("a division is written `a / b`")),
-    ("make_block_ptr", Form("a kernel takes views: `x: view[f32, 2]` and `x.load([row, column], [BM, BN])`")),
-    ("advance", Form("a view is loaded at any position: `x.load([row, column], [BM, BN])`")),
-    ("squeeze", Form("`x[:, 0]` removes a dimension of one element, and so does `reshape(x, [..])`")),
-    ("unsqueeze", Form("`x[:, None]` adds a dimension, and so does `expand(x, axis)`")),
-    (
-        "make_tensor_descriptor",
-        Form("a kernel takes views: `x: view[f32, 2]` and `x.load([row, column], [BM, BN])`"),
-    ),
-    ("swizzle2d", Form("`use std::grid;` orders programs in groups")),
-    ("debug_barrier", Form("the compiler inserts barriers")),
-    (
-        "tensor",
-        Form("a tile is written `tile[f32, BM, BN]`, and memory is a `view[f32, 2]` or a pointer `*f32`"),
-    ),
-    ("len", Form("extents are `x.shape[0]`")),
-    ("not", Name("!")),
-    ("absolute", Name("abs")),
-    ("fabs", Name("abs")),
-    ("power", Name("pow")),
-    ("clip", Name("clamp")),
-    ("matmul", Name("dot")),
-    ("amax", Name("max")),
-    ("amin", Name("min")),
-    ("flatten", Name("ravel")),
-    ("empty_like", Name("zeros_like")),
-    ("transpose", Form("`x.T` transposes a matrix, and `permute(x, [..])` reorders dimensions")),
-    ("swapaxes", Form("`permute(x, [..])` reorders dimensions")),
-    ("moveaxis", Form("`permute(x, [..])` reorders dimensions")),
-    ("concatenate", Form("`cat(a, b, axis = 0)` joins two tiles")),
-    ("stack", Form("`join(a, b)` puts two tiles side by side in a new last dimension")),
-    ("mean", Form("a mean is a sum by the number of elements, `sum(x) / (N as f32)`")),
-    ("average", Form("a mean is a sum by the number of elements, `sum(x) / (N as f32)`")),
-    ("var", Form("with the mean `m`, the variance is `sum((x - m) * (x - m)) / (N as f32)`")),
-    ("std", Form("with the mean `m`, the deviation is `sqrt(sum((x - m) * (x - m)) / (N as f32))`")),
-    ("norm", Form("a norm is `sqrt(sum(x * x))`")),
-    ("ones", Form("`full([N], 1.0, f32)` makes a tile of ones")),
-    ("ones_like", Form("`full(x.shape, 1.0, f32)` makes a tile of ones")),
-    ("full_like", Form("`full(x.shape, value, f32)` makes a tile of the shape of `x`")),
-    ("allclose", Form("`assert_close(a, b)` compares in tests, and `all(a == b)` compares exactly")),
-    ("isclose", Form("`assert_close(a, b)` compares in tests; elsewhere compare `abs(a - b)`")),
-    ("array_equal", Form("`all(a == b)` compares all elements")),
-    ("linspace", Form("`(arange(0, N) as f32) * step` makes steps")),
-    ("argsort", Form("`sort(x, values = arange(0, N))` gives the positions too")),
-    ("tan", Form("a tangent is `sin(x) / cos(x)`")),
-    ("sinh", Form("it is `(exp(x) - exp(-x)) / 2.0`")),
-    ("log1p", Form("it is `log(1.0 + x)`")),
-    ("expm1", Form("it is `exp(x) - 1.0`")),
-    ("arctan", Form("there are no inverse trigonometric functions")),
-    ("arcsin", Form("there are no inverse trigonometric functions")),
-    ("arccos", Form("there are no inverse trigonometric functions")),
-    ("arctan2", Form("there are no inverse trigonometric functions")),
-    ("pass", Form("an empty block is `{ }`")),
-    ("array", Form(TABLE)),
-    ("asarray", Form(TABLE)),
-    ("blockIdx", Form("`program_id(0)` is the number of the program")),
-    ("gridDim", Form("`num_programs(0)` is the number of programs")),
-    ("blockDim", Form("the size of a block is a compile-time parameter, `kernel k[BLOCK: i32 = 256](..)`")),
-    (
-        "threadIdx",
-        Form("a program has no threads to number; `arange(0, BLOCK)` is a tile with a lane for each"),
-    ),
-    ("__syncthreads", Form("the compiler inserts barriers")),
-    ("__syncwarp", Form("the compiler inserts barriers")),
-    ("__threadfence", Form("atomics have an order, as in `atomic_store(flag, 1, order = release)`")),
-    ("__shfl_sync", Form(LANES)),
-    ("__shfl_up_sync", Form(LANES)),
-    ("__shfl_down_sync", Form(LANES)),
-    ("__shfl_xor_sync", Form(LANES)),
-    ("__ballot_sync", Form("`sum(c)` counts the lanes in which `c` is true")),
-    ("__any_sync", Form("`any(c)` of a tile of bools")),
-    ("__all_sync", Form("`all(c)` of a tile of bools")),
-    ("warpSize", Form("warps are the compiler's; `target.warp_size` is the number of their lanes")),
-    ("__ldg", Name("load")),
-    ("__popc", Name("popcount")),
-    ("__clz", Name("clz")),
-    ("__umulhi", Name("umulhi")),
-    ("fmaxf", Name("maxnum")),
-    ("fminf", Name("minnum")),
-    ("fmaf", Name("fma")),
-    ("expf", Name("exp")),
-    ("logf", Name("log")),
-    ("sqrtf", Name("sqrt")),
-    ("rsqrtf", Name("rsqrt")),
-    ("fabsf", Name("abs")),
-    ("powf", Name("pow")),
-    ("tanhf", Name("tanh")),
-    ("__expf", Form("the approximation is `exp(x, fast = true)`")),
-    ("__fdividef", Form("`/` under `@fast` is the approximation")),
-    ("__float2half", Form("a cast is written `x as f16`")),
-    ("__half2float", Form("a cast is written `x as f32`")),
-    ("clock64", Form("`tk profile --stamps` measures parts of a kernel; `globaltimer()` is a clock")),
-    ("atomicAdd", Name("atomic_add")),
-    ("atomicMax", Name("atomic_max")),
-    ("atomicMin", Name("atomic_min")),
-    ("atomicCAS", Name("atomic_cas")),
-    ("atomicExch", Name("atomic_xchg")),
-    ("float", Form("a cast is written `x as f32`; infinity is `inf`")),
-    ("int", Form("a cast is written `x as i32`")),
-    ("lambda", Form("a lambda is written `|a, b| a + b`")),
-];
-
-/// Names that mean something else where a type is wanted.
-const TYPES: &[(&str, Here)] = &[
-    ("int", Name("i32")),
-    ("long", Name("i64")),
-    ("uint", Name("u32")),
-    ("float", Name("f32")),
-    ("double", Name("f64")),
-    ("half", Name("f16")),
-    ("array", Form(ARRAY)),
-    ("ndarray", Form(ARRAY)),
-    ("Tensor", Form(ARRAY)),
-    ("list", Form(ARRAY)),
-];
-
-/// Members and methods of arrays, where the function of that name is no answer.
-const MEMBERS: &[(&str, Here)] = &[
-    ("transpose", Form("`x.T` transposes a matrix, and `x.permute([..])` reorders dimensions")),
-    ("t", Form("`x.T` transposes a matrix")),
-    ("mT", Form("`x.permute([..])` reorders dimensions")),
-    ("size", Form("the extents are `x.shape[0]` and so on; the number of elements is their product")),
-    ("numel", Form("the extents are `x.shape[0]` and so on; the number of elements is their product")),
-    ("ndim", Form("the rank is part of the type, as in `x: tile[f32, M, N]` and `x: view[f32, 2]`")),
-    (
-        "dtype",
-        Form("the element type is part of the type; a parameter names it, `fn f[T: float](x: tile[T, N])`"),
-    ),
-    (
-        "element_ty",
-        Form("the element type is part of the type; a parameter names it, `kernel k[T: float](x: *T)`"),
-    ),
-    ("item", Form("`x[0]` is an element of a tile, and `sum(x)` of a tile of one element its value")),
-    ("half", Form("a cast is written `x as f16`")),
-    ("double", Form("a cast is written `x as f64`")),
-    ("astype", Form("a cast is written `x as f32`")),
-    ("to", Form("a cast is written `x as f32`")),
-    ("copy", Form("values do not change, so nothing needs a copy")),
-    ("clone", Form("values do not change, so nothing needs a copy")),
-    ("contiguous", Form("values do not change, so nothing needs a copy")),
-    ("numpy", Form("kernels work on the memory of the device itself")),
-    ("cpu", Form("kernels work on the memory of the device itself")),
-    ("cuda", Form("kernels work on the memory of the device itself")),
-    ("data_ptr", Form("a view has its pointer in `x.ptr`")),
-    ("stride", Form("a view has `x.strides[0]` and so on")),
-];
-
-/// Parameters that another operation has: the operation, the parameter, and which one has it.
-const ELSEWHERE: &[(&str, &str, &str)] = &[
-    (
-        "`load`",
-        "mask",
-        "a view reads `other` outside of its bounds; `x.gather([positions], mask = m)` takes a mask",
-    ),
-    (
-        "`store`",
-        "mask",
-        "a view writes nothing outside of its bounds; `y.scatter([positions], value, mask = m)` takes a mask",
-    ),
-    ("`dot`", "allow_tf32", "`precision = tf32` allows it; the default, `ieee`, keeps all bits"),
-    ("`dot`", "out_dtype", "the result has the type of `acc`, as in `dot(a, b, zeros([BM, BN], f32))`"),
-];
-
-pub(super) const TABLE: &str =
-    "a list is a constant, `const TABLE = [1.0, 2.0];`, and `gather(TABLE, arange(0, N))` makes a tile of it";
-const LANES: &str = "`sum`, `max`, `reduce`, `cumsum` and `scan` of a tile exchange between lanes";
-const ARRAY: &str =
-    "an array in memory is a `view[f32, 1]` (1 is its rank), or a `mut view[f32, 1]` if it is written";
-
-/// Names under which Triton's modules are imported.
-const MODULES: [&str; 6] = ["tl", "triton", "language", "libdevice", "np", "torch"];
+/// Names under which modules of Triton and of arrays are imported.
+const MODULES: [&str; 10] =
+    ["tl", "triton", "language", "libdevice", "np", "numpy", "jnp", "cupy", "torch", "math"];
 
 fn find(table: &[(&str, Here)], name: &str) -> Option<Here> {
     table.iter().find(|(n, _)| *n == name).map(|(_, h)| *h)
@@ -295,49 +68,75 @@ impl Cx<'_> {
         Some(self.fail(d))
     }
 
-    /// `torch.randn(4, 60)` in a test, where random tiles have a shape, an element type and a seed. Without the module it
-    /// would be a random number of a kernel.
-    pub fn foreign_random(
+    /// `np.zeros((4, 60))`, and `torch.randn(4, 60)` in a test, where random tiles have a shape, an element type and a
+    /// seed. Without the module that would be a random number of a kernel.
+    pub fn foreign_made(
         &self,
         base: &ast::Expr,
         name: &ast::Name,
         args: &[ast::Arg],
         span: Span,
     ) -> Option<Diagnostic> {
-        let module = self.module(base).filter(|_| self.in_test)?;
-        let positional: Vec<&ast::Expr> =
-            args.iter().filter(|a| a.name.is_none()).map(|a| &a.value).collect();
-        let extents: Vec<&ast::Expr> = match positional.as_slice() {
-            [one] => match &one.kind {
-                ExprKind::Tuple(items) | ExprKind::Array(items) => items.iter().collect(),
-                _ => positional,
-            },
-            _ => positional,
+        let module = self.module(base)?;
+        let random = matches!(name.text.as_str(), "randn" | "rand") && self.in_test;
+        let made = match name.text.as_str() {
+            "zeros" | "ones" => true,
+            "empty" => self.in_test,
+            _ => random,
         };
-        let extents: Vec<String> = extents.iter().map(|e| self.text(e.span)).collect();
-        let shape = format!("[{}]", extents.join(", "));
+        let first = args.first().filter(|a| a.name.is_none() && made)?;
+        // Random numbers take each extent as an argument of its own, other functions the element type after the shape.
+        let several = random && args.get(1).is_some_and(|a| a.name.is_none());
+        let extents = if several { args } else { std::slice::from_ref(first) };
+        let extents: Vec<ast::Arg> = extents.iter().filter(|a| a.name.is_none()).cloned().collect();
+        let shape = self.as_list(&extents).unwrap_or_else(|| match &first.value.kind {
+            ExprKind::Array(_) => self.text(first.value.span),
+            _ => format!("[{}]", self.text(first.value.span)),
+        });
         let typed = args.iter().find(|a| a.name.as_ref().is_some_and(|n| n.text == "dtype"));
-        let dtype = typed.and_then(|a| self.dtype_text(&a.value, &Ty::Err)).unwrap_or("f32".to_string());
-        let (ours, fixed) = match name.text.as_str() {
-            "randn" => ("randn", format!("randn({shape}, {dtype}, seed = 1)")),
-            "rand" => ("uniform", format!("uniform({shape}, 0.0, 1.0, {dtype}, seed = 1)")),
-            _ => return None,
+        let second = args.get(1).filter(|a| a.name.is_none() && !random);
+        let dtype = typed.or(second).and_then(|a| self.dtype_text(&a.value, &Ty::Err));
+        let dtype = dtype.unwrap_or("f32".to_string());
+        let (ours, takes, fixed) = match name.text.as_str() {
+            "randn" => {
+                ("randn", "a shape, an element type and a seed", format!("randn({shape}, {dtype}, seed = 1)"))
+            }
+            "rand" => (
+                "uniform",
+                "a shape, a range, an element type and a seed",
+                format!("uniform({shape}, 0.0, 1.0, {dtype}, seed = 1)"),
+            ),
+            "ones" => {
+                ("full", "a shape, a value and an element type", format!("full({shape}, 1.0, {dtype})"))
+            }
+            other => (other, "a shape and an element type", format!("{other}({shape}, {dtype})")),
         };
         let message = format!("cannot find `{}`", module.text);
         let d = Diagnostic::error(codes::UNKNOWN_NAME, base.span, message, "unknown name");
-        let d = d.note(format!("`{ours}` of a test takes a shape, an element type and a seed"));
+        let d = d.note(format!("`{ours}` takes {takes}"));
         Some(d.fix(format!("use `{ours}`"), span, fixed))
     }
 
-    /// `float("-inf")`: the number itself.
-    pub fn foreign_number(&self, d: Diagnostic, n: &ast::Name, args: &[ast::Arg], span: Span) -> Diagnostic {
-        let [one] = args else { return d };
-        let text = self.text(one.value.span);
-        let number = text.trim_matches(['"', '\'']);
-        if n.text != "float" || !["inf", "-inf", "nan"].contains(&number) {
+    /// `float("-inf")`, `len(x)`, `ones([4], f32)`: what takes the place of the call.
+    pub fn foreign_call(&self, d: Diagnostic, name: &str, args: &[ast::Arg], span: Span) -> Diagnostic {
+        if args.iter().any(|a| a.name.is_some()) {
             return d;
         }
-        d.fix(format!("write `{number}`"), span, number)
+        let texts: Vec<String> = args.iter().map(|a| self.text(a.value.span)).collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let fixed = match (name, texts.as_slice()) {
+            ("float", [one]) => {
+                let number = one.trim_matches(['"', '\'']);
+                ["inf", "-inf", "nan"].contains(&number).then(|| number.to_string())
+            }
+            ("len", [one]) if self.is_postfix(one) => Some(format!("{one}.shape[0]")),
+            ("ones", [shape, dtype]) => Some(format!("full({shape}, 1.0, {dtype})")),
+            _ => None,
+        };
+        match fixed {
+            Some(text) => d.fix(format!("write `{text}`"), span, text),
+            None => d,
+        }
     }
 
     /// What the name of a parameter of another language is here, if one of these parameters is meant.
@@ -470,6 +269,11 @@ impl Cx<'_> {
         let fixed = if bits { written } else { format!("({text} as {to})") };
         let title = if bits { "use `bitcast`".to_string() } else { format!("cast to `{to}`") };
         Some(d.fix(title, span, fixed))
+    }
+
+    /// Returns true if an argument names an element type.
+    pub fn is_dtype(&self, e: &ast::Expr) -> bool {
+        self.dtype_text(e, &Ty::Err).is_some()
     }
 
     /// The element type that an argument names: `tl.float32`, `"float32"`, `tl.pointer_type(tl.float32)`.

@@ -240,15 +240,11 @@ impl Cx<'_> {
                 },
                 Subscript::Expr(e) => {
                     let Some(i) = self.tile_position(e) else { return HExpr::err(span) };
-                    if let (Some(n), Some(ext)) = (self.poly(&i).and_then(|p| p.as_int()), dim.as_int())
-                        && (n < 0 || n >= ext)
+                    if let Some(n) = self.poly(&i).and_then(|p| p.as_int())
+                        && (n < 0 || dim.as_int().is_some_and(|ext| n >= ext))
                     {
-                        return self.error(
-                            codes::INDEX,
-                            e.span,
-                            format!("index {n} is out of range for a dimension of {ext}"),
-                            "counted from 0",
-                        );
+                        let d = self.index_outside(n, &dim, e.span);
+                        return self.fail(d);
                     }
                     out.push(HIndex::At(Box::new(i)));
                 }

@@ -24,6 +24,7 @@ mod expr;
 pub(crate) mod files;
 mod fn_values;
 mod foreign;
+mod foreign_names;
 mod given;
 mod index;
 mod indexed;

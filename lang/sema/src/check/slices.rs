@@ -6,6 +6,7 @@ use tk_syntax::{Diagnostic, Span, codes};
 use super::cx::Cx;
 use crate::hir::{HExpr, HKind, HSlice};
 use crate::poly::Poly;
+use crate::show;
 use crate::types::{Elem, Ty};
 
 impl Cx<'_> {
@@ -24,6 +25,21 @@ impl Cx<'_> {
             return None;
         }
         Some(h)
+    }
+
+    /// Reports the index of an element that no tile has.
+    pub(super) fn index_outside(&self, n: i128, dim: &Poly, span: Span) -> Diagnostic {
+        let extent = show::poly(self.hir(), dim);
+        let message = format!("index {n} is out of range for a dimension of {extent}");
+        let d = Diagnostic::error(codes::INDEX, span, message, "counted from 0");
+        let from_end = match dim.as_int() {
+            Some(extent) => format!("{}", extent + n),
+            None => format!("{extent} - {}", n.unsigned_abs()),
+        };
+        match dim.as_int() {
+            Some(extent) if n >= 0 || extent + n < 0 => d,
+            Some(_) | None => d.fix("nothing counts from the end; name the position", span, from_end),
+        }
     }
 
     pub(super) fn static_slice(
@@ -167,12 +183,12 @@ impl Cx<'_> {
             shape.push(dim.clone());
         }
         if shape.is_empty() {
-            return self.error(
-                codes::VIEW_INDEX,
-                span,
-                "an integer for every axis leaves no buffer",
-                "read the elements with `.tile()`",
-            );
+            let message = "an integer for every axis leaves no buffer";
+            let d = Diagnostic::error(codes::VIEW_INDEX, span, message, "read the elements with `.tile()`");
+            let whole = self.text(span);
+            let index = whole.get((b.span.end - span.start) as usize..).unwrap_or("");
+            let fixed = format!("{}.tile(){index}", self.text(b.span));
+            return self.fail(d.fix(format!("write `{fixed}`"), span, fixed));
         }
         self.mk(HKind::SubView(Box::new(b), out), Ty::Buffer { elem, shape }, span, false)
     }

@@ -10,8 +10,9 @@ use tk_syntax::ast::{
     Arg, Block, Clause, Expr, ExprKind, File, Fn, Item, ItemKind, Name, Pat, PatKind, Stmt, StmtKind, Struct,
     Subscript, TypeExpr, TypeKind, Use,
 };
+use tk_syntax::diag::Replacement;
 use tk_syntax::token::LINE_END;
-use tk_syntax::{Span, codes};
+use tk_syntax::{Diagnostic, Span, codes};
 
 use super::{Cx, warning};
 
@@ -48,6 +49,8 @@ struct Var<'a> {
     kind: Kind,
     read: bool,
     assigned: bool,
+    /// The variable of this name around the block that this one is declared in.
+    outer: Option<Span>,
 }
 
 fn variable(cx: &mut Cx, v: &Var) {
@@ -61,8 +64,13 @@ fn variable(cx: &mut Cx, v: &Var) {
             Kind::Let { .. } if v.assigned => {
                 warning(codes::UNUSED_VARIABLE, span, format!("`{name}` is assigned, but never used"), "")
             }
-            Kind::Let { .. } => warning(codes::UNUSED_VARIABLE, span, format!("`{name}` is never used"), "")
-                .fix("mark this as intended with a leading `_`", span.before(), "_"),
+            Kind::Let { .. } => {
+                let d = warning(codes::UNUSED_VARIABLE, span, format!("`{name}` is never used"), "");
+                match v.outer {
+                    Some(outer) => declared_again(cx, d, span, outer),
+                    None => d.fix("mark this as intended with a leading `_`", span.before(), "_"),
+                }
+            }
         };
         cx.warn(d);
     }
@@ -73,6 +81,25 @@ fn variable(cx: &mut Cx, v: &Var) {
         let d = warning(codes::UNUSED_MUT, span, format!("`{name}` does not need to be `mut`"), "");
         cx.warn(d.fix("remove `mut`", word, ""));
     }
+}
+
+/// Says of a variable that nothing uses that the one outside of its block keeps its value: `let total = total + v;`.
+fn declared_again(cx: &Cx, d: Diagnostic, span: Span, outer: Span) -> Diagnostic {
+    let d = d
+        .label(outer, "the variable outside of the block, which keeps its value")
+        .note("`let` declares another variable, which ends with its block");
+    let text = cx.sources.get(span.file).map_or("", |s| &s.text);
+    let follows = |s: Span, word: &str| text.get(..s.start as usize).is_some_and(|t| t.ends_with(word));
+    let mutable = follows(outer, "let mut ");
+    if !follows(span, "let ") || !(mutable || follows(outer, "let ")) {
+        return d;
+    }
+    let word = Span { start: span.start - 4, end: span.start, ..span };
+    let mut edits = vec![Replacement { span: word, text: String::new() }];
+    if !mutable {
+        edits.insert(0, Replacement { span: outer.before(), text: "mut ".to_string() });
+    }
+    d.fix_all("change the variable outside", edits)
 }
 
 fn imports(cx: &mut Cx, file: &File, used: &HashSet<&str>) {
@@ -226,8 +253,12 @@ impl<'a> Walk<'a> {
     fn declare(&mut self, name: &'a Name, kind: Kind) {
         // A hole has no name, and a method need not look at what it is called on.
         let quiet = name.text.is_empty() || name.text == "self" || self.silent > 0;
-        self.places.entry(&name.text).or_default().push(self.vars.len());
-        self.vars.push(Var { name, kind, read: quiet, assigned: quiet });
+        let begin = self.scopes.last().copied().unwrap_or(0);
+        let places = self.places.entry(&name.text).or_default();
+        let outer = places.last().filter(|at| **at < begin).and_then(|at| self.vars.get(*at));
+        let outer = outer.filter(|v| matches!(v.kind, Kind::Let { .. })).map(|v| v.name.span);
+        places.push(self.vars.len());
+        self.vars.push(Var { name, kind, read: quiet, assigned: quiet, outer });
     }
 
     fn end(&mut self) {

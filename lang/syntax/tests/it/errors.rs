@@ -253,10 +253,14 @@ fn fixes_mend() {
         ("x = a < b & c < d;", "x = a < b && c < d;"),
         ("x = a ** 2;", "x = pow(a, 2);"),
         ("x = b + (a + 1)**(b);", "x = b + pow(a + 1, b);"),
-        // What is longer than an operand is left to the reader.
-        ("x = f(a) ** 2;", "x = f(a) ** 2;"),
-        ("x = -a ** 2;", "x = -a ** 2;"),
+        ("x = f(a) ** 2;", "x = pow(f(a), 2);"),
+        ("x = a.b[0].T @ f[2](c)[1];", "x = dot(a.b[0].T, f[2](c)[1]);"),
+        // A star and a name are a type, which the checker reports.
         ("x = a ** b[0];", "x = a ** b[0];"),
+        // What an operator before it binds to is left to the reader.
+        ("x = -a ** 2;", "x = -a ** 2;"),
+        ("assert a == b", "assert(a == b);"),
+        ("print \"a\", a[0];", "print(\"a\", a[0]);"),
         ("x = reduce(a, lambda b, c: b + c);", "x = reduce(a, |b, c| b + c);"),
         ("x = lambda: 1;", "x = || 1;"),
         ("x = \"abc;", "x = \"abc\";"),

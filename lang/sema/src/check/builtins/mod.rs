@@ -117,6 +117,8 @@ impl Cx<'_> {
             (Some(device), Some(a)) if a.name.is_none() => match a.value.kind {
                 ExprKind::Array(_) => row,
                 _ if self.named_shape(&a.value).is_some() => row,
+                // `randn(1000, f32, seed = 1)`: the shape, without its brackets.
+                _ if self.in_test && args.get(1).is_some_and(|a| self.is_dtype(&a.value)) => row,
                 _ => device,
             },
             // Outside of tests the operation of kernels comes first.
