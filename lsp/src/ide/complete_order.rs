@@ -1,7 +1,8 @@
 //! The order of completions: what has followed the same tokens in the library and in the file, what is near, and what has not
 //! been used yet.
 //!
-//! Counts of words after one, two and three tokens (also with any names for theirs), and of those in one argument of a call, as language models by n-grams have
+//! Counts of words after one, two and three tokens, with any names too,
+//! and of those in one argument of a call, as language models by n-grams have
 //! them; a name of the scope needs no count. The weights were found by halving and doubling each on 2,300 words of the examples
 //! and the library, without the file that is completed: changes of the language's habits would change them.
 
