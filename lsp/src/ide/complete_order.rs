@@ -1,7 +1,8 @@
 //! The order of completions: what has followed the same tokens in the library and in the file, what is near, and what has not
 //! been used yet.
 //!
-//! Counts of words after one, two and three tokens, and of those in one argument of a call, as language models by n-grams have
+//! Counts of words after one, two and three tokens, with any names too,
+//! and of those in one argument of a call, as language models by n-grams have
 //! them; a name of the scope needs no count. The weights were found by halving and doubling each on 2,300 words of the examples
 //! and the library, without the file that is completed: changes of the language's habits would change them.
 
@@ -23,8 +24,8 @@ const NEAR: usize = 1 << 16;
 const CALL: usize = 400;
 
 /// The weights of the contexts of [`contexts`], in the library and in the file.
-const LIBRARY: [f64; 4] = [0.6, 1.5, 1.5, 2.5];
-const FILE: [f64; 4] = [0.3, 1.5, 1.5, 1.5];
+const LIBRARY: [f64; 5] = [0.6, 1.5, 1.5, 2.5, 0.6];
+const FILE: [f64; 5] = [0.3, 1.5, 1.5, 1.5, 0.8];
 
 /// Counts are as reliable as if there were so many more.
 const DOUBT: f64 = 2.0;
@@ -38,6 +39,15 @@ const FIRST: f64 = 0.05;
 
 /// How much less each name counts than the one after it.
 const FARTHER: f64 = 0.3;
+
+/// The words that [`form`] keeps.
+const KEPT: &[&str] = &["let", "mut", "if", "else", "for", "in", "while", "return", "as", "const"];
+
+/// The weights of a kernel that a test does not launch yet, of the struct that a function returns, and of a name that begins
+/// like the one that gets the value.
+const LAUNCHED: f64 = 0.3;
+const RETURNED: f64 = 0.4;
+const ALIKE: f64 = 0.2;
 
 /// How often words follow contexts, by the hash of both, and how often each context occurs, by its hash.
 #[derive(Default)]
@@ -63,7 +73,7 @@ impl Habits {
     }
 
     /// How likely a word, or the name of an argument, is in each of some contexts, weighted.
-    fn score(&self, contexts: &[Option<u64>; 4], (word, is_name): (&str, bool), weights: [f64; 4]) -> f64 {
+    fn score(&self, contexts: &[Option<u64>; 5], (word, is_name): (&str, bool), weights: [f64; 5]) -> f64 {
         let count = |key: u64| self.0.get(&key).copied().map_or(0.0, f64::from);
         let parts = contexts.iter().zip(weights).filter_map(|(context, weight)| {
             let context = (*context)?;
@@ -93,8 +103,13 @@ fn begins_argument(tokens: &[&str], at: usize) -> bool {
     matches!(at.checked_sub(1).and_then(|i| tokens.get(i)), Some(&("(" | "," | "[")))
 }
 
-/// What a token is after: one, two and three tokens, and the argument of the call that it begins.
-fn contexts(tokens: &[&str], at: usize) -> [Option<u64>; 4] {
+/// A token, any name alike: `let a =` and `let b =` begin the same values.
+fn form(token: &str) -> &str {
+    if is_word(token) && !KEPT.contains(&token) { "name" } else { token }
+}
+
+/// What a token is after: one, two and three tokens, the argument of the call that it begins, and the form of three tokens.
+fn contexts(tokens: &[&str], at: usize) -> [Option<u64>; 5] {
     let back = |n: usize| at.checked_sub(n).and_then(|i| tokens.get(i)).copied().unwrap_or("");
     let (one, two, three) = (back(1), back(2), back(3));
     let begins = matches!(one, "(" | "," | "=" | "[");
@@ -104,6 +119,7 @@ fn contexts(tokens: &[&str], at: usize) -> [Option<u64>; 4] {
         Some(hash(&(2, two, one))),
         Some(hash(&(3, three, two, one))),
         argument.map(|a| hash(&(4, a))),
+        Some(hash(&(5, form(three), form(two), one))),
     ]
 }
 
@@ -144,6 +160,8 @@ pub(super) fn sort(a: &Analysis, site: &Site, items: &mut Vec<Completion>) {
     let in_item = words(item.and_then(|i| text.get(i.span.start as usize..)).unwrap_or(""));
     let named: Vec<&str> = a.root().into_iter().flat_map(|f| &f.items).filter_map(name).collect();
     let begins_statement = matches!(tokens.last(), Some(&(";" | "{" | "}")));
+    let is_test = in_item.first() == Some(&"test");
+    let given = given(&tokens);
     let mut names = 0.0;
     let mut scored: Vec<(f64, Completion)> = vec![];
     for (n, c) in std::mem::take(items).into_iter().enumerate() {
@@ -158,17 +176,49 @@ pub(super) fn sort(a: &Analysis, site: &Site, items: &mut Vec<Completion>) {
             score += NEAREST / (names * FARTHER + 1.0);
             names += 1.0;
             let count = in_item.iter().filter(|w| **w == word).count();
-            score += if count < 2 { UNUSED } else { 0.0 };
+            // A statement seldom begins with a value that is not changed.
+            let is_read = !(begins_statement && c.kind == K::Variable);
+            score += if count < 2 && is_read { UNUSED } else { 0.0 };
+            let is_alike = given.is_some_and(|g| g.chars().next() == word.chars().next());
+            score += if is_alike { ALIKE } else { 0.0 };
         }
-        // A kernel is launched by a statement.
-        if named.contains(&word) && (c.kind != K::Kernel || begins_statement) {
+        // A kernel is launched by a statement, a function called in a value; none calls itself.
+        let is_called = match c.kind {
+            K::Kernel => begins_statement,
+            K::Function => !(is_test && begins_statement) && in_item.get(1) != Some(&word),
+            _other => true,
+        };
+        if named.contains(&word) && is_called {
             let count = tokens.iter().filter(|w| **w == word).count();
             score += if count < 2 { OWN + UNUSED } else { OWN };
+            let is_launched = c.kind == K::Kernel && is_test && !in_item.contains(&word);
+            score += if is_launched { LAUNCHED } else { 0.0 };
+            let is_returned = c.kind == K::Struct && in_item.windows(2).any(|w| w == ["->", word]);
+            score += if is_returned && begins_statement { RETURNED } else { 0.0 };
         }
         scored.push((if c.extra.is_empty() { score } else { -1.0 }, c));
     }
     scored.sort_by(|x, y| y.0.total_cmp(&x.0));
     items.extend(scored.into_iter().map(|(_, c)| c));
+}
+
+/// The name that gets the value which begins at the end of some tokens, in a tuple: the second of `let (a, b) = (x, `.
+fn given<'t>(tokens: &[&'t str]) -> Option<&'t str> {
+    let (mut depth, mut number) = (0usize, 0);
+    let open = (tokens.len().saturating_sub(CALL)..tokens.len()).rev().find(|i| {
+        match tokens.get(*i).copied().unwrap_or("") {
+            ")" | "]" | "}" => depth += 1,
+            "(" | "[" | "{" if depth > 0 => depth -= 1,
+            "(" | "[" | "{" | ";" => return true,
+            "," if depth == 0 => number += 1,
+            _other => {}
+        }
+        false
+    })?;
+    let ahead = tokens.get(..open)?.strip_suffix(&[")", "="])?;
+    let names = ahead.get(ahead.iter().rposition(|t| *t == "(")? + 1..)?;
+    let name = names.get(2 * number)?;
+    (tokens.last() == Some(if number == 0 { &"(" } else { &"," })).then_some(*name)
 }
 
 /// The name of a function, kernel or struct.

@@ -28,14 +28,14 @@ pub struct Fold {
 }
 
 /// The ranges that can be folded, in order.
-pub fn folding(ws: &mut Workspace, path: &str) -> Vec<Fold> {
-    let a = ws.analysis(path);
-    let text = a.root_text();
+pub fn folding(ws: &Workspace, path: &str) -> Vec<Fold> {
+    let Some(parsed) = ws.parsed(path) else { return vec![] };
+    let text = parsed.text();
     let mut out = brackets(text);
     let comments = lex(Analysis::ROOT, text).comments;
     let lines = comments.iter().map(|c| (c.span.start as usize, c.span.end as usize));
     runs(text, lines, FoldKind::Comment, &mut out);
-    let uses = a.root().into_iter().flat_map(|f| &f.items).filter(|i| matches!(i.kind, ItemKind::Use(_)));
+    let uses = parsed.items().iter().filter(|i| matches!(i.kind, ItemKind::Use(_)));
     runs(text, uses.map(|i| (i.span.start as usize, i.span.end as usize)), FoldKind::Imports, &mut out);
     out.retain(|f| text.get(f.start..f.end).is_some_and(|t| t.contains(LINE_END)));
     out.sort();

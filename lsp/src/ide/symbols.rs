@@ -51,10 +51,10 @@ struct Outline<'a> {
 }
 
 /// The outline of a file.
-pub fn document(ws: &mut Workspace, path: &str) -> Vec<Symbol> {
-    let a = ws.analysis(path);
-    let outline = Outline { path, sources: &a.checked.sources };
-    a.root().map(|f| f.items.iter().filter_map(|i| outline.item(i, false)).collect()).unwrap_or_default()
+pub fn document(ws: &Workspace, path: &str) -> Vec<Symbol> {
+    let Some(parsed) = ws.parsed(path) else { return vec![] };
+    let outline = Outline { path, sources: parsed.sources() };
+    parsed.items().iter().filter_map(|i| outline.item(i, false)).collect()
 }
 
 /// The items of all files of the workspace whose name contains the letters of `query` in their order.

@@ -11,7 +11,7 @@ use std::sync::{Arc, LazyLock};
 use tk_sema::Indexed;
 use tk_sema::index::Symbol;
 use tk_syntax::token::{LINE_END, Lexed, lex_range};
-use tk_syntax::{FileId, Span, ast};
+use tk_syntax::{FileId, SourceMap, Span, ast};
 
 use super::background::{Job, Worker};
 use super::stop::Stop;
@@ -157,6 +157,37 @@ impl Analysis {
     }
 }
 
+/// The tree of a file, which is there before its check ends.
+pub(super) enum Parsed {
+    /// The file as the root.
+    Checked(Arc<Analysis>),
+    /// Its sources and its tree.
+    Alone(SourceMap, ast::File),
+}
+
+impl Parsed {
+    /// The sources of the file, which has the number [`Analysis::ROOT`] in them.
+    pub(super) fn sources(&self) -> &SourceMap {
+        match self {
+            Parsed::Checked(a) => &a.checked.sources,
+            Parsed::Alone(sources, _) => sources,
+        }
+    }
+
+    /// The text of the file.
+    pub(super) fn text(&self) -> &str {
+        self.sources().get(Analysis::ROOT).map_or("", |s| &s.text)
+    }
+
+    /// The items of the file.
+    pub(super) fn items(&self) -> &[ast::Item] {
+        match self {
+            Parsed::Checked(a) => a.root().map_or(&[], |f| &f.items),
+            Parsed::Alone(_, tree) => &tree.items,
+        }
+    }
+}
+
 fn next_number() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)
@@ -237,6 +268,17 @@ impl Workspace {
         let last = self.outdated.remove(path).and_then(Arc::into_inner);
         let a = self.texts.check_again(path, last, &self.stop);
         self.keep(path, a)
+    }
+
+    /// The tree of a file as it is now; `None` where there is no file. It waits for no check.
+    pub(super) fn parsed(&self, path: &str) -> Option<Parsed> {
+        if let Some(a) = self.analyses.get(path) {
+            return Some(Parsed::Checked(a.clone()));
+        }
+        let text = self.texts.load(path).ok()?;
+        let mut sources = SourceMap::default();
+        let (tree, _) = tk_syntax::parse(sources.add(path, &text), &text);
+        Some(Parsed::Alone(sources, tree))
     }
 
     fn keep(&mut self, path: &str, a: Analysis) -> Arc<Analysis> {

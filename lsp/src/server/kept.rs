@@ -1,9 +1,9 @@
-//! Answers about whole files that are given again while the program of the file has not changed, and the difference of
+//! Answers about whole files that are given again while what they were made from has not changed, and the difference of
 //! semantic tokens to those that the client has.
 //!
 //! An editor asks for the outline, the folds and the tokens of a file after every key and whenever the file is shown.
-//! An answer is kept beside the analysis that it was made from, so it is outdated when a file changes that the analysis
-//! read. It is kept as text, which takes a tenth of the memory of a tree, and does not keep the analysis alive.
+//! The outline and the folds are made from the text. The tokens are kept beside the analysis that they were made from, so
+//! they are outdated when a file changes that the analysis read. An answer is kept as text, which takes a tenth of the memory of a tree, and does not keep what it was made from alive.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -24,11 +24,27 @@ const NUMBERS: usize = 5;
 #[derive(Default)]
 pub struct Kept {
     /// By method and path.
-    answers: BTreeMap<(&'static str, String), (Weak<Analysis>, Json)>,
+    answers: BTreeMap<(&'static str, String), (Origin, Json)>,
     /// The tokens that the client has of each file.
     tokens: BTreeMap<String, Tokens>,
     /// The number of the last list of tokens.
     lists: u64,
+}
+
+/// What an answer was made from.
+pub enum Origin {
+    Text(Weak<Lines>),
+    Program(Weak<Analysis>),
+}
+
+impl Origin {
+    fn is(&self, other: &Origin) -> bool {
+        match (self, other) {
+            (Origin::Text(a), Origin::Text(b)) => a.ptr_eq(b),
+            (Origin::Program(a), Origin::Program(b)) => a.ptr_eq(b),
+            (Origin::Text(_), Origin::Program(_)) | (Origin::Program(_), Origin::Text(_)) => false,
+        }
+    }
 }
 
 /// Returns true if something was made from an analysis.
@@ -96,25 +112,27 @@ impl Kept {
 }
 
 impl Server {
-    /// An answer about a file: the last one, if the file is open and its program has not changed.
+    /// An answer about a file: the last one, if the file is open and what it is made from has not changed.
     pub fn kept(
         &mut self,
         method: &'static str,
         document: &lsp::TextDocumentIdentifier,
+        of_text: bool,
         make: impl FnOnce(&mut Server) -> Answer<Json>,
     ) -> Answer<Json> {
         let path = self.path(&document.uri);
-        if self.documents.get(&path).is_none() {
-            return make(self);
-        }
-        let analysis = self.ws.analysis(&path);
+        let Some(open) = self.documents.get(&path) else { return make(self) };
+        let origin = match of_text {
+            true => Origin::Text(Arc::downgrade(&open.lines)),
+            false => Origin::Program(Arc::downgrade(&self.ws.analysis(&path))),
+        };
         if let Some((of, answer)) = self.kept.answers.get(&(method, path.clone()))
-            && is_of(of, &analysis)
+            && of.is(&origin)
         {
             return Ok(answer.clone());
         }
         let answer = make(self)?;
-        self.kept.answers.insert((method, path), (Arc::downgrade(&analysis), answer.clone()));
+        self.kept.answers.insert((method, path), (origin, answer.clone()));
         Ok(answer)
     }
 

@@ -26,8 +26,13 @@ use super::said::{self, Json};
 use crate::ide::{Disk, Workspace, was_stopped};
 
 /// What needs the text of a file and nothing else.
-const OF_TEXT: &[&str] =
-    &["textDocument/formatting", "textDocument/onTypeFormatting", "textDocument/rangeFormatting"];
+const OF_TEXT: &[&str] = &[
+    "textDocument/documentSymbol",
+    "textDocument/foldingRange",
+    "textDocument/formatting",
+    "textDocument/onTypeFormatting",
+    "textDocument/rangeFormatting",
+];
 
 /// The phase of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

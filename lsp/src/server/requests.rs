@@ -32,7 +32,7 @@ impl Server {
             }
             "textDocument/rename" => self.on::<lsp::RenameRequest>(given, Server::rename),
             "textDocument/documentSymbol" => {
-                self.on_kept::<lsp::DocumentSymbolRequest>("symbols", given, Server::symbols)
+                self.on_kept::<lsp::DocumentSymbolRequest>("symbols", true, given, Server::symbols)
             }
             "workspace/willRenameFiles" => self.on::<lsp::WillRenameFilesRequest>(given, Server::will_rename),
             "workspace/textDocumentContent" => {
@@ -40,7 +40,7 @@ impl Server {
             }
             "workspace/symbol" => self.on::<lsp::WorkspaceSymbolRequest>(given, Server::workspace_symbols),
             "textDocument/foldingRange" => {
-                self.on_kept::<lsp::FoldingRangeRequest>("folds", given, Server::folding)
+                self.on_kept::<lsp::FoldingRangeRequest>("folds", true, given, Server::folding)
             }
             "textDocument/selectionRange" => self.on::<lsp::SelectionRangeRequest>(given, Server::selection),
             "textDocument/prepareCallHierarchy" => {
@@ -53,7 +53,7 @@ impl Server {
                 self.on::<lsp::CallHierarchyOutgoingCallsRequest>(given, Server::outgoing)
             }
             "textDocument/semanticTokens/full" => {
-                self.on_kept::<lsp::SemanticTokensRequest>("tokens", given, Server::tokens)
+                self.on_kept::<lsp::SemanticTokensRequest>("tokens", false, given, Server::tokens)
             }
             "textDocument/semanticTokens/full/delta" => {
                 self.on::<lsp::SemanticTokensDeltaRequest>(given, Server::tokens_delta)
@@ -86,15 +86,16 @@ impl Server {
         said::result(result)
     }
 
-    /// Answers what depends on the program of one file alone.
+    /// Answers what depends on one file alone: on its text, or on its program.
     fn on_kept<R: Request>(
         &mut self,
         name: &'static str,
+        of_text: bool,
         given: Value,
         answer: fn(&mut Server, R::Params) -> Answer<R::Result>,
     ) -> Answer<Json> {
         let document: lsp::TextDocumentIdentifier =
             params(given.get("textDocument").cloned().unwrap_or(Value::Null))?;
-        self.kept(name, &document, |s| s.on::<R>(given, answer))
+        self.kept(name, &document, of_text, |s| s.on::<R>(given, answer))
     }
 }

@@ -58,7 +58,10 @@ fn what_needs_no_check_does_not_wait_for_one() {
     let mut format = about(LONG);
     format["options"] = json!({ "tabSize": 4, "insertSpaces": true });
     let format = client.start("textDocument/formatting", format);
-    assert_eq!(answers(&mut client, 3), [(other, None), (format, None), (long, None)]);
+    let outline = client.start("textDocument/documentSymbol", about(LONG));
+    let folds = client.start("textDocument/foldingRange", about(LONG));
+    let found = answers(&mut client, 5);
+    assert_eq!(found, [(other, None), (format, None), (outline, None), (folds, None), (long, None)]);
 }
 
 #[test]
