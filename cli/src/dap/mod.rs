@@ -20,6 +20,7 @@ mod wire;
 use std::collections::BTreeMap;
 use std::io::BufReader;
 use std::ops::RangeInclusive;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Sender, channel};
@@ -323,7 +324,13 @@ impl Server {
         let (wire, answer) = (Arc::clone(&self.wire), request.clone());
         let interrupts = Arc::clone(&self.interrupts);
         let work = move || {
-            let code = i32::from(!work(&wire, &session, &launch, &interrupts));
+            // A client that waits for the end must see one, whatever becomes of the interpreter.
+            let done = catch_unwind(AssertUnwindSafe(|| work(&wire, &session, &launch, &interrupts)));
+            let passed = done.unwrap_or_else(|_panic| {
+                wire.say("the interpreter panicked, which is a bug of tk; the program ends here");
+                false
+            });
+            let code = i32::from(!passed);
             wire.event("exited", &json!({ "exitCode": code }));
             wire.event("terminated", &Json::Null);
         };

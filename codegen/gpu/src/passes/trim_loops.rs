@@ -106,7 +106,10 @@ impl Trim {
         let ([_, _, step, ..], [body]) = (inst.operands.as_slice(), inst.blocks.as_slice()) else {
             return None;
         };
-        let counts_up = constant(func, *step).and_then(Scalar::as_int).is_some_and(|n| n > 0);
+        let counts_up = constant(func, *step)
+            .filter(|s| s.dtype().is_signed())
+            .and_then(Scalar::as_int)
+            .is_some_and(|n| n > 0);
         let (iv, carried) = func.blocks[*body].args.split_first()?;
         let inside = walk::insts_in(func, *body);
         let is_plain = |i: &InstId| {
