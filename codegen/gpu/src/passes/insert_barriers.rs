@@ -361,8 +361,7 @@ impl Barriers<'_> {
                 let (reads, writes) = touched(inst);
                 let range = |b: &usize| {
                     let found = self.kernel.buffers.get(*b)?;
-                    let (from, to) = (found.offset, found.offset + found.bytes);
-                    Some(Place::Shared { from, to, buffer: *b })
+                    Some(Place::Shared { from: found.offset, to: found.offset + found.bytes, buffer: *b })
                 };
                 let act = match op {
                     GpuOp::SharedAdd(_) => {
