@@ -411,9 +411,9 @@ pub struct TestArgs {
     /// Run only tests whose name contains this text
     #[arg(long, value_name = "TEXT")]
     pub filter: Option<String>,
-    /// Abort a test after SECONDS
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "120")]
-    pub timeout: Duration,
+    /// Abort a test after SECONDS: 120 on the CPU unless given, and no limit elsewhere
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub timeout: Option<Duration>,
     /// Where to run
     #[arg(long, value_enum, default_value_t = DeviceName::Cpu, value_name = "DEVICE")]
     pub device: DeviceName,

@@ -1,6 +1,6 @@
 //! `tk test FILE..`: runs `test` blocks, shows failures, counts.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tk_runtime::{Session, TestOutcome};
 use tk_sema::hir::FnId;
@@ -11,6 +11,9 @@ use crate::input::{Inputs, all_sources};
 use crate::report::{self, Ended, Line, main_file};
 use crate::terminal::{Failure, Outcome, Terminal};
 use crate::{device, front, watch};
+
+/// How long a test may take on the CPU: tests take seconds, and simulators are slower by orders of magnitude.
+const LIMIT: Duration = Duration::from_secs(120);
 
 /// The number of tests with each result.
 #[derive(Default)]
@@ -119,7 +122,8 @@ fn file(terminal: &Terminal, inputs: &Inputs, path: &str, args: &TestArgs) -> Re
     let mut count = Count::default();
     let opened = device::open(args.device, &checked.sources, path);
     let checked_mode = args.device == DeviceName::Cpu && !args.unchecked;
-    let session = Session::new(checked).with_timeout(Some(args.timeout)).checked_mode(checked_mode);
+    let limit = args.timeout.or((args.device == DeviceName::Cpu).then_some(LIMIT));
+    let session = Session::new(checked).with_timeout(limit).checked_mode(checked_mode);
     let (session, missing) = match opened {
         Ok(None) => (session, None),
         Ok(Some(device)) => (session.on(device), None),

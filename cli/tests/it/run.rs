@@ -264,7 +264,7 @@ fn a_loop_without_end_is_stopped() {
         .out_has("0 passed, 1 failed\n")
         .err_has("E0708")
         .err_has("a loop may never end");
-    folder.tk(&["test", "-h"]).code(0).out_has("[default: 120]");
+    folder.tk(&["test", "-h"]).code(0).out_has("120 on the CPU unless given");
     folder.tk(&["run", "spin.tk", "y=zeros:i32[1]", "--timeout", "0"]).code(2).err_has("positive number");
     assert_eq!(folder.names(), ["spin.tk"]);
 }
