@@ -143,8 +143,9 @@ docs: compile
 	@scripts/setup docs
 	$(STAGE) env TK=$(abspath $(TK)) scripts/docs
 
-# The page with the compiler in it, in target/site/html/playground, tested in a browser. After the site, which empties its folder.
-playground: docs
+# The page with the compiler in it, in target/site/html/playground, tested in a browser. After the site, which empties its folder,
+# and not beside `vscode`: both wait for what a browser shows, and its pages with endless loops take all cores.
+playground: docs vscode
 	@scripts/setup wasm
 	$(STAGE) scripts/playground
 
