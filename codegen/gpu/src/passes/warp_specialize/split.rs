@@ -3,7 +3,7 @@
 //! Requires feeds whose loads are part of a slice. Guarantees that both sides count the same iterations: the producer
 //! acquires and commits a stage where the consumers wait for one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tk_ops::{ControlOp, DType, ElementwiseOp, Op};
 use tk_tile::rewrite::yielded;
@@ -358,8 +358,7 @@ fn drain(
     residents: &[(Resident, Pipeline)],
     (body, rest): (BlockId, BlockId),
 ) {
-    let mut loops: Vec<(BlockId, InstId)> = tma_pipelines.iter().map(|p| p.feed.at).collect();
-    loops.dedup();
+    let loops: BTreeSet<(BlockId, InstId)> = tma_pipelines.iter().map(|p| p.feed.at).collect();
     for (outer, id) in loops {
         let inst = edit.kernel.func().insts[id].clone();
         let [lo, hi, step, ..] = inst.operands.as_slice() else { continue };
