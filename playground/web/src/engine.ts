@@ -1,5 +1,6 @@
 // The workers of the page.
 
+import { fits } from "./instance.mjs";
 import { Sentence } from "./results.js";
 import type { FromWorker, ToWorker } from "./worker.js";
 
@@ -8,19 +9,36 @@ const LIMIT = 30_000;
 /** The time after which the language server counts as stuck, in milliseconds. */
 const PATIENCE = 15_000;
 
-const compiled = compile();
+/** The compiler, as every worker gets it. */
+type Compiler = { module: WebAssembly.Module; data: Uint8Array };
+
+const compiled = load();
 compiled.catch(() => {}); // Whoever awaits it is told.
 
-/** The module; compiled while it is loaded, where the server says what it is. */
-async function compile(): Promise<WebAssembly.Module> {
+async function load(): Promise<Compiler> {
     if (!("WebAssembly" in globalThis)) {
         throw new Sentence("The playground does not work in this browser: it has no WebAssembly, or it is switched off, as in some strict modes.");
     }
-    const response = await fetch("tk.wasm").catch(() => undefined);
+    // Both at once, and the code is compiled while it is loaded.
+    const [module, data] = await Promise.all([file("tk.wasm").then(compile), file("tk.data").then((response) => response.arrayBuffer())]);
+    const compiler = { module, data: new Uint8Array(data) };
+    if (!fits(compiler.module, compiler.data)) {
+        throw new Sentence("The compiler's files, tk.wasm and tk.data, are of different versions. Load the page again without its cache (Ctrl+Shift+R).");
+    }
+    return compiler;
+}
+
+async function file(name: string): Promise<Response> {
+    const response = await fetch(name).catch(() => undefined);
     if (!response?.ok) {
         const why = response ? `the server answered ${response.status}` : "there is no connection to the server";
-        throw new Sentence(`The compiler, tk.wasm, could not be loaded: ${why}. Load the page again.`);
+        throw new Sentence(`A part of the compiler, ${name}, could not be loaded: ${why}. Load the page again.`);
     }
+    return response;
+}
+
+/** The module; compiled while it is loaded, where the server says what it is. */
+async function compile(response: Response): Promise<WebAssembly.Module> {
     try {
         if (response.headers.get("content-type") === "application/wasm") {
             return await WebAssembly.compileStreaming(response);
@@ -41,7 +59,7 @@ async function begin(hear: (message: FromWorker) => void): Promise<Worker> {
     const worker = new Worker("worker.js", { type: "module" });
     worker.onmessage = (event: MessageEvent<FromWorker>) => hear(event.data);
     worker.onerror = (event) => hear({ failed: event.message || "A part of the page, worker.js, could not be loaded. Load the page again." });
-    worker.postMessage({ module: await compiled } satisfies ToWorker);
+    worker.postMessage((await compiled) satisfies ToWorker);
     return worker;
 }
 

@@ -1,11 +1,13 @@
 // A worker with one instance of the compiler. The page has two: one for the language server, which answers while tests run in
 // the other, and ends the other where a test does not end.
 //
-//   page -> worker   { module }, then { id, ask } or { serve: messages }
+//   page -> worker   { module, data }, then { id, ask } or { serve: messages }
 //   worker -> page   { ready }, then { id, said } for each object of an answer, or { serve: messages }
 
+import { instance } from "./instance.mjs";
+
 /** What the page sends. */
-export type ToWorker = { module: WebAssembly.Module } | { id: number; ask: unknown } | { serve: string };
+export type ToWorker = { module: WebAssembly.Module; data: Uint8Array } | { id: number; ask: unknown } | { serve: string };
 /** What the worker sends. */
 export type FromWorker = { ready: true } | { id: number; said: any } | { serve: string } | { failed: string };
 
@@ -35,9 +37,9 @@ function write(text: string) {
     new Uint8Array(compiler!.memory.buffer, address, bytes.length).set(bytes);
 }
 
-function start(module: WebAssembly.Module) {
+function start(module: WebAssembly.Module, data: Uint8Array) {
     const said = (address: number, bytes: number) => post({ id: current, said: JSON.parse(read(address >>> 0, bytes)) });
-    compiler = new WebAssembly.Instance(module, { page: { said } }).exports as Exports;
+    compiler = instance(module, data, said) as Exports;
     post({ ready: true });
 }
 
@@ -45,7 +47,7 @@ self.onmessage = (event: MessageEvent<ToWorker>) => {
     const message = event.data;
     try {
         if ("module" in message) {
-            start(message.module);
+            start(message.module, message.data);
         } else if ("serve" in message) {
             write(message.serve);
             const bytes = compiler!.serve();

@@ -8,10 +8,13 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { stripVTControlCharacters } from "node:util";
 
+import { instance } from "../src/instance.mjs";
+
 const here = dirname(fileURLToPath(import.meta.url));
 const root = join(here, "../../..");
 const tk = process.env.TK ?? join(root, "target/debug/tk");
-const module = new WebAssembly.Module(readFileSync(join(root, "target/site/html/playground/tk.wasm")));
+const file = (name) => readFileSync(join(root, "target/site/html/playground", name));
+const [module, data] = [new WebAssembly.Module(file("tk.wasm")), file("tk.data")];
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
@@ -19,8 +22,7 @@ const decoder = new TextDecoder();
 function ask(request) {
     const said = [];
     const text = (address, bytes) => decoder.decode(new Uint8Array(compiler.memory.buffer, address >>> 0, bytes));
-    const page = { said: (address, bytes) => said.push(JSON.parse(text(address, bytes))) };
-    const compiler = new WebAssembly.Instance(module, { page }).exports;
+    const compiler = instance(module, data, (address, bytes) => said.push(JSON.parse(text(address, bytes))));
     const bytes = encoder.encode(JSON.stringify(request));
     // The memory may grow for it.
     const address = compiler.input(bytes.length) >>> 0;
