@@ -418,6 +418,27 @@ fn word_before(s: &StopPoint<'_, '_>, before: &str) -> Option<Diagnostic> {
     }
 }
 
+/// Returns true at the comma of `assert (x == y), "text"`, as in Python.
+fn message_outside(s: &StopPoint<'_, '_>) -> bool {
+    let text = matches!(s.line_from(1), [Token { tok: Tok::Str(_), .. }, rest @ ..] if matches!(rest, [] | [Token { tok: Tok::Semi, .. }]));
+    text && s.head() == Some(Tok::Id("assert")) && s.bracket().is_none() && s.peek(-1) == Some(Tok::RParen)
+}
+
+/// What to write instead.
+fn message_inside(s: &StopPoint<'_, '_>) -> Diagnostic {
+    let d = s.error("the text of `assert` is its second argument, `assert(x, \"text\")`");
+    match (s.token(-1), s.token(1)) {
+        (Some(bracket), Some(text)) => {
+            let edits = vec![
+                Replacement { span: s.place(bracket), text: String::new() },
+                Replacement { span: s.cx.span(text.end, text.end), text: ")".to_string() },
+            ];
+            d.fix_all("move the bracket", edits)
+        }
+        (_, _) => d,
+    }
+}
+
 /// `assert x == y`, where the parser stopped after the word.
 fn called(s: &StopPoint<'_, '_>, word: &str) -> Diagnostic {
     let d = s.error(format!("`{word}` is called with parentheses, `{word}(..)`"));
@@ -514,6 +535,7 @@ fn shapes(s: &StopPoint<'_, '_>) -> Option<Diagnostic> {
         Tok::Comma if s.bracket().is_none() && s.is_statement() && s.head() == Some(Tok::Let) => {
             Some(s.error("each variable has its own `let`"))
         }
+        Tok::Comma if message_outside(s) => Some(message_inside(s)),
         Tok::Comma if s.bracket().is_none() && s.after_operand() && s.is_statement() => {
             Some(s.error("a tuple needs parentheses: `(a, b)`"))
         }

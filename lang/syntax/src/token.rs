@@ -66,6 +66,7 @@ pub enum Tok<'s> {
     #[regex(r"[0-9][0-9_]*[eE][+-]?[0-9][0-9_]*", priority = 20)]
     Float(&'s str),
     #[regex(r"[0-9]\p{XID_Continue}*(\.[0-9]\p{XID_Continue}*)?", priority = 4)]
+    #[regex(r"[0-9][0-9_]*(\.[0-9][0-9_]*)?[eE][+-][0-9]\p{XID_Continue}*", priority = 4)]
     BadNumber,
     #[regex(r#""([^"\\\n]|\\[^\n])*""#)]
     Str(&'s str),
