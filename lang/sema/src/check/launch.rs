@@ -1,6 +1,6 @@
 //! Launches of kernels, which only `test` blocks contain: arguments are buffers and scalars.
 
-use tk_ops::Op;
+use tk_ops::{HostOp, Op};
 use tk_syntax::ast::{self, ExprKind, Subscript};
 use tk_syntax::diag::Replacement;
 use tk_syntax::{Diagnostic, Span, codes};
@@ -256,7 +256,26 @@ impl Cx<'_> {
             format!("this holds `{b}`"),
         )
         .label(at, format!("`{a}` here"));
+        let d = self.fix_by_cast(d, (&want, have), &h);
         self.fail(d)
+    }
+
+    /// Casts what is put into memory for a launch that takes other elements.
+    fn fix_by_cast(&self, d: Diagnostic, (want, have): (&Elem, &Elem), h: &HExpr) -> Diagnostic {
+        let (Elem::D(to), Elem::D(_)) = (want, have) else { return d };
+        if !self.castable(*to) {
+            return d;
+        }
+        let shown = self.show_elem(want);
+        match &h.kind {
+            HKind::Builtin(row, args) if row.op == Op::Host(HostOp::Buffer) => match args.as_slice() {
+                [HArg::Expr(values), ..] => d.fix(format!("cast to `{shown}`"), values.span, self.cast_text(values.span, &shown)),
+                _given => d,
+            },
+            _other => d.note(format!(
+                "a launch converts nothing: the tensor is made of `{shown}`, by `buffer(x as {shown})` or `empty([..], {shown})`"
+            )),
+        }
     }
 
     /// A scalar where memory is expected, or the reverse.

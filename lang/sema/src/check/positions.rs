@@ -15,7 +15,8 @@ impl Cx<'_> {
         if h.ty.is_err() {
             return None;
         }
-        if matches!(&h.ty, Ty::Tile { shape, .. } if !shape.is_scalar()) {
+        let is_view = matches!(&h.ty, Ty::View { .. });
+        if is_view || matches!(&h.ty, Ty::Tile { shape, .. } if !shape.is_scalar()) {
             let shown = self.show(&h.ty);
             let d = Diagnostic::error(
                 codes::POSITION,
@@ -24,6 +25,11 @@ impl Cx<'_> {
                 format!("this is `{shown}`"),
             )
             .note("`load` takes the corner of a box and its shape; `gather` takes tiles of positions");
+            let d = if is_view {
+                d.note("the positions are loaded first: `let i = ids.load([0], [BLOCK]);`")
+            } else {
+                d
+            };
             self.report(d);
             return None;
         }

@@ -268,7 +268,8 @@ impl Cx<'_> {
 
     fn too_many_of_view(&mut self, rank: u32, items: &[Subscript], span: Span) -> HExpr {
         let n = items.len();
-        let message = format!("a view of rank {rank} takes at most {rank} indices, not {n}");
+        let most = if rank == 1 { "one index".to_string() } else { format!("{rank} indices") };
+        let message = format!("a view of rank {rank} takes at most {most}, not {n}");
         let mut d = Diagnostic::error(codes::RANK_MISMATCH, span, message, format!("{n} indices"));
         if items.iter().any(is_none) {
             d = d.note("`None` adds a dimension to a tile: load it first, `v.load([0], [BLOCK])[None, :]`");
