@@ -222,7 +222,7 @@ fn layout(request: &Request<'_>) -> Result<Duration, String> {
         stages,
         most_stages: u32::MAX,
         operands: Operands::SHARED,
-        may_split_rows: true,
+        may_have_groups: true,
         registers,
         facts,
     };

@@ -180,7 +180,8 @@ ops! {
         /// i32; attribute `axis`.
         NumPrograms = "num_programs",
         /// Operands lo, hi, step, carried..; block (iv, carried..) ends in `yield carried..`; results carried. Step may
-        /// be negative; a step of 0 is a fault. Attributes `stages`, `unroll`, `flatten`, `specialize`.
+        /// be negative; a step of 0 is a fault. Attributes `stages`, `unroll`, `flatten`, `specialize`,
+        /// `turns`.
         For = "for",
         /// Operands carried..; first block (carried..) ends in `condition c, forwarded..`; second block (forwarded..)
         /// ends in `yield carried..`; results forwarded.

@@ -514,7 +514,7 @@ pub enum HStmtKind {
         hi: HExpr,
         /// Step, compile-time or run-time.
         step: HExpr,
-        /// `stages`, `unroll`, `flatten`, `specialize`: compile-time values.
+        /// `stages`, `unroll`, `flatten`, `specialize`, `turns`: compile-time values.
         options: Vec<(&'static str, HExpr)>,
         /// The body.
         body: HBlock,

@@ -65,6 +65,7 @@ pub const NAMES: &[&str] = &[
     "stages",
     "start",
     "starts",
+    "turns",
     "unroll",
     "value",
     "values",

@@ -53,7 +53,7 @@ pub fn schedule(
 /// The same, where rows may be divided among warpgroups or not.
 fn schedule_rows(
     request: &Request<'_>,
-    may_split_rows: bool,
+    may_have_groups: bool,
     mut after: Option<&mut After>,
 ) -> Result<pipeline::Stages, Vec<Diagnostic>> {
     let limit = request.target.shared_bytes;
@@ -68,7 +68,7 @@ fn schedule_rows(
     let fits = |s: &pipeline::Stages| s.scheduled.shared_bytes() <= limit;
     let most = request.shape.stages.unwrap_or(STAGES).max(STAGES);
     let mut attempt =
-        |stages, operands| schedule_with(request, (stages, operands, may_split_rows), after.as_deref_mut());
+        |stages, operands| schedule_with(request, (stages, operands, may_have_groups), after.as_deref_mut());
     let first = attempt(u32::MAX, Operands::SHARED)?;
     if fits(&first) {
         return Ok(first);
@@ -102,7 +102,7 @@ pub fn after_passes(request: &Request<'_>) -> Vec<(&'static str, String)> {
 /// The same with at most this many stages, operands loaded like this, and perhaps warpgroups.
 fn schedule_with(
     request: &Request<'_>,
-    (most_stages, operands, may_split_rows): (u32, Operands, bool),
+    (most_stages, operands, may_have_groups): (u32, Operands, bool),
     mut after: Option<&mut After>,
 ) -> Result<pipeline::Stages, Vec<Diagnostic>> {
     let name = request.module.funcs.get(request.entry).map(|f| f.name.clone()).unwrap_or_default();
@@ -117,7 +117,7 @@ fn schedule_with(
         stages,
         most_stages,
         operands,
-        may_split_rows,
+        may_have_groups,
         registers,
         facts,
     };

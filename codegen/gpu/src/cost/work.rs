@@ -536,7 +536,7 @@ impl Costs<'_> {
                 Work { issue: self.warps, latency: 6.0 * latency::BARRIER, ..Work::default() }
             }
             GpuOp::ProducerAcquire(_) | GpuOp::ProducerCommit(_) => Work { issue: 6.0, ..Work::default() },
-            GpuOp::ConsumerWait(_) | GpuOp::ConsumerRelease(_) => {
+            GpuOp::ConsumerWait(_) | GpuOp::ConsumerRelease(_) | GpuOp::TurnWait(_) | GpuOp::TurnPass(_) => {
                 Work { issue: 4.0 * self.warps, latency: latency::SHARED, ..Work::default() }
             }
             GpuOp::ProxyFence(_) => {
@@ -550,7 +550,8 @@ impl Costs<'_> {
             | GpuOp::IsProducerWarp(_)
             | GpuOp::SetMaxRegisters(_)
             | GpuOp::GroupId(_)
-            | GpuOp::GroupEnd(_)
+            | GpuOp::GroupOwn(_)
+            | GpuOp::ConsumerSkip(_)
             | GpuOp::Elect(_) => Work { issue: self.warps, ..Work::default() },
         }
     }

@@ -74,8 +74,8 @@ pub struct CompileOptions {
     pub most_stages: u32,
     /// How operands of products reach their instructions, likewise a limit of the compiler.
     pub operands: Operands,
-    /// Rows may be divided among warpgroups, likewise.
-    pub may_split_rows: bool,
+    /// Programs may be divided among warpgroups, likewise.
+    pub may_have_groups: bool,
     /// The most registers of a lane, if limited.
     pub registers: Option<u32>,
     /// The facts about the flattened parameters.

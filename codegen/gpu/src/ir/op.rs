@@ -419,9 +419,10 @@ gpu_ops! {
     /// The number of the warpgroup of this thread, an `i32` ([`crate::passes::split_rows`]).
     GroupId = "group_id" Pure {}
 
-    /// The end of a loop for a warpgroup, whose operands are the end for all of them and its own: the smaller of both
-    /// ([`crate::passes::trim_loops`]). A producer warp, which serves all warpgroups, goes on to the first.
-    GroupEnd = "group_end" Pure {}
+    /// A number of a loop for a warpgroup, whose operands are that for all warpgroups and its own, which is the result: an end
+    /// ([`crate::passes::trim_loops`]), a beginning or a step ([`crate::passes::take_turns`]). A producer warp, which serves all
+    /// warpgroups, takes the first.
+    GroupOwn = "group_own" Pure {}
 
     /// Initializes the mbarriers of TMA pipelines; true if this warp is one of the producers, which issue loads. The
     /// warps of the program are the consumers.
@@ -430,6 +431,20 @@ gpu_ops! {
         pipelines: Vec<Pipeline>,
         /// The number of producer warps, the first of which issues loads; one if absent.
         warps: Option<u32>,
+        /// The buffer of the mbarriers by which warpgroups take turns, one for each, if they do.
+        turns: Option<usize>,
+    }
+
+    /// Waits until it is the turn of this warpgroup: until the one before it has passed it on. The first one begins.
+    TurnWait = "turn_wait" Ordered {
+        /// The buffer of the mbarriers.
+        turns: usize,
+    }
+
+    /// Passes the turn on to the next warpgroup.
+    TurnPass = "turn_pass" Ordered {
+        /// The buffer of the mbarriers.
+        turns: usize,
     }
 
     /// True in one thread of the warp.
@@ -515,6 +530,14 @@ gpu_ops! {
         /// The lanes of a warp first wait for one another, which a product of the stage makes them do otherwise: the stage may
         /// be filled again, and its phase pass, before all of them have seen it.
         converge: bool,
+    }
+
+    /// `consumer_skip(stages)`: goes on to the stage that is so many after the next one, fewer than twice those of the pipeline,
+    /// without waiting for those between: another warpgroup consumes them. In a pipeline with this operation, a stage is released by one warpgroup
+    /// ([`crate::passes::take_turns`]).
+    ConsumerSkip = "consumer_skip" Ordered {
+        /// The pipeline.
+        pipeline: Pipeline,
     }
 
     /// Makes writes of this thread to shared memory visible to wgmma and TMA instructions that other threads issue

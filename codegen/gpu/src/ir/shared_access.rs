@@ -11,8 +11,9 @@ use tk_tile::{Def, Inst, InstId, ValueId, walk};
 
 use crate::ir::kernel::Kernel;
 use crate::ir::op::{
-    AsyncCopy, BufferRef, ConsumerRelease, ConsumerWait, Fragments, GpuOp, MmaOperand, ProducerAcquire,
-    ProducerCommit, SharedAdd, SharedGather, SharedLoad, SharedRank, SharedScatter, SharedStore, TmaStore,
+    AsyncCopy, BufferRef, ConsumerRelease, ConsumerSkip, ConsumerWait, Fragments, GpuOp, MmaOperand,
+    ProducerAcquire, ProducerCommit, SharedAdd, SharedGather, SharedLoad, SharedRank, SharedScatter,
+    SharedStore, TmaStore, TurnPass, TurnWait,
 };
 use crate::layout::linear::InDim;
 use crate::layout::{Cut, Layout, cut, padded};
@@ -36,17 +37,21 @@ pub fn buffers(inst: &Inst) -> Vec<BufferRef> {
         GpuOp::MmaWait(wait) => whole(&wait.buffers),
         GpuOp::TmaStoreWait(wait) => whole(&wait.buffers),
         GpuOp::TmaLoad(load) => whole(&[load.destination, load.pipeline.barriers]),
-        GpuOp::IsProducerWarp(is) => is.pipelines.iter().map(|p| BufferRef::whole(p.barriers)).collect(),
+        GpuOp::IsProducerWarp(is) => {
+            is.pipelines.iter().map(|p| p.barriers).chain(is.turns).map(BufferRef::whole).collect()
+        }
+        GpuOp::TurnWait(TurnWait { turns }) | GpuOp::TurnPass(TurnPass { turns }) => whole(&[*turns]),
         GpuOp::ProducerAcquire(ProducerAcquire { pipeline, .. })
         | GpuOp::ProducerCommit(ProducerCommit { pipeline })
         | GpuOp::ConsumerWait(ConsumerWait { pipeline })
+        | GpuOp::ConsumerSkip(ConsumerSkip { pipeline })
         | GpuOp::ConsumerRelease(ConsumerRelease { pipeline, .. }) => whole(&[pipeline.barriers]),
         GpuOp::Convert(_)
         | GpuOp::Unspecified(_)
         | GpuOp::AsyncCommit(_)
         | GpuOp::AsyncWait(_)
         | GpuOp::GroupId(_)
-        | GpuOp::GroupEnd(_)
+        | GpuOp::GroupOwn(_)
         | GpuOp::Elect(_)
         | GpuOp::SetMaxRegisters(_)
         | GpuOp::ProxyFence(_)
@@ -94,12 +99,15 @@ pub fn set_stages(op: &mut GpuOp, buffer: usize, stages: u32) {
         | GpuOp::ProducerCommit(_)
         | GpuOp::ConsumerWait(_)
         | GpuOp::ConsumerRelease(_)
+        | GpuOp::ConsumerSkip(_)
+        | GpuOp::TurnWait(_)
+        | GpuOp::TurnPass(_)
         | GpuOp::Convert(_)
         | GpuOp::Unspecified(_)
         | GpuOp::AsyncCommit(_)
         | GpuOp::AsyncWait(_)
         | GpuOp::GroupId(_)
-        | GpuOp::GroupEnd(_)
+        | GpuOp::GroupOwn(_)
         | GpuOp::Elect(_)
         | GpuOp::SetMaxRegisters(_)
         | GpuOp::ProxyFence(_)
@@ -259,6 +267,9 @@ pub fn is_of_tma_pipeline(op: &GpuOp) -> bool {
             | GpuOp::ProducerCommit(_)
             | GpuOp::ConsumerWait(_)
             | GpuOp::ConsumerRelease(_)
+            | GpuOp::ConsumerSkip(_)
+            | GpuOp::TurnWait(_)
+            | GpuOp::TurnPass(_)
     )
 }
 
@@ -306,9 +317,12 @@ pub fn touched(inst: &Inst) -> (Vec<usize>, Vec<usize>) {
         GpuOp::ProducerAcquire(_)
         | GpuOp::ProducerCommit(_)
         | GpuOp::ConsumerWait(_)
-        | GpuOp::ConsumerRelease(_) => (buffers, vec![]),
+        | GpuOp::ConsumerRelease(_)
+        | GpuOp::ConsumerSkip(_)
+        | GpuOp::TurnWait(_)
+        | GpuOp::TurnPass(_) => (buffers, vec![]),
         GpuOp::GroupId(_)
-        | GpuOp::GroupEnd(_)
+        | GpuOp::GroupOwn(_)
         | GpuOp::Elect(_)
         | GpuOp::SetMaxRegisters(_)
         | GpuOp::Convert(_)

@@ -165,7 +165,7 @@ pub fn parse(text: &str) -> Parsed<Kernel> {
         stages: Some(head.stages),
         most_stages: u32::MAX,
         operands: head.operands,
-        may_split_rows: true,
+        may_have_groups: true,
         registers,
         facts,
     };

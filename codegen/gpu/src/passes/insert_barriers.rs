@@ -370,14 +370,17 @@ impl Barriers<'_> {
                     // TMA pipelines have mbarriers of their own.
                     GpuOp::IsProducerWarp(_)
                     | GpuOp::GroupId(_)
-                    | GpuOp::GroupEnd(_)
+                    | GpuOp::GroupOwn(_)
                     | GpuOp::Elect(_)
                     | GpuOp::SetMaxRegisters(_)
                     | GpuOp::TmaLoad(_)
                     | GpuOp::ProducerAcquire(_)
                     | GpuOp::ProducerCommit(_)
                     | GpuOp::ConsumerWait(_)
-                    | GpuOp::ConsumerRelease(_) => Act::Own,
+                    | GpuOp::ConsumerRelease(_)
+                    | GpuOp::ConsumerSkip(_)
+                    | GpuOp::TurnWait(_)
+                    | GpuOp::TurnPass(_) => Act::Own,
                     GpuOp::AsyncCopy(copy) if copy.own => Act::Own,
                     GpuOp::AsyncCopy(AsyncCopy { ahead: true, .. })
                     | GpuOp::SharedStore(SharedStore { ahead: true, .. }) => Act::Pipelined,

@@ -22,6 +22,7 @@ pub mod software_pipeline;
 pub mod split_dots;
 pub mod split_rows;
 pub mod split_stores;
+pub mod take_turns;
 mod tile_edit;
 pub mod tma_reduce;
 pub mod tma_stores;
@@ -113,6 +114,8 @@ pub enum Property {
     ShortDots,
     /// Warpgroups have rows of their own where the program asks for a number of warps that layouts do not have.
     RowsOfGroups,
+    /// Warpgroups have iterations of their own of loops that ask for it.
+    TurnsOfGroups,
     /// Loops end where none of their values changes any more.
     TrimmedLoops,
     /// Tiles have layouts, and each change of layout is an instruction.

@@ -47,6 +47,9 @@ const LEAST: u32 = 24;
 /// Registers for addresses, positions, conditions and values in flight, beside tiles: products with 128 and with 192
 /// accumulators use 26 more than these.
 pub const NON_TILE_REGISTERS: u32 = 32;
+/// More of these where warpgroups take turns: each computes the addresses of whole tiles alone, and keeps its place among the
+/// stages of the others. Tiles of 128 x 128 and 64 x 256 spill with 168 registers.
+const OF_TURNS: u32 = 24;
 
 /// Registers of a lane of producers, and of the other warps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +81,10 @@ fn run(kernel: &mut Kernel) {
     let Some((id, [brings, others])) = producer(kernel) else { return };
     let (spec, warps) = (kernel.options.spec, kernel.options.all_warps());
     let Some(share) = share(spec, warps) else { return };
-    if register_pressure(kernel, others) + NON_TILE_REGISTERS <= spec.registers_of_launch(warps + 1) {
+    let takes_turns =
+        matches!(GpuOp::of(&func.insts[id]), Some(GpuOp::IsProducerWarp(is)) if is.turns.is_some());
+    let beside = NON_TILE_REGISTERS + if takes_turns { OF_TURNS } else { 0 };
+    if register_pressure(kernel, others) + beside <= spec.registers_of_launch(warps + 1) {
         return;
     }
     let loc = func.insts[id].loc;

@@ -44,7 +44,7 @@ use crate::ir::warps::WARPGROUP_WARPS;
 pub const PASS: Pass = Pass {
     name: "split_rows",
     purpose: "divides the rows of a program among warpgroups that share what TMA loads",
-    needs: &[Property::OneFunction, Property::ShortDots],
+    needs: &[Property::OneFunction, Property::ShortDots, Property::TurnsOfGroups],
     leaves: &[Property::RowsOfGroups],
     run: Run::Tile { run, cleanup: &[dce::PASS] },
 };
@@ -93,7 +93,7 @@ fn plan(tile: &TileKernel) -> Result<Rows, String> {
     if !spec.has_tma || !spec.has_async_mma || !options.warps.is_multiple_of(WARPGROUP_WARPS) {
         return Err("warpgroups need products of warpgroups".into());
     }
-    if !options.may_split_rows {
+    if !options.may_have_groups {
         return Err("the copies of tiles that warpgroups have do not fit in shared memory".into());
     }
     if options.blocks > 1 {

@@ -1,7 +1,7 @@
 //! Ends a loop where none of its values changes any more.
 //!
 //! ```text
-//! for i in lo..hi, acc                          v9 = group_end hi, end : i32
+//! for i in lo..hi, acc                          v9 = group_own hi, end : i32
 //!   v3 = dot a, b, acc : tile[f32, 64, 128]     for i in lo..v9, acc
 //!   v4 = lt i, ends : tile[bool, 64]       =>     v3 = dot a, b, acc : tile[f32, 64, 128]
 //!   v5 = select v4, v3, acc                       yield v3
@@ -25,10 +25,10 @@ use tk_tile::rewrite::{constant, definition, yielded};
 use tk_tile::{BlockId, Def, Func, Inst, InstId, Loc, Types, ValueId, walk};
 
 use super::tile_edit::TileEdit;
-use super::{Pass, Property, Run, TileKernel};
+use super::{Pass, Property, Run, TileKernel, take_turns};
 use crate::analysis::axis::AxisInfo;
 use crate::ir::kernel::Remark;
-use crate::ir::op::{GpuOp, GroupEnd};
+use crate::ir::op::{GpuOp, GroupOwn};
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -40,6 +40,11 @@ pub const PASS: Pass = Pass {
 };
 
 fn run(tile: &mut TileKernel) -> bool {
+    let func = &tile.module.funcs[tile.kernel];
+    // Such warpgroups count the iterations of one another.
+    if walk::insts(func).into_iter().any(|i| take_turns::is_taken(func, &func.insts[i])) {
+        return false;
+    }
     let groups = tile.options.groups;
     let info = AxisInfo::new(&tile.module, &tile.module.funcs[tile.kernel], &tile.options.facts);
     let (func, types) = (&mut tile.module.funcs[tile.kernel], &mut tile.module.types);
@@ -137,16 +142,17 @@ impl Trim {
 
     fn apply(&self, edit: &mut TileEdit<'_>, id: InstId, own: ValueId, has_groups: bool) {
         let Some(all) = edit.func.insts[id].operands.get(1).copied() else { return };
+        let own = edit.elementwise(ElementwiseOp::Minimum, &[all, own]);
         let end = if has_groups {
             let ty = edit.func.ty(all);
             let made = edit.func.add_inst(
                 edit.block,
-                GpuOp::from(GroupEnd {}).inst(vec![all, own], edit.loc),
+                GpuOp::from(GroupOwn {}).inst(vec![all, own], edit.loc),
                 &[ty],
             );
             edit.func.insts[made].results.first().copied()
         } else {
-            Some(edit.elementwise(ElementwiseOp::Minimum, &[all, own]))
+            Some(own)
         };
         edit.func.insts[id].operands.get_mut(1).into_iter().zip(end).for_each(|(v, end)| *v = end);
         let last =

@@ -109,7 +109,7 @@ stage! {
 pub fn verify_laid_out(kernel: &Kernel) -> Result<(), GpuVerifyError> {
     structure(kernel)?;
     let is_known =
-        |i: &Inst| matches!(GpuOp::of(i), Some(GpuOp::Convert(_) | GpuOp::GroupId(_) | GpuOp::GroupEnd(_)));
+        |i: &Inst| matches!(GpuOp::of(i), Some(GpuOp::Convert(_) | GpuOp::GroupId(_) | GpuOp::GroupOwn(_)));
     each(kernel, |inst| {
         ensure(!is_machine(inst) || is_known(inst), GpuInvariant::L02, || {
             "the operation belongs to scheduled kernels".into()

@@ -164,7 +164,8 @@ fn arity(op: &GpuOp) -> (std::ops::RangeInclusive<usize>, usize) {
         | GpuOp::GroupId(_)
         | GpuOp::Elect(_)
         | GpuOp::ConsumerWait(_) => (0..=0, 1),
-        GpuOp::GroupEnd(_) => (2..=2, 1),
+        GpuOp::GroupOwn(_) => (2..=2, 1),
+        GpuOp::ConsumerSkip(_) => (1..=1, 0),
         GpuOp::SharedScatter(_) => (2..=2, 0),
         GpuOp::SharedAdd(_) => (1..=2, 0),
         GpuOp::Mma(_) => (1..=3, 1),
@@ -175,6 +176,8 @@ fn arity(op: &GpuOp) -> (std::ops::RangeInclusive<usize>, usize) {
         | GpuOp::ProducerAcquire(_)
         | GpuOp::ProducerCommit(_)
         | GpuOp::ConsumerRelease(_)
+        | GpuOp::TurnWait(_)
+        | GpuOp::TurnPass(_)
         | GpuOp::AsyncCommit(_)
         | GpuOp::AsyncWait(_)
         | GpuOp::ClusterArrive(_)
@@ -259,13 +262,16 @@ fn access(cx: Cx<'_>, inst: &Inst, op: &GpuOp, sizes: &mut [Option<u64>]) -> Che
         (
             GpuOp::IsProducerWarp(_)
             | GpuOp::GroupId(_)
-            | GpuOp::GroupEnd(_)
+            | GpuOp::GroupOwn(_)
             | GpuOp::Elect(_)
             | GpuOp::SetMaxRegisters(_)
             | GpuOp::ProducerAcquire(_)
             | GpuOp::ProducerCommit(_)
             | GpuOp::ConsumerWait(_)
             | GpuOp::ConsumerRelease(_)
+            | GpuOp::ConsumerSkip(_)
+            | GpuOp::TurnWait(_)
+            | GpuOp::TurnPass(_)
             | GpuOp::TmaLoad(_)
             | GpuOp::TmaStore(_)
             | GpuOp::TmaStoreWait(_),

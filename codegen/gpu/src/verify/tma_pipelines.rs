@@ -33,6 +33,7 @@ pub(super) fn check(kernel: &Kernel) -> Check {
             GpuOp::ProducerCommit(commit) => used.push(commit.pipeline),
             GpuOp::ConsumerWait(wait) => used.push(wait.pipeline),
             GpuOp::ConsumerRelease(release) => used.push(release.pipeline),
+            GpuOp::ConsumerSkip(skip) => used.push(skip.pipeline),
             _ => {}
         }
     }

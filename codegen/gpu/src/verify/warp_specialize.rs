@@ -10,7 +10,8 @@ use super::fault::{Check, ensure, fault};
 use super::layouts::Cx;
 use crate::ir::kernel::BARRIERS;
 use crate::ir::op::{
-    ConsumerRelease, GpuOp, IsProducerWarp, Pipeline, ProducerAcquire, ProducerCommit, TmaBox,
+    ConsumerRelease, GpuOp, IsProducerWarp, Pipeline, ProducerAcquire, ProducerCommit, TmaBox, TurnPass,
+    TurnWait,
 };
 use crate::ir::tensor_map;
 use crate::ir::warps::{SETMAXNREG_MIN, SETMAXNREG_STEP, WARPGROUP_WARPS, producer, uses_setmaxnreg};
@@ -28,11 +29,11 @@ pub(super) fn check(cx: Cx<'_>, inst: &Inst, op: &GpuOp, operands: &[ValueId]) -
         (GpuOp::IsProducerWarp(is), _) => scalar(DType::Bool).and_then(|()| beside(cx, is)),
         (GpuOp::Elect(_), _) => scalar(DType::Bool),
         (GpuOp::GroupId(_), _) => scalar(DType::I32),
-        (GpuOp::GroupEnd(_), [all, own]) => {
+        (GpuOp::GroupOwn(_), [all, own]) => {
             let dtype = cx.ty(*all).dtype().filter(|d| d.is_int());
             let alike = cx.ty(*all) == cx.ty(*own) && cx.shape(*all).is_empty();
             let dtype = dtype.filter(|_| alike);
-            ensure(dtype.is_some(), S03, || "ends of loops are integers of one type".into())?;
+            ensure(dtype.is_some(), S03, || "numbers of loops are integers of one type".into())?;
             dtype.map_or(Ok(()), scalar)
         }
         (GpuOp::SetMaxRegisters(set), _) => counted(cx, inst, set.count),
@@ -56,6 +57,14 @@ pub(super) fn check(cx: Cx<'_>, inst: &Inst, op: &GpuOp, operands: &[ValueId]) -
         (GpuOp::ProducerAcquire(ProducerAcquire { pipeline, .. }), _)
         | (GpuOp::ProducerCommit(ProducerCommit { pipeline }), _)
         | (GpuOp::ConsumerRelease(ConsumerRelease { pipeline, .. }), _) => barriers(cx, *pipeline),
+        (GpuOp::TurnWait(TurnWait { turns }) | GpuOp::TurnPass(TurnPass { turns }), []) => {
+            turn_barriers(cx, *turns)
+        }
+        (GpuOp::ConsumerSkip(skip), [stages]) => {
+            let counts = cx.ty(*stages).dtype() == Some(DType::I32) && cx.shape(*stages).is_empty();
+            ensure(counts, S03, || "it skips a number of stages, an `i32`".into())?;
+            barriers(cx, skip.pipeline)
+        }
         _ => fault(S03, "operands or results are missing"),
     }
 }
@@ -63,7 +72,15 @@ pub(super) fn check(cx: Cx<'_>, inst: &Inst, op: &GpuOp, operands: &[ValueId]) -
 /// There is one producer warp, or a warpgroup that releases registers.
 fn beside(cx: Cx<'_>, is: &IsProducerWarp) -> Check {
     let known = is.warps.is_none_or(|n| n == WARPGROUP_WARPS && uses_setmaxnreg(cx.kernel));
-    ensure(known, S03, || "so many warps bring no tiles".into())
+    ensure(known, S03, || "so many warps bring no tiles".into())?;
+    is.turns.map_or(Ok(()), |turns| turn_barriers(cx, turns))
+}
+
+/// There is an mbarrier for each warpgroup.
+fn turn_barriers(cx: Cx<'_>, turns: usize) -> Check {
+    let bytes = cx.kernel.options.groups * BARRIERS / 2;
+    let fits = cx.kernel.buffers.get(turns).is_some_and(|b| b.bytes == bytes && b.is_common);
+    ensure(fits, S04, || format!("buffer {turns} has no barriers of warpgroups"))
 }
 
 /// `setmaxnreg` is at the start of the branches for the roles of warps: the launch provides the registers, and whole

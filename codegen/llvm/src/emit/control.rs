@@ -9,8 +9,9 @@ use inkwell::values::{
     BasicValue, BasicValueEnum, InstructionOpcode, InstructionValue, IntValue, PhiValue, VectorValue,
 };
 use tk_gpu::ir::op::GpuOp;
+use tk_gpu::passes::take_turns;
 use tk_ops::{ControlOp, Op};
-use tk_tile::{BlockId, Def, Inst, Type, ValueId, rewrite, walk};
+use tk_tile::{BlockId, Def, Inst, InstId, Type, ValueId, rewrite, walk};
 
 use super::value::{Tile, Val, View};
 use super::{Emit, Res, Stop, bug};
@@ -191,7 +192,10 @@ impl<'c> Emit<'_, 'c> {
             p.add_incoming(&[(x, before)]);
         }
         let at = iv.as_basic_value().into_int_value();
-        self.counters.push(at);
+        // No target knows that the first number of a group is uniform.
+        if !take_turns::is_taken(self.func(), inst) {
+            self.counters.push(at);
+        }
         if !at_end {
             b.build_conditional_branch(self.goes(at, hi, by)?, inside, after)?;
             b.position_at_end(inside);
@@ -218,17 +222,34 @@ impl<'c> Emit<'_, 'c> {
             (true, false) => Some(self.uniform(self.goes(more, hi, by)?)?),
             (false, _) => None,
         };
-        let back = self.go(another, [header, after])?;
+        let completes = self.turn.is_some() && self.leaves_products(*body);
+        let left = if completes { self.new_block("done") } else { after };
+        let back = self.go(another, [header, left])?;
         crate::module::keep_rolled(self.context, back);
+        if completes {
+            // A wait behind the loop, which may have had no iteration, is none to `ptxas`: it serializes the products.
+            b.position_at_end(left);
+            self.target.wgmma_wait(self, 0, &[])?;
+            b.build_unconditional_branch(after)?;
+        }
         b.position_at_end(after);
         if !at_end {
             return self.define_phis(&inst.results, &counts, &phis);
         }
-        let results = self.carried_vectors(&phis, [(&start, before), (&next, end)], after)?;
+        let left = if completes { left } else { end };
+        let results = self.carried_vectors(&phis, [(&start, before), (&next, end)], [left, after])?;
         if 2 * start.len() >= self.kernel.options.spec.registers as usize {
             self.forget_thread()?;
         }
         self.define_parts(&inst.results, &counts, &results)
+    }
+
+    /// Returns true if products that an iteration begins are complete in the next one.
+    fn leaves_products(&self, body: BlockId) -> bool {
+        let func = self.func();
+        let waits =
+            |i: &InstId| matches!(GpuOp::of(&func.insts[*i]), Some(GpuOp::MmaWait(wait)) if wait.pending > 0);
+        func.blocks[body].insts.iter().any(waits)
     }
 
     /// Goes to the first of two blocks, or to the second one where a condition does not hold.
@@ -249,10 +270,10 @@ impl<'c> Emit<'_, 'c> {
         &self,
         phis: &[PhiValue<'c>],
         from: [(&[BasicValueEnum<'c>], BasicBlock<'c>); 2],
-        after: BasicBlock<'c>,
+        [left, after]: [BasicBlock<'c>; 2],
     ) -> Res<Vec<BasicValueEnum<'c>>> {
         let b = self.builder;
-        let [_, (next, _)] = from;
+        let [(_, before), (next, _)] = from;
         let vectors = match self.target.keeps_vectors(self) {
             true => vectors(std::iter::once(next), usize::MAX),
             false => vec![],
@@ -267,8 +288,8 @@ impl<'c> Emit<'_, 'c> {
         }
         let merge = |types: &[BasicTypeEnum<'c>]| -> Res<Vec<BasicValueEnum<'c>>> {
             let merged = self.phis(types)?;
-            for (parts, block) in &incoming {
-                merged.iter().zip(parts).for_each(|(p, x)| p.add_incoming(&[(x, *block)]));
+            for ((parts, _), block) in incoming.iter().zip([before, left]) {
+                merged.iter().zip(parts).for_each(|(p, x)| p.add_incoming(&[(x, block)]));
             }
             Ok(merged.iter().map(|p| p.as_basic_value()).collect())
         };

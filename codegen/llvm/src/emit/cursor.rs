@@ -94,6 +94,26 @@ impl<'c> Emit<'_, 'c> {
         Ok(())
     }
 
+    /// Advances by fewer than twice so many stages.
+    pub(super) fn skip(&self, stages: u32, at: &Cursor<'c>, by: IntValue<'c>) -> Res<()> {
+        let b = self.builder;
+        let mut stage = b.build_int_add(self.variable(at.stage)?, by, "")?;
+        if self.is_counted(stages) {
+            b.build_store(at.stage, stage)?;
+            return Ok(());
+        }
+        let mut phase = self.variable(at.phase)?;
+        for _ in 0..2 {
+            let round = b.build_int_compare(IntPredicate::UGE, stage, self.int(stages), "")?;
+            let begin = b.build_int_sub(stage, self.int(stages), "")?;
+            stage = b.build_select(round, begin, stage, "")?.into_int_value();
+            phase = b.build_xor(phase, b.build_int_z_extend(round, self.i32(), "")?, "")?;
+        }
+        b.build_store(at.stage, stage)?;
+        b.build_store(at.phase, phase)?;
+        Ok(())
+    }
+
     /// Lets the consumers of pipelines with as many stages count together, if they advance equally in each block.
     pub(super) fn count_together(&mut self) -> Res<()> {
         let most = self.tma_pipelines.iter().map(|c| c.stages).max().unwrap_or(1);
@@ -106,7 +126,10 @@ impl<'c> Emit<'_, 'c> {
             let first = advances.next().flatten();
             first.is_some() && advances.all(|n| n == first)
         };
-        if most == 1 || !self.is_counted(most) || !blocks.chain([func.body]).all(equal) {
+        let skips = walk::insts(func)
+            .into_iter()
+            .any(|i| matches!(GpuOp::of(&func.insts[i]), Some(GpuOp::ConsumerSkip(_))));
+        if most == 1 || skips || !self.is_counted(most) || !blocks.chain([func.body]).all(equal) {
             return Ok(());
         }
         let count = self.builder.build_alloca(self.i32(), "")?;

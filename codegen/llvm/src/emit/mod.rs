@@ -80,6 +80,8 @@ pub struct Emit<'a, 'c> {
     pub thread: IntValue<'c>,
     /// The number of the warpgroup of this thread, the same in a warp, if the program has several.
     pub group: Option<IntValue<'c>>,
+    /// The phase of the mbarrier for which this warpgroup waits next, if warpgroups take turns.
+    pub turn: Option<PointerValue<'c>>,
     /// The number of programs along each axis.
     pub programs: [IntValue<'c>; 3],
     /// The source position of the current instruction.
@@ -106,7 +108,7 @@ pub struct Emit<'a, 'c> {
     phases: BTreeMap<u32, PointerValue<'c>>,
     /// The innermost loop, if its loads run ahead.
     pub ahead: Option<AheadLoop<'c>>,
-    /// The counters of the loops so far.
+    /// The counters of the loops so far, whose iterations warpgroups do not take in turns.
     pub counters: Vec<IntValue<'c>>,
     /// The function of elements that is being emitted, if it is one.
     pub nested: Option<Nested>,
@@ -142,6 +144,7 @@ pub fn emit<'a, 'c>(
         tid: entry.tid,
         thread: entry.tid,
         group: None,
+        turn: None,
         programs: entry.programs,
         loc: None,
         lines,

@@ -47,7 +47,7 @@ impl<'c> Emit<'_, 'c> {
             GpuOp::Mma(op) => self.mma(inst, op),
             GpuOp::IsProducerWarp(op) => self.producer(inst, op),
             GpuOp::GroupId(_) => self.group_id(inst),
-            GpuOp::GroupEnd(_) => self.group_end(inst),
+            GpuOp::GroupOwn(_) => self.group_own(inst),
             GpuOp::Elect(_) => self.elect(inst),
             GpuOp::SetMaxRegisters(op) => self.target.set_max_registers(self, op.count),
             GpuOp::ProducerAcquire(op) => self.producer_acquire(op),
@@ -57,6 +57,9 @@ impl<'c> Emit<'_, 'c> {
             GpuOp::ProducerCommit(op) => self.producer_commit(op),
             GpuOp::ConsumerWait(op) => self.consumer_wait(inst, op),
             GpuOp::ConsumerRelease(op) => self.consumer_release(inst, op),
+            GpuOp::ConsumerSkip(op) => self.consumer_skip(inst, op),
+            GpuOp::TurnWait(op) => self.turn_wait(op),
+            GpuOp::TurnPass(op) => self.turn_pass(op),
             GpuOp::MmaWait(op) => self.mma_wait(inst, op),
             GpuOp::Fragments(op) => self.fragments(inst, op),
             GpuOp::ClusterArrive(op) => self.cluster_arrive(op),
@@ -74,12 +77,9 @@ impl<'c> Emit<'_, 'c> {
     }
 
     /// The smaller of two signed integers.
-    fn group_end(&mut self, inst: &Inst) -> Res<()> {
-        let [all, own] = [self.operand(inst, 0)?, self.operand(inst, 1)?].map(|v| self.scalar(v));
-        let (all, own) = (all?.into_int_value(), own?.into_int_value());
-        let ends = self.builder.build_int_compare(IntPredicate::SLT, own, all, "")?;
-        let end = self.builder.build_select(ends, own, all, "")?;
-        self.define(self.result(inst)?, Val::Scalar(end));
+    fn group_own(&mut self, inst: &Inst) -> Res<()> {
+        let own = self.scalar(self.operand(inst, 1)?)?;
+        self.define(self.result(inst)?, Val::Scalar(own));
         Ok(())
     }
 

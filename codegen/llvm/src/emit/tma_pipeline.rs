@@ -7,22 +7,22 @@
 //! free.
 
 use inkwell::IntPredicate;
-use inkwell::values::IntValue;
+use inkwell::values::{IntValue, PointerValue};
 use tk_gpu::ir::caching::Caching;
 use tk_gpu::ir::kernel::BARRIERS;
 use tk_gpu::ir::op::{
-    ConsumerRelease, ConsumerWait, IsProducerWarp, Multicast, Pipeline, ProducerAcquire, ProducerCommit,
-    TmaLoad, TmaStore, TmaStoreWait,
+    ConsumerRelease, ConsumerSkip, ConsumerWait, GpuOp, IsProducerWarp, Multicast, Pipeline, ProducerAcquire,
+    ProducerCommit, TmaLoad, TmaStore, TmaStoreWait, TurnPass, TurnWait,
 };
 use tk_gpu::ir::tensor_map::{self, Position, TensorMap};
 use tk_ops::{MemoryOp, Op};
-use tk_tile::{Inst, ValueId};
+use tk_tile::{Inst, ValueId, walk};
 
 use super::state::TmaPipeline;
 use super::value::Val;
 use super::view::Cut;
 use super::{Emit, Res, Stop, bug};
-use crate::target::PlacedBox;
+use crate::target::{Lane, PlacedBox};
 
 /// Bytes of an mbarrier.
 const BARRIER: u32 = BARRIERS / 2;
@@ -54,6 +54,10 @@ impl<'c> Emit<'_, 'c> {
             self.tma_pipelines.push(tma_pipeline);
         }
         let b = self.builder;
+        let turns = op.turns.map(|buffer| self.buffer(buffer)).transpose()?;
+        if turns.is_some() {
+            self.turn = Some(self.first_turn()?);
+        }
         let first = b.build_int_compare(IntPredicate::EQ, self.thread, self.int(warps * lanes), "")?;
         self.count_together()?;
         let tma_pipelines = self.tma_pipelines.clone();
@@ -63,9 +67,10 @@ impl<'c> Emit<'_, 'c> {
             for c in &tma_pipelines {
                 for stage in 0..c.stages {
                     // One thread announces the bytes, and one thread of each warp of each block releases.
+                    let of_group = 1 << threads.warp_bits;
                     let (copies, warps) = match self.has_copies(c.buffer) {
-                        true => (self.kernel.options.groups, 1 << threads.warp_bits),
-                        false => (1, warps),
+                        true => (self.kernel.options.groups, of_group),
+                        false => (1, if self.skips(c) { of_group } else { warps }),
                     };
                     for copy in 0..copies {
                         let at = c.start + stage * BARRIERS + copy * self.kernel.group_bytes();
@@ -75,11 +80,17 @@ impl<'c> Emit<'_, 'c> {
                     }
                 }
             }
+            for at in
+                turns.iter().flat_map(|at| (0..self.kernel.options.groups).map(move |n| at + n * BARRIER))
+            {
+                // One thread of each warp of the group before passes the turn on.
+                self.target.mbarrier_init(self, self.int(at), 1 << threads.warp_bits)?;
+            }
             self.target.mbarriers_ready(self)
         })?;
         self.target.barrier_all_warps(self)?;
         let warp = b.build_right_shift(self.thread, self.int(threads.lane_bits), false, "")?;
-        let warp = self.target.shuffle(self, warp, crate::target::Lane::Index(self.int(0)))?;
+        let warp = self.target.shuffle(self, warp, Lane::Index(self.int(0)))?;
         let brings = b.build_int_compare(IntPredicate::UGE, warp, self.int(warps), "")?;
         if self.producers > 1 {
             self.brings = Some(b.build_int_compare(IntPredicate::EQ, warp, self.int(warps), "")?);
@@ -128,7 +139,12 @@ impl<'c> Emit<'_, 'c> {
 
     pub(super) fn consumer_wait(&mut self, inst: &Inst, op: &ConsumerWait) -> Res<()> {
         let (c, r) = (self.tma_pipeline(op.pipeline)?, self.result(inst)?);
-        let [stage, phase] = self.stage_and_phase(c.stages, &c.receives)?;
+        let [mut stage, phase] = self.stage_and_phase(c.stages, &c.receives)?;
+        if self.turn.is_some() {
+            // `ptxas` does not know that positions which differ between warpgroups are uniform in these, even if those before the
+            // loop are: descriptors of products would be computed in vector registers.
+            stage = self.target.shuffle(self, stage, Lane::Index(self.int(0)))?;
+        }
         let [full, _] = self.barriers(&c, stage)?;
         let full = self.in_group(c.buffer, full)?;
         self.target.mbarrier_wait(self, full, phase)?;
@@ -161,6 +177,60 @@ impl<'c> Emit<'_, 'c> {
         let block = if c.peers == 1 { None } else { Some(self.peer(&c, lane)?) };
         self.target.mbarrier_arrive(self, free, block, arrives)?;
         self.advance(c.stages, &c.releases, when)
+    }
+
+    /// Returns true if a stage of a pipeline is consumed by one warpgroup.
+    fn skips(&self, c: &TmaPipeline<'c>) -> bool {
+        let func = self.func();
+        walk::insts(func).into_iter().any(|i| {
+            matches!(GpuOp::of(&func.insts[i]), Some(GpuOp::ConsumerSkip(op)) if op.pipeline.barriers == c.buffer)
+        })
+    }
+
+    pub(super) fn consumer_skip(&mut self, inst: &Inst, op: &ConsumerSkip) -> Res<()> {
+        let c = self.tma_pipeline(op.pipeline)?;
+        let by = self.scalar(self.operand(inst, 0)?)?.into_int_value();
+        self.skip(c.stages, &c.receives, by)?;
+        self.skip(c.stages, &c.releases, by)
+    }
+
+    /// The phase for which a warpgroup waits first: the first group for the one before the first, as if the last group had
+    /// passed the turn on.
+    fn first_turn(&self) -> Res<PointerValue<'c>> {
+        let group = self.group.unwrap_or_else(|| self.int(0));
+        let is_first = self.builder.build_int_compare(IntPredicate::EQ, group, self.int(0), "")?;
+        let place = self.builder.build_alloca(self.i32(), "")?;
+        let phase = self.builder.build_int_z_extend(is_first, self.i32(), "")?;
+        self.builder.build_store(place, phase)?;
+        Ok(place)
+    }
+
+    /// The mbarrier of a warpgroup, so many after this one.
+    fn turn_of(&self, buffer: usize, after: u32) -> Res<IntValue<'c>> {
+        let b = self.builder;
+        let group = self.group.unwrap_or_else(|| self.int(0));
+        let other = b.build_int_add(group, self.int(after), "")?;
+        let around =
+            b.build_int_compare(IntPredicate::UGE, other, self.int(self.kernel.options.groups), "")?;
+        let other = b.build_select(around, self.int(0), other, "")?.into_int_value();
+        let by = b.build_int_mul(other, self.int(BARRIER), "")?;
+        Ok(b.build_int_add(by, self.int(self.buffer(buffer)?), "")?)
+    }
+
+    pub(super) fn turn_wait(&mut self, op: &TurnWait) -> Res<()> {
+        let Some(turn) = self.turn else { return bug("nobody takes turns") };
+        let b = self.builder;
+        let phase = b.build_load(self.i32(), turn, "")?.into_int_value();
+        self.target.mbarrier_wait(self, self.turn_of(op.turns, 0)?, phase)?;
+        b.build_store(turn, b.build_xor(phase, self.int(1), "")?)?;
+        Ok(())
+    }
+
+    pub(super) fn turn_pass(&mut self, op: &TurnPass) -> Res<()> {
+        let lanes = 1u32 << self.kernel.options.threads().lane_bits;
+        let lane = self.builder.build_and(self.tid, self.int(lanes - 1), "")?;
+        let one = self.builder.build_int_compare(IntPredicate::EQ, lane, self.int(0), "")?;
+        self.target.mbarrier_arrive(self, self.turn_of(op.turns, 1)?, None, one)
     }
 
     /// The rank of the block in which a lane releases a stage.

@@ -68,11 +68,14 @@ pub(super) const FLOW: &[Row] = &[
             opt("unroll", ParamKind::ConstInt, "1"),
             opt("flatten", ParamKind::ConstBool, "false"),
             opt("specialize", ParamKind::ConstBool, "false"),
+            opt("turns", ParamKind::ConstInt, "1"),
         ],
         doc: "The range of a `for` loop: `start, start + step, ..` up to but excluding `end`. A negative step must be \
               known at compile time. `stages` is the number of iterations in flight, `unroll` the unroll factor, both \
               at least 1; `flatten` fuses a nest of two loops into one, `specialize` gives loads and arithmetic \
-              separate warps; devices for which either is faster do it by default. None of them changes a result.",
+              separate warps; devices for which either is faster do it by default. None of them changes a result. With \
+              `turns = n` the iterations are as independent as programs: `n` groups of four warps may take them in turns, \
+              so that one multiplies while another stores.",
         example: "let mut s = 0;
 for i in range(0, 10, 3) {
     s = s * 10 + i;

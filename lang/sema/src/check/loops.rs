@@ -152,7 +152,7 @@ impl Cx<'_> {
     }
 
     fn range_loop(&mut self, pat: &ast::Pat, args: &[ast::Arg], span: Span, body: &ast::Block) -> HStmtKind {
-        const OPTIONS: [&str; 4] = ["stages", "unroll", "flatten", "specialize"];
+        const OPTIONS: [&str; 5] = ["stages", "unroll", "flatten", "specialize", "turns"];
         let bounds = self.range_args(args, span, &OPTIONS);
         let mut ok = bounds.is_some();
         let [start, end, step] = bounds.unwrap_or_default();

@@ -110,7 +110,7 @@ fn memory(op: MemoryOp) -> Known {
 fn control(op: ControlOp) -> Known {
     match op {
         ControlOp::ProgramId | ControlOp::NumPrograms => AXIS,
-        ControlOp::For => (&[], &["flatten", "specialize", "stages", "unroll"]),
+        ControlOp::For => (&[], &["flatten", "specialize", "stages", "turns", "unroll"]),
         ControlOp::While
         | ControlOp::If
         | ControlOp::Yield
@@ -134,8 +134,8 @@ fn control(op: ControlOp) -> Known {
 fn kind(op: Op, name: &str, value: &Attr) -> bool {
     match name {
         "value" if op == Op::Create(CreateOp::Const) => matches!(value, Attr::Scalar(_)),
-        "axis" | "bins" | "bounded" | "k" | "pack" | "seed" | "stages" | "start" | "unroll" | "value"
-        | "vector" => matches!(value, Attr::Int(_)),
+        "axis" | "bins" | "bounded" | "k" | "pack" | "seed" | "stages" | "start" | "turns" | "unroll"
+        | "value" | "vector" => matches!(value, Attr::Int(_)),
         "absent" | "axes" | "perm" | "shape" | "starts" | "values" => matches!(value, Attr::Ints(_)),
         "descending" | "fast" | "flatten" | "ordered" | "reverse" | "specialize" => {
             matches!(value, Attr::Bool(_))

@@ -41,11 +41,12 @@ impl Analysis<'_> {
             Op::Target if matches!(GpuOp::of(inst), Some(GpuOp::GroupId(_))) => {
                 Some(ValueFacts::Tile(TileFacts::scalar(1, None).non_negative()))
             }
-            Op::Target if matches!(GpuOp::of(inst), Some(GpuOp::GroupEnd(_))) => {
-                let one = |n| Some(self.axis(operand(n)?).dim(0));
+            Op::Target if matches!(GpuOp::of(inst), Some(GpuOp::GroupOwn(_))) => {
+                let [all, own] = [self.axis(operand(0)?), self.axis(operand(1)?)];
                 Some(ValueFacts::Tile(TileFacts {
-                    dims: vec![either(one(0)?, one(1)?)],
-                    ..TileFacts::unknown(1)
+                    dims: vec![either(all.dim(0), own.dim(0))],
+                    value: None,
+                    non_negative: all.non_negative && own.non_negative,
                 }))
             }
             // The same elements, owned by other lanes.

@@ -43,6 +43,7 @@ mod multicast;
 mod resident;
 mod slice;
 mod split;
+mod turns;
 
 use std::collections::BTreeSet;
 

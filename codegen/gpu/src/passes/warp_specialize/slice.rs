@@ -166,7 +166,7 @@ impl Slice {
 /// The operands that determine a result for the producer, whose loops go on until no warpgroup needs their loads.
 fn determining(inst: &Inst) -> &[ValueId] {
     match GpuOp::of(inst) {
-        Some(GpuOp::GroupEnd(_)) => inst.operands.get(..1).unwrap_or(&[]),
+        Some(GpuOp::GroupOwn(_)) => inst.operands.get(..1).unwrap_or(&[]),
         _ => &inst.operands,
     }
 }

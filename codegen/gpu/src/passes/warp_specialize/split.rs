@@ -12,7 +12,7 @@ use tk_tile::{Attrs, BlockId, Def, FuncId, Inst, InstId, ValueId};
 use super::feed::{Feed, TmaLoadPlan, of_group};
 use super::resident::Resident;
 use super::slice::SlicePart;
-use super::{PlannedPipeline, box_of};
+use super::{PlannedPipeline, box_of, turns};
 use crate::ir::builder::Edit;
 use crate::ir::caching::Caching;
 use crate::ir::kernel::BARRIERS;
@@ -63,7 +63,7 @@ pub fn apply(kernel: &mut Kernel, pipelines: &[PlannedPipeline], residents: &[Re
     pipelines.dedup();
     pipelines.extend(residents.iter().map(|(_, p)| *p));
     let together = pipelines.iter().any(|p| p.peers > 1);
-    let producer = GpuOp::from(IsProducerWarp { pipelines, warps: None }).inst(vec![], None);
+    let producer = GpuOp::from(IsProducerWarp { pipelines, warps: None, turns: None }).inst(vec![], None);
     let producer = edit.first(body, producer, flag);
     if together {
         edit.gpu(body, ClusterSync {}, &[], &[]);
@@ -89,6 +89,8 @@ pub fn apply(kernel: &mut Kernel, pipelines: &[PlannedPipeline], residents: &[Re
         consume_resident(&mut producer.edit, resident, *pipeline, block);
     }
     drain(&mut producer.edit, &tma_pipelines, &residents, (body, rest));
+    let feeds: Vec<(Pipeline, &Feed)> = tma_pipelines.iter().map(|p| (p.pipeline(), p.feed)).collect();
+    turns::skip(&mut producer.edit, &feeds, rest);
     producer.edit.yields(rest, &[]);
     func(kernel).blocks[body].insts.extend(end);
 }
@@ -197,7 +199,7 @@ impl Producer<'_> {
         let inst = self.edit.kernel.func().insts[id].clone();
         self.edit.loc = inst.loc;
         let of = |v: &ValueId, renamed: &Renamed| renamed.get(v).copied().unwrap_or(*v);
-        if let (Some(GpuOp::GroupEnd(_)), [all, ..], [r]) =
+        if let (Some(GpuOp::GroupOwn(_)), [all, ..], [r]) =
             (GpuOp::of(&inst), inst.operands.as_slice(), inst.results.as_slice())
         {
             renamed.insert(*r, of(all, renamed));
@@ -364,7 +366,7 @@ fn drain(
         let [lo, hi, step, ..] = inst.operands.as_slice() else { continue };
         let Def::Inst(end, _) = edit.kernel.func().values[*hi].def else { continue };
         let end = edit.kernel.func().insts[end].clone();
-        let (Some(GpuOp::GroupEnd(_)), Some(all)) = (GpuOp::of(&end), end.operands.first()) else { continue };
+        let (Some(GpuOp::GroupOwn(_)), Some(all)) = (GpuOp::of(&end), end.operands.first()) else { continue };
         let own: Vec<Pipeline> =
             tma_pipelines.iter().filter(|p| p.feed.at.1 == id).map(TmaPipeline::pipeline).collect();
         let outer = if outer == body { rest } else { outer };

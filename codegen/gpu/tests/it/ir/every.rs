@@ -72,7 +72,7 @@ fn check(place: &str, module: &TileModule) {
                     stages: Some(3),
                     most_stages: u32::MAX,
                     operands: Operands::SHARED,
-                    may_split_rows: true,
+                    may_have_groups: true,
                     registers: None,
                     facts,
                 };
