@@ -54,6 +54,9 @@ fn known(ws: &mut Workspace, a: &Analysis, path: &str, site: &Site, list: &mut L
     if let Some(from) = site.declaration() {
         s.names.retain(|n| (n.span.start as usize) < from);
     }
+    for names in site.receiving() {
+        s.names.retain(|n| !names.contains(&(n.span.start as usize)));
+    }
     match context {
         Context::Nothing => return,
         Context::Item => return item(list),

@@ -267,6 +267,27 @@ impl<'s> Site<'s> {
         matches!(token.tok, Tok::Let | Tok::Const).then_some(token.start)
     }
 
+    /// The names, as places in the text, that get a value in one of whose blocks the place is: `a` in `let a = if c { `.
+    pub fn receiving(&self) -> Vec<std::ops::Range<usize>> {
+        let mut found = vec![];
+        // Whether a statement ends between a token and the place, or the block that has it.
+        let mut has_ended = false;
+        for (i, t) in self.outward(self.before) {
+            match t.tok {
+                Tok::Fn | Tok::Kernel | Tok::Struct => break,
+                Tok::Semi => has_ended = true,
+                Tok::LBrace => has_ended = false,
+                Tok::Let if !has_ended => {
+                    let rest = self.tokens.get(i..self.before).unwrap_or(&[]);
+                    let value = rest.iter().find(|t| t.tok == Tok::Assign);
+                    found.extend(value.map(|v| t.start..v.start));
+                }
+                _other => {}
+            }
+        }
+        found
+    }
+
     /// The tokens of the statement around the place, in the block with this brace, that are in none of its brackets.
     pub fn statement(&self, brace: usize) -> impl Iterator<Item = usize> + '_ {
         let level: Vec<usize> = self.level(brace + 1, self.before).collect();

@@ -177,6 +177,9 @@ const POSITIONS: &[(&str, &str, &str)] = &[
     ("value", "kernel k[N: i32 = $0", "maximum -N"),
     ("value", "kernel k[M: i32 = 4, N: i32 = maximum(M, $0](n: i32) {}", "M -N"),
     ("bound", "fn f[T: f16 | $0", "f32 -T"),
+    ("value", "kernel k(n: i32) { let last = if n > 1 { minimum($0", "n -last"),
+    ("value", "kernel k(n: i32) { let (d, e) = if n > 1 { let c = n; maximum($0", "n -d -e"),
+    ("value", "kernel k(n: i32) { let a = n; let other = if n > 1 { $0", "a n -other"),
     ("value", "const N: i32 = 1;\nfn f() { const N: i32 = $0", "N"),
 ];
 
