@@ -8,6 +8,7 @@ mod fields;
 pub mod kernel;
 pub mod op;
 pub mod params;
+mod pipeline;
 pub mod shared_access;
 pub mod tensor_map;
 pub mod text;

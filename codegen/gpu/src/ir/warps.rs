@@ -1,7 +1,8 @@
 //! Distinguishes the warps of a kernel: producers of tiles and consumers; and the registers that they exchange.
 
 use tk_ops::{ControlOp, Op};
-use tk_tile::{BlockId, InstId, walk};
+use tk_tile::rewrite::definition;
+use tk_tile::{BlockId, Func, Inst, InstId, walk};
 
 use crate::ir::kernel::Kernel;
 use crate::ir::op::GpuOp;
@@ -35,6 +36,12 @@ pub fn producer(kernel: &Kernel) -> Option<(InstId, [BlockId; 2])> {
         .map(|i| &func.insts[i])
         .find(|i| i.op == Op::Control(ControlOp::If) && i.operands.first() == Some(flag))?;
     Some((id, choice.blocks.clone().try_into().ok()?))
+}
+
+/// Returns true if warpgroups take the iterations of a loop in turns: each begins with its own.
+pub fn takes_turns(func: &Func, inst: &Inst) -> bool {
+    let begins = inst.operands.first().and_then(|v| definition(func, *v)).and_then(GpuOp::of);
+    inst.op == Op::Control(ControlOp::For) && matches!(begins, Some(GpuOp::GroupOwn(_)))
 }
 
 /// The number of warps beside those of the program: the producer, with the rest of its warpgroup if it gives up

@@ -363,51 +363,7 @@ impl Barriers<'_> {
                     let found = self.kernel.buffers.get(*b)?;
                     Some(Place::Shared { from: found.offset, to: found.offset + found.bytes, buffer: *b })
                 };
-                let act = match op {
-                    GpuOp::SharedAdd(_) => {
-                        Act::Atomic(Atomic { one_thread: false, commutes: Some(AtomicOp::Add) })
-                    }
-                    // TMA pipelines have mbarriers of their own.
-                    GpuOp::IsProducerWarp(_)
-                    | GpuOp::GroupId(_)
-                    | GpuOp::GroupOwn(_)
-                    | GpuOp::Elect(_)
-                    | GpuOp::SetMaxRegisters(_)
-                    | GpuOp::TmaLoad(_)
-                    | GpuOp::ProducerAcquire(_)
-                    | GpuOp::ProducerCommit(_)
-                    | GpuOp::ConsumerWait(_)
-                    | GpuOp::ConsumerRelease(_)
-                    | GpuOp::ConsumerSkip(_)
-                    | GpuOp::TurnWait(_)
-                    | GpuOp::TurnPass(_) => Act::Own,
-                    GpuOp::AsyncCopy(copy) if copy.own => Act::Own,
-                    GpuOp::AsyncCopy(AsyncCopy { ahead: true, .. })
-                    | GpuOp::SharedStore(SharedStore { ahead: true, .. }) => Act::Pipelined,
-                    GpuOp::SharedStore(store) if store.remote.is_some() => Act::Remote,
-                    // A loop that begins again fills the same stages.
-                    GpuOp::SharedStore(store) if store.buffer.stages.is_some() => Act::Write,
-                    GpuOp::SharedStore(_) | GpuOp::AsyncCopy(_) => Act::Fill,
-                    GpuOp::SharedScatter(_)
-                    | GpuOp::SharedLoad(_)
-                    | GpuOp::SharedGather(_)
-                    | GpuOp::SharedRank(_)
-                    | GpuOp::SharedDot(_)
-                    | GpuOp::AsyncCommit(_)
-                    | GpuOp::AsyncWait(_)
-                    | GpuOp::ProxyFence(_)
-                    | GpuOp::Mma(_)
-                    | GpuOp::MmaWait(_)
-                    | GpuOp::TmaStore(_)
-                    | GpuOp::TmaStoreWait(_)
-                    | GpuOp::Fragments(_)
-                    | GpuOp::Convert(_)
-                    | GpuOp::Unspecified(_)
-                    | GpuOp::ClusterArrive(_)
-                    | GpuOp::ClusterWait(_)
-                    | GpuOp::ClusterSync(_)
-                    | GpuOp::Barrier(_) => Act::Write,
-                };
+                let act = act(op);
                 let own = is_own(op) || is_of_tma_pipeline(op);
                 let read = if own { Act::Own } else { Act::Read };
                 let reads = reads.iter().filter_map(range).map(|place| Touch { place, act: read });
@@ -495,4 +451,51 @@ impl Barriers<'_> {
 /// Returns true if an atomic has an order, alone or combined with the other one.
 fn ordered(inst: &Inst, order: &str) -> bool {
     matches!(inst.attrs.str("order"), Some(o) if o == order || o == "acq_rel")
+}
+
+/// How an operation accesses the buffers that it writes.
+fn act(op: &GpuOp) -> Act {
+    match op {
+        GpuOp::SharedAdd(_) => Act::Atomic(Atomic { one_thread: false, commutes: Some(AtomicOp::Add) }),
+        // TMA pipelines have mbarriers of their own.
+        GpuOp::IsProducerWarp(_)
+        | GpuOp::GroupId(_)
+        | GpuOp::GroupOwn(_)
+        | GpuOp::Elect(_)
+        | GpuOp::SetMaxRegisters(_)
+        | GpuOp::TmaLoad(_)
+        | GpuOp::ProducerAcquire(_)
+        | GpuOp::ProducerCommit(_)
+        | GpuOp::ConsumerWait(_)
+        | GpuOp::ConsumerRelease(_)
+        | GpuOp::ConsumerSkip(_)
+        | GpuOp::TurnWait(_)
+        | GpuOp::TurnPass(_) => Act::Own,
+        GpuOp::AsyncCopy(copy) if copy.own => Act::Own,
+        GpuOp::AsyncCopy(AsyncCopy { ahead: true, .. })
+        | GpuOp::SharedStore(SharedStore { ahead: true, .. }) => Act::Pipelined,
+        GpuOp::SharedStore(store) if store.remote.is_some() => Act::Remote,
+        // A loop that begins again fills the same stages.
+        GpuOp::SharedStore(store) if store.buffer.stages.is_some() => Act::Write,
+        GpuOp::SharedStore(_) | GpuOp::AsyncCopy(_) => Act::Fill,
+        GpuOp::SharedScatter(_)
+        | GpuOp::SharedLoad(_)
+        | GpuOp::SharedGather(_)
+        | GpuOp::SharedRank(_)
+        | GpuOp::SharedDot(_)
+        | GpuOp::AsyncCommit(_)
+        | GpuOp::AsyncWait(_)
+        | GpuOp::ProxyFence(_)
+        | GpuOp::Mma(_)
+        | GpuOp::MmaWait(_)
+        | GpuOp::TmaStore(_)
+        | GpuOp::TmaStoreWait(_)
+        | GpuOp::Fragments(_)
+        | GpuOp::Convert(_)
+        | GpuOp::Unspecified(_)
+        | GpuOp::ClusterArrive(_)
+        | GpuOp::ClusterWait(_)
+        | GpuOp::ClusterSync(_)
+        | GpuOp::Barrier(_) => Act::Write,
+    }
 }

@@ -27,7 +27,6 @@ use tk_ops::table::Effects;
 use tk_ops::{ControlOp, DType, ElementwiseOp, Op};
 use tk_tile::effects::of_inst;
 use tk_tile::passes::dce;
-use tk_tile::rewrite::definition;
 use tk_tile::{Def, Func, Inst, InstId, ValueId, walk};
 
 use super::tile_edit::TileEdit;
@@ -46,12 +45,6 @@ pub const PASS: Pass = Pass {
     leaves: &[Property::TurnsOfGroups],
     run: Run::Tile { run, cleanup: &[dce::PASS] },
 };
-
-/// Returns true if warpgroups take the iterations of a loop in turns.
-pub fn is_taken(func: &Func, inst: &Inst) -> bool {
-    let begins = inst.operands.first().and_then(|v| definition(func, *v)).and_then(GpuOp::of);
-    inst.op == Op::Control(ControlOp::For) && matches!(begins, Some(GpuOp::GroupOwn(_)))
-}
 
 fn run(tile: &mut TileKernel) -> bool {
     let func = &tile.module.funcs[tile.kernel];

@@ -25,10 +25,11 @@ use tk_tile::rewrite::{constant, definition, yielded};
 use tk_tile::{BlockId, Def, Func, Inst, InstId, Loc, Types, ValueId, walk};
 
 use super::tile_edit::TileEdit;
-use super::{Pass, Property, Run, TileKernel, take_turns};
+use super::{Pass, Property, Run, TileKernel};
 use crate::analysis::axis::AxisInfo;
 use crate::ir::kernel::Remark;
 use crate::ir::op::{GpuOp, GroupOwn};
+use crate::ir::warps::takes_turns;
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -42,7 +43,7 @@ pub const PASS: Pass = Pass {
 fn run(tile: &mut TileKernel) -> bool {
     let func = &tile.module.funcs[tile.kernel];
     // Such warpgroups count the iterations of one another.
-    if walk::insts(func).into_iter().any(|i| take_turns::is_taken(func, &func.insts[i])) {
+    if walk::insts(func).into_iter().any(|i| takes_turns(func, &func.insts[i])) {
         return false;
     }
     let groups = tile.options.groups;

@@ -242,9 +242,7 @@ fn access(cx: Cx<'_>, inst: &Inst, op: &GpuOp, sizes: &mut [Option<u64>]) -> Che
         }
         (GpuOp::SharedAdd(add), [at, mask @ ..], []) => {
             counted(cx, *at, mask)?;
-            let capacity = use_of(add.buffer, DType::I32.bytes() as u64)?;
-            let bins = i64::from(add.bins);
-            ensure((1..=capacity).contains(&bins), S04, || format!("{bins} counts in a buffer of {capacity}"))
+            fits(i64::from(add.bins), use_of(add.buffer, DType::I32.bytes() as u64)?)
         }
         (GpuOp::SharedDot(dot), [acc], [r]) => mma::plain(cx, dot, *acc, *r, &mut use_of),
         (GpuOp::Mma(mma), [acc, operands @ ..], [r]) => {
@@ -280,6 +278,11 @@ fn access(cx: Cx<'_>, inst: &Inst, op: &GpuOp, sizes: &mut [Option<u64>]) -> Che
         ) => warp_specialize::check(cx, inst, op, plain),
         _ => fault(S03, "operands or results are missing"),
     }
+}
+
+/// S04 of so many counts in a buffer.
+fn fits(bins: i64, capacity: i64) -> Check {
+    ensure((1..=capacity).contains(&bins), S04, || format!("{bins} counts in a buffer of {capacity}"))
 }
 
 /// S03 of a gather.

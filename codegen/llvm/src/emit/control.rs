@@ -9,9 +9,9 @@ use inkwell::values::{
     BasicValue, BasicValueEnum, InstructionOpcode, InstructionValue, IntValue, PhiValue, VectorValue,
 };
 use tk_gpu::ir::op::GpuOp;
-use tk_gpu::passes::take_turns;
+use tk_gpu::ir::warps::takes_turns;
 use tk_ops::{ControlOp, Op};
-use tk_tile::{BlockId, Def, Inst, InstId, Type, ValueId, rewrite, walk};
+use tk_tile::{BlockId, Def, Inst, Type, ValueId, rewrite, walk};
 
 use super::value::{Tile, Val, View};
 use super::{Emit, Res, Stop, bug};
@@ -192,10 +192,7 @@ impl<'c> Emit<'_, 'c> {
             p.add_incoming(&[(x, before)]);
         }
         let at = iv.as_basic_value().into_int_value();
-        // No target knows that the first number of a group is uniform.
-        if !take_turns::is_taken(self.func(), inst) {
-            self.counters.push(at);
-        }
+        self.note_counter(inst, at);
         if !at_end {
             b.build_conditional_branch(self.goes(at, hi, by)?, inside, after)?;
             b.position_at_end(inside);
@@ -222,21 +219,14 @@ impl<'c> Emit<'_, 'c> {
             (true, false) => Some(self.uniform(self.goes(more, hi, by)?)?),
             (false, _) => None,
         };
-        let completes = self.turn.is_some() && self.leaves_products(*body);
-        let left = if completes { self.new_block("done") } else { after };
+        let left = self.leave_loop(*body, after)?;
         let back = self.go(another, [header, left])?;
         crate::module::keep_rolled(self.context, back);
-        if completes {
-            // A wait behind the loop, which may have had no iteration, is none to `ptxas`: it serializes the products.
-            b.position_at_end(left);
-            self.target.wgmma_wait(self, 0, &[])?;
-            b.build_unconditional_branch(after)?;
-        }
         b.position_at_end(after);
         if !at_end {
             return self.define_phis(&inst.results, &counts, &phis);
         }
-        let left = if completes { left } else { end };
+        let left = if left == after { end } else { left };
         let results = self.carried_vectors(&phis, [(&start, before), (&next, end)], [left, after])?;
         if 2 * start.len() >= self.kernel.options.spec.registers as usize {
             self.forget_thread()?;
@@ -244,12 +234,11 @@ impl<'c> Emit<'_, 'c> {
         self.define_parts(&inst.results, &counts, &results)
     }
 
-    /// Returns true if products that an iteration begins are complete in the next one.
-    fn leaves_products(&self, body: BlockId) -> bool {
-        let func = self.func();
-        let waits =
-            |i: &InstId| matches!(GpuOp::of(&func.insts[*i]), Some(GpuOp::MmaWait(wait)) if wait.pending > 0);
-        func.blocks[body].insts.iter().any(waits)
+    /// Notes the counter of a loop, if targets know that it is uniform: not one that begins with a number of a warpgroup.
+    fn note_counter(&mut self, inst: &Inst, at: IntValue<'c>) {
+        if !takes_turns(self.func(), inst) {
+            self.counters.push(at);
+        }
     }
 
     /// Goes to the first of two blocks, or to the second one where a condition does not hold.

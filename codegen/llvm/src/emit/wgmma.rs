@@ -4,13 +4,14 @@
 //! Requires `mma` as verified in scheduled kernels. Guarantees that every address is that of the warpgroup plus an
 //! offset that depends on the step.
 
+use inkwell::basic_block::BasicBlock;
 use inkwell::values::{BasicValueEnum, IntValue};
 use tk_gpu::analysis::wgmma_shared::{self, WgmmaShared};
-use tk_gpu::ir::op::{Mma, MmaOperand, MmaWait};
+use tk_gpu::ir::op::{GpuOp, Mma, MmaOperand, MmaWait};
 use tk_gpu::ir::shared_access;
 use tk_gpu::layout::cut;
 use tk_gpu::target::mma::Tiles;
-use tk_tile::Inst;
+use tk_tile::{BlockId, Inst, InstId};
 
 use super::{Emit, Res, Stop, bug};
 use crate::target::Lane;
@@ -102,6 +103,29 @@ impl<'c> Emit<'_, 'c> {
         }
         let acc = self.target.wgmma_wait(self, op.pending, &acc)?;
         self.define_regs(r, acc)
+    }
+
+    /// The block to which a loop goes at its end, before `after`. Where warpgroups take turns, it waits for products that the last
+    /// iteration has begun: a wait behind a loop that may have had no iteration is none to `ptxas`, which serializes all of them.
+    pub(super) fn leave_loop(&self, body: BlockId, after: BasicBlock<'c>) -> Res<BasicBlock<'c>> {
+        if self.turn.is_none() || !self.leaves_products(body) {
+            return Ok(after);
+        }
+        let here = self.here()?;
+        let left = self.new_block("done");
+        self.builder.position_at_end(left);
+        self.target.complete_products(self)?;
+        self.builder.build_unconditional_branch(after)?;
+        self.builder.position_at_end(here);
+        Ok(left)
+    }
+
+    /// Returns true if products that an iteration begins are complete in the next one.
+    fn leaves_products(&self, body: BlockId) -> bool {
+        let func = self.func();
+        let waits =
+            |i: &InstId| matches!(GpuOp::of(&func.insts[*i]), Some(GpuOp::MmaWait(wait)) if wait.pending > 0);
+        func.blocks[body].insts.iter().any(waits)
     }
 
     /// Its instructions: step by step along K, in each all rows and columns of the warpgroup.

@@ -405,6 +405,11 @@ pub trait TargetEmitter<'c> {
     }
 
     /// Initializes an mbarrier whose phases complete when this many threads have arrived and all announced bytes have
+    /// Waits for all products that were begun, where that is more than to wait for the result of each.
+    fn complete_products(&self, _e: &Emit<'_, 'c>) -> Res<()> {
+        Ok(())
+    }
+
     /// arrived.
     fn mbarrier_init(&self, _e: &Emit<'_, 'c>, _address: IntValue<'c>, _arrivals: u32) -> Res<()> {
         missing("phases of barriers")

@@ -445,6 +445,10 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
         self.wait_for_boxes(e, left)
     }
 
+    fn complete_products(&self, e: &Emit<'_, 'c>) -> Res<()> {
+        self.wgmma_wait(e, 0, &[]).map(|_| ())
+    }
+
     /// `ptxas` computes with uniform registers only where it knows all branches around to be uniform. In programs with several
     /// warpgroups, whose lanes lack registers, a vote says that the others are.
     fn uniform(&self, e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<IntValue<'c>> {

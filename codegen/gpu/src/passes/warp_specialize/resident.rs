@@ -26,7 +26,7 @@ use crate::analysis::wgmma_shared;
 use crate::ir::kernel::{Kernel, Remark};
 use crate::ir::op::MmaOperand;
 use crate::ir::shared_access::loaded;
-use crate::passes::take_turns;
+use crate::ir::warps::takes_turns;
 
 /// An operand that is loaded once for the products of a block.
 #[derive(Clone, Copy, Debug)]
@@ -85,8 +85,7 @@ fn resident(
     readers: &[InstId],
 ) -> Result<Resident, String> {
     let func = kernel.func();
-    let is_around =
-        |i: &InstId| take_turns::is_taken(func, &func.insts[*i]) && func.insts[*i].blocks.contains(&block);
+    let is_around = |i: &InstId| takes_turns(func, &func.insts[*i]) && func.insts[*i].blocks.contains(&block);
     if walk::insts(func).iter().any(is_around) {
         return Err("warpgroups take turns, each with one of its own".into());
     }

@@ -24,14 +24,13 @@ use super::feed::Feed;
 use crate::ir::builder::Edit;
 use crate::ir::kernel::{BARRIERS, Buffer};
 use crate::ir::op::{ConsumerSkip, GpuOp, GroupId, Pipeline, TurnPass, TurnWait};
-use crate::ir::warps::producer;
-use crate::passes::take_turns::is_taken;
+use crate::ir::warps::{producer, takes_turns};
 
 /// Adds what consumers in `block` pass over, for pipelines with their feeds.
 pub(super) fn skip(edit: &mut Edit<'_>, feeds: &[(Pipeline, &Feed)], block: BlockId) {
     let func = edit.kernel.func();
     let taken: Vec<InstId> =
-        func.blocks[block].insts.iter().copied().filter(|i| is_taken(func, &func.insts[*i])).collect();
+        func.blocks[block].insts.iter().copied().filter(|i| takes_turns(func, &func.insts[*i])).collect();
     let mut pipelines: Vec<Pipeline> = feeds.iter().map(|(p, _)| *p).collect();
     pipelines.dedup();
     for id in taken {
