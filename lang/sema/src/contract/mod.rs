@@ -191,7 +191,7 @@ pub fn plan_on(
 
 /// The least value of an option of a launch or of a loop.
 fn least(option: &str) -> i64 {
-    i64::from(matches!(option, "warps" | "stages" | "ctas" | "cluster" | "unroll"))
+    i64::from(matches!(option, "warps" | "stages" | "ctas" | "cluster" | "unroll" | "turns"))
 }
 
 /// The refusal of a value that is too small for an option of a launch or of a loop.
