@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tk_ops::{ControlOp, DType, MemoryOp, Op, ShapeOp};
+use tk_ops::{ControlOp, DType, Group, MemoryOp, Op, ShapeOp};
 use tk_tile::{BlockId, Def, ElemType, Id, Inst, InstId, ValueId, walk};
 
 use crate::ir::kernel::Kernel;
@@ -21,6 +21,34 @@ pub fn register_pressure(kernel: &Kernel, block: BlockId) -> u32 {
         loads_ahead: false,
     }
     .most(block, &BTreeSet::new())
+}
+
+/// The most registers of a lane for tiles that are live at once where a block computes with floats outside of loops with
+/// products, and whether that calls functions. What is computed element by element for one use that takes it so is computed right
+/// before it.
+pub fn epilogue_pressure(kernel: &Kernel, block: BlockId) -> (u32, bool) {
+    let func = kernel.func();
+    let insts = walk::insts_in(func, block);
+    let multiplies = |i: &InstId| matches!(GpuOp::of(&func.insts[*i]), Some(GpuOp::Mma(_)));
+    let mut among: BTreeSet<InstId> = BTreeSet::new();
+    for owner in insts.iter().map(|i| &func.insts[*i]) {
+        for inside in owner.blocks.iter().map(|b| &func.blocks[*b].insts) {
+            if inside.iter().any(multiplies) {
+                among.extend(inside);
+            }
+        }
+    }
+    let (mut most, mut calls) = (0, false);
+    let liveness =
+        beside(kernel, |inst| matches!(inst.op, Op::Elementwise(_)) || is_shared_load(inst), false);
+    liveness.walk(block, &BTreeSet::new(), &mut |i, words| {
+        if let (Op::Elementwise(op), false) = (func.insts[i].op, among.contains(&i)) {
+            most = most.max(words);
+            calls |= matches!(op.group(), Group::FloatUnary(_) | Group::FloatBinary(_))
+                && func.insts[i].results.iter().any(|r| kernel.layout(*r).is_some());
+        }
+    });
+    (most, calls)
 }
 
 /// Registers of a lane for tiles that are live at once, if loads are done at the beginning of their block. What is
@@ -41,6 +69,11 @@ pub fn least(kernel: &Kernel) -> u32 {
 
 /// The most registers of tiles beside those that `by_element` gives for a single use that takes them element by element.
 fn most_beside(kernel: &Kernel, by_element: fn(&Inst) -> bool, loads_ahead: bool) -> u32 {
+    beside(kernel, by_element, loads_ahead).most(kernel.func().body, &BTreeSet::new())
+}
+
+/// The register use beside the values that `by_element` gives for a single use that takes them element by element.
+fn beside(kernel: &Kernel, by_element: fn(&Inst) -> bool, loads_ahead: bool) -> Liveness<'_> {
     let func = kernel.func();
     let liveness = Liveness { kernel, counts: |_| true, passing: BTreeSet::new(), by_one: true, loads_ahead };
     let mut uses: BTreeMap<ValueId, Vec<bool>> = BTreeMap::new();
@@ -69,7 +102,7 @@ fn most_beside(kernel: &Kernel, by_element: fn(&Inst) -> bool, loads_ahead: bool
     let mut passing: BTreeSet<ValueId> = uses.keys().copied().filter(passing).collect();
     // Positions follow from the number of the thread: a few of them are kept, the others are a constant away.
     passing.extend(addresses);
-    Liveness { passing, ..liveness }.most(func.body, &BTreeSet::new())
+    Liveness { passing, ..liveness }
 }
 
 /// Returns true if the results are pointers, masks or offsets: those of neighbours are a constant away.

@@ -141,16 +141,20 @@ fn extents(tiles: &Tiles, side: usize, k: u32) -> [u32; 2] {
     if side == 0 { bits } else { [bits[1], bits[0]] }
 }
 
-/// The alignment of each buffer: that of wgmma operands, and of tiles that TMA stores, is the period of their exclusive
-/// or.
+/// The alignment of each buffer: that of wgmma operands, and of tiles that TMA loads or stores, is the period of their
+/// exclusive or.
 pub fn alignments(kernel: &Kernel) -> Vec<u32> {
     let func = kernel.func();
     let mut all = vec![ALIGN; kernel.buffers.len()];
     for id in tk_tile::walk::insts(func) {
         let inst = &func.insts[id];
-        if let Some(GpuOp::TmaStore(store)) = GpuOp::of(inst) {
-            let slot = all.get_mut(store.buffer).into_iter();
-            slot.for_each(|a| *a = (*a).max(store.copied.span.saturating_mul(LINES)));
+        let boxed = match GpuOp::of(inst) {
+            Some(GpuOp::TmaStore(store)) => Some((store.buffer, store.copied.span)),
+            Some(GpuOp::TmaLoad(load)) => Some((load.destination, load.copied.span)),
+            _ => None,
+        };
+        if let Some((slot, span)) = boxed.and_then(|(b, span)| Some((all.get_mut(b)?, span))) {
+            *slot = (*slot).max(span.saturating_mul(LINES));
         }
         let Some(mma) = as_wgmma(inst) else { continue };
         let acc = inst.operands.first();

@@ -106,12 +106,22 @@ impl Edit<'_> {
     pub fn is_iteration(&mut self, id: InstId, block: BlockId, iv: ValueId, iterations: u32) -> ValueId {
         let inst = self.kernel.func().insts[id].clone();
         let [_, hi, step, ..] = inst.operands.as_slice() else { return iv };
-        let known = constant(self.kernel.func(), *step).and_then(Scalar::as_int);
+        let inside =
+            inst.blocks.first().is_some_and(|b| self.kernel.func().values[iv].def == Def::Arg(*b, 0));
+        self.comes(block, (iv, *hi, *step), iterations, inside)
+    }
+
+    /// The same in a loop that ends at `hi`, with its step; `inside` tells whether `iv` is known to be one of its iterations.
+    pub fn comes(
+        &mut self,
+        block: BlockId,
+        (iv, hi, step): (ValueId, ValueId, ValueId),
+        iterations: u32,
+        inside: bool,
+    ) -> ValueId {
+        let known = constant(self.kernel.func(), step).and_then(Scalar::as_int);
         let narrow = self.dtype(iv).bits() < 64;
-        let near = known.zip(inst.blocks.first().copied());
-        if let Some(comes) =
-            near.and_then(|(step, body)| self.is_near(block, (iv, *hi), step, iterations, body))
-        {
+        if let Some(comes) = known.and_then(|step| self.is_near(block, (iv, hi), step, iterations, inside)) {
             return comes;
         }
         // In 64 bits, so that nothing wraps around, or in the width of the induction variable.
@@ -119,7 +129,7 @@ impl Edit<'_> {
             true => v,
             false => self.compute(block, ElementwiseOp::Cast, &[v], DType::I64),
         };
-        let (hi, iv, by) = (wide(*hi), wide(iv), wide(*step));
+        let (hi, iv, by) = (wide(hi), wide(iv), wide(step));
         let iterations = self.int(block, DType::I64, iterations.into());
         let far = self.compute(block, ElementwiseOp::Mul, &[by, iterations], DType::I64);
         if let Some(step) = known {
@@ -145,7 +155,7 @@ impl Edit<'_> {
         (iv, hi): (ValueId, ValueId),
         step: i128,
         iterations: u32,
-        body: BlockId,
+        inside: bool,
     ) -> Option<ValueId> {
         let far = u32::try_from(step.checked_abs()? * i128::from(iterations)).ok()?;
         let same = self.dtype(iv).bits() == 32 && self.dtype(iv) == self.dtype(hi);
@@ -160,7 +170,7 @@ impl Edit<'_> {
         };
         let far = self.int(block, DType::U32, far.into());
         let reaches = self.compute(block, ElementwiseOp::Gt, &[left, far], DType::Bool);
-        if self.kernel.func().values[iv].def == Def::Arg(body, 0) {
+        if inside {
             return Some(reaches);
         }
         let any = self.compute(block, ElementwiseOp::Lt, &[from, to], DType::Bool);

@@ -17,15 +17,15 @@
 //! of which do nothing else. That makes the launch larger, so it is done only where the estimate says that lanes would
 //! run out.
 //!
-//! The estimate is the most that tiles need which are live together with a product, and [`NON_TILE_REGISTERS`] for everything else.
-//! The assembler orders elementwise code between products so that it needs less: moving registers for it made attention
-//! slower by three percent.
+//! The estimate is the most that tiles need which are live together with a product, or where the program goes on with its sums,
+//! and [`NON_TILE_REGISTERS`] for everything else. The assembler orders elementwise code between products so that it needs less:
+//! moving registers for it made attention slower by three percent.
 //!
 //! Requires a scheduled kernel. Guarantees that the counts fit the pool.
 
 use tk_tile::FuncId;
 
-use crate::analysis::liveness::register_pressure;
+use crate::analysis::liveness::{epilogue_pressure, register_pressure};
 use crate::ir::kernel::Kernel;
 use crate::ir::op::{GpuOp, SetMaxRegisters};
 use crate::ir::warps::{SETMAXNREG_STEP, WARPGROUP_WARPS, producer};
@@ -50,6 +50,10 @@ pub const NON_TILE_REGISTERS: u32 = 32;
 /// More of these where warpgroups take turns: each computes the addresses of whole tiles alone, and keeps its place among the
 /// stages of the others. Tiles of 128 x 128 and 64 x 256 spill with 168 registers.
 const OF_TURNS: u32 = 24;
+
+/// More of these for functions of floats, of which the assembler computes several elements at a time: `erf` of 128 sums beside
+/// nothing else spills 64 bytes with 168 registers.
+const OF_FUNCTIONS: u32 = 16;
 
 /// Registers of a lane of producers, and of the other warps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +88,9 @@ fn run(kernel: &mut Kernel) {
     let takes_turns =
         matches!(GpuOp::of(&func.insts[id]), Some(GpuOp::IsProducerWarp(is)) if is.turns.is_some());
     let beside = NON_TILE_REGISTERS + if takes_turns { OF_TURNS } else { 0 };
-    if register_pressure(kernel, others) + beside <= spec.registers_of_launch(warps + 1) {
+    let (epilogue, calls) = epilogue_pressure(kernel, others);
+    let epilogue = epilogue + if calls { OF_FUNCTIONS } else { 0 };
+    if register_pressure(kernel, others).max(epilogue) + beside <= spec.registers_of_launch(warps + 1) {
         return;
     }
     let loc = func.insts[id].loc;

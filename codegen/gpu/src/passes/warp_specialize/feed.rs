@@ -257,13 +257,23 @@ pub(super) fn plan_load(
     if !in_order {
         return Err(UNPLACED.into());
     }
-    if known.roots.get(*view).is_none_or(|root| writes(kernel, &known.roots, root)) {
+    may_copy(kernel, known, (load, *view))?;
+    Ok((load, span))
+}
+
+/// Fails if a producer warp cannot load this tile of a view ahead of the program.
+pub(super) fn may_copy(
+    kernel: &Kernel,
+    known: &Known,
+    (load, view): (InstId, ValueId),
+) -> Result<(), String> {
+    if known.roots.get(view).is_none_or(|root| writes(kernel, &known.roots, root)) {
         return Err("the kernel may write to its memory".into());
     }
     if other_of(kernel, load).is_some() {
         return Err("elements out of bounds are not 0".into());
     }
-    Ok((load, span))
+    Ok(())
 }
 
 /// How a product of warpgroups reads a buffer, as each operand that it is; `None` for other operations.

@@ -32,7 +32,7 @@
 //!
 //! A tile that several products of an iteration read, also transposed, is loaded once: these products share a stage, which is
 //! released after the last of them ([`feed`]). Programs of a cluster load what they have in common together ([`multicast`]). Operands that stay for a loop are loaded
-//! before it ([`resident`]).
+//! before it ([`resident`]), and so are tiles that are combined with their sums ([`tiles`]).
 //!
 //! Requires a lowered kernel without offsets. Guarantees the same results: only memory that the kernel does not write
 //! is read ahead, and only by loops that end before anything in the kernel orders memory or stops.
@@ -43,6 +43,7 @@ mod multicast;
 mod resident;
 mod slice;
 mod split;
+mod tiles;
 mod turns;
 
 use std::collections::BTreeSet;
@@ -205,9 +206,12 @@ fn specialize(kernel: &mut Kernel) {
         return;
     }
     let feeds: Vec<Feed> = chosen.iter().flat_map(|r| r.feeds.clone()).collect();
-    let (residents, remarks) =
-        resident::residents(kernel, &known, &slice, &feeds, |load| free.contains(&load));
+    let may = |load| free.contains(&load);
+    let (mut residents, remarks) = resident::residents(kernel, &known, &slice, &feeds, may);
     kernel.remarks.extend(remarks);
+    let (tiles, remarks) = tiles::tiles(kernel, &known, &slice, &feeds, may);
+    kernel.remarks.extend(remarks);
+    residents.extend(tiles);
     let loads = feeds.iter().flat_map(|f| &f.taken).chain(residents.iter().map(|r| &r.taken));
     let slice = slice.of(kernel.func(), loads.map(|t| t.load));
     split::apply(kernel, &chosen, &residents, &slice);

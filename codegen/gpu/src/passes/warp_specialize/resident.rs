@@ -15,7 +15,7 @@
 //! in use, and it does not wait for two things one after the other.
 //!
 //! Applies to operands that only products of warpgroups read, in loops of the block that loads them, where a producer warp
-//! loads others of these products.
+//! loads others of these products. [`super::tiles`] finds what threads read after such loops.
 
 use tk_tile::{BlockId, InstId, walk};
 
@@ -28,15 +28,20 @@ use crate::ir::op::MmaOperand;
 use crate::ir::shared_access::loaded;
 use crate::ir::warps::takes_turns;
 
-/// An operand that is loaded once for the products of a block.
-#[derive(Clone, Copy, Debug)]
+/// A tile that is loaded once in an execution of a block.
+#[derive(Clone, Debug)]
 pub(super) struct Resident {
     /// Its load.
     pub taken: TmaLoadPlan,
     /// The block that loads it.
     pub block: BlockId,
-    /// The instruction of that block with the last product that reads it.
+    /// The loop with the iteration in which the producer loads it, behind the operands of that iteration; where it was,
+    /// without one.
+    pub during: Option<InstId>,
+    /// The instruction of that block that reads it last.
     pub last: InstId,
+    /// If threads read it, their loads from shared memory and the placement there.
+    pub by_threads: Option<(Vec<InstId>, Vec<i64>)>,
 }
 
 /// The operands of these products that stay for their loops; `may` tells whether a producer may do a load, and what prevents
@@ -64,7 +69,7 @@ pub(super) fn residents(
             // What is computed has to be stored by the threads.
             let Some(load) = loaded(kernel, store) else { continue };
             let Some(block) = slice.block(store) else { continue };
-            match resident(kernel, known, block, (buffer.buffer, store, load), &readers) {
+            match resident(kernel, known, (block, feeds), (buffer.buffer, store, load), &readers) {
                 Ok(resident) if slice.reaches(func, load) && may(load) => found.push(resident),
                 Ok(_) => {}
                 Err(why) => {
@@ -80,15 +85,12 @@ pub(super) fn residents(
 fn resident(
     kernel: &Kernel,
     known: &Known,
-    block: BlockId,
+    (block, feeds): (BlockId, &[Feed]),
     (buffer, store, load): (usize, InstId, InstId),
     readers: &[InstId],
 ) -> Result<Resident, String> {
     let func = kernel.func();
-    let is_around = |i: &InstId| takes_turns(func, &func.insts[*i]) && func.insts[*i].blocks.contains(&block);
-    if walk::insts(func).iter().any(is_around) {
-        return Err("warpgroups take turns, each with one of its own".into());
-    }
+    shared_by_groups(kernel, block)?;
     let first = read_alike(kernel, readers, buffer)?;
     let (load, span) = plan_load(kernel, known, block, (store, Some(load)), first)?;
     let insts = &func.blocks[block].insts;
@@ -101,5 +103,20 @@ fn resident(
     let last = ends.into_iter().max().and_then(|n| insts.get(n)).copied().ok_or(OTHERS)?;
     let taken =
         TmaLoadPlan { load, store, buffer, span, multicast: None, of_group: depends_on_group(func, load) };
-    Ok(Resident { taken, block, last })
+    // The operands of the first iteration come before the resident: their stage is free when that of the resident may
+    // still be in use, by the iteration before of a loop around both.
+    let place = |id: InstId| insts.iter().position(|i| *i == id);
+    let is_repeated = block != func.body;
+    let loops = feeds.iter().map(|f| f.at.1).filter(|l| is_repeated && place(*l) > place(load));
+    Ok(Resident { taken, block, during: loops.min_by_key(|l| place(*l)), last, by_threads: None })
+}
+
+/// Fails if warpgroups run a block in turns.
+pub(super) fn shared_by_groups(kernel: &Kernel, block: BlockId) -> Result<(), String> {
+    let func = kernel.func();
+    let is_around = |i: &InstId| takes_turns(func, &func.insts[*i]) && func.insts[*i].blocks.contains(&block);
+    if walk::insts(func).iter().any(is_around) {
+        return Err("warpgroups take turns, each with one of its own".into());
+    }
+    Ok(())
 }
