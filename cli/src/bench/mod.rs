@@ -170,7 +170,7 @@ fn measure(
     let cold =
         if trial.has_cold() { Some(trial.times(&mut site, Caches::Cold, within, MOST)?) } else { None };
     let warm = trial.times(&mut site, Caches::Warm, within, MOST)?;
-    Ok(Measured { cold, warm, rate, chosen, notes: choice.notes })
+    Ok(Measured { cold, warm, rate, chosen, notes: choice.notes.clone() })
 }
 
 fn head(terminal: &Terminal, kernel: &str, gpu: &str) -> Outcome {

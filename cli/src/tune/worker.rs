@@ -126,14 +126,14 @@ impl Worker {
         let session = trial.launcher().session();
         let members = session.members(kernel, trial.args(), trial.sets(), place.facts);
         let mut members = members.map_err(|w| LaunchError::Refused(w).to_string())?;
-        let default = trial.choice(trial.sets()).map_err(|w| LaunchError::Refused(w).to_string())?.plan;
+        let default = &trial.choice(trial.sets()).map_err(|w| LaunchError::Refused(w).to_string())?.plan;
         if default.grid.contains(&0) {
             let name = &session.checked().hir.func(kernel).name;
             return Err(format!("no program of `{name}` runs: there is nothing to measure"));
         }
         // The defaults are measured anyway.
         let options = |plan: &Plan| LaunchOptions::of(&plan.launch).hints();
-        members.retain(|m| m.plan.bindings != default.bindings || options(&m.plan) != options(&default));
+        members.retain(|m| m.plan.bindings != default.bindings || options(&m.plan) != options(default));
         let sets = trial.sets().to_vec();
         Ok(Worker { trial, members, kernel, sets, trusted: None })
     }
@@ -193,7 +193,7 @@ impl Worker {
         let session = self.trial.launcher().session();
         let plan = match member {
             Some(i) => self.members.get(i).map(|m| m.plan.clone()),
-            None => self.trial.choice(self.trial.sets()).ok().map(|c| c.plan),
+            None => self.trial.choice(self.trial.sets()).ok().map(|c| c.plan.clone()),
         };
         let compiled = plan.and_then(|p| session.compile(self.kernel, &p.bindings).ok());
         let code = compiled.map(|(compiled, _)| code_of(&compiled.module)).unwrap_or_default();

@@ -4,7 +4,9 @@
 //! names a member; without one, the cost model does, if the kernel has a list; without that, its defaults count. A choice
 //! depends on nothing but the program, its records, the arguments and the device.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -99,8 +101,8 @@ pub struct Choice {
 pub(crate) struct Choices {
     /// The files of records, or why they are not used.
     records: Mutex<HashMap<String, Arc<Result<Records, String>>>>,
-    /// What the cost model chose for launches, by all that they depend on; nothing means the defaults.
-    chosen: Mutex<HashMap<String, Option<Values>>>,
+    /// The choices of launches, by a hash of all that they depend on.
+    chosen: Mutex<Chosen>,
     /// The candidates of kernels, by all that they depend on.
     candidates: Mutex<HashMap<String, Arc<[Candidate]>>>,
 }
@@ -129,6 +131,40 @@ impl Candidate {
         let (compiled, _) = session.compile(kernel, &plan.bindings).ok()?;
         *lock(&self.last) = Some((plan.bindings.clone(), Arc::clone(&compiled)));
         Some(compiled)
+    }
+}
+
+type Chosen = HashMap<u64, Vec<(Launch<'static>, Arc<Choice>)>>;
+
+/// All that a choice depends on beside what a session has read.
+#[derive(Debug, PartialEq)]
+struct Launch<'a> {
+    kernel: FnId,
+    args: Cow<'a, [HostArg]>,
+    sets: Cow<'a, [(String, SetValue)]>,
+    place: Cow<'a, Place>,
+    is_judged: bool,
+}
+
+impl Launch<'_> {
+    /// A hash of what differs most often between launches.
+    fn hash(&self) -> u64 {
+        let mut state = DefaultHasher::new();
+        self.kernel.hash(&mut state);
+        for arg in &*self.args {
+            match arg {
+                HostArg::Tensor { shape, strides, .. } => (shape, strides).hash(&mut state),
+                HostArg::Scalar(value) => value.as_int().hash(&mut state),
+                HostArg::Absent => 0.hash(&mut state),
+            }
+        }
+        state.finish()
+    }
+
+    fn into_owned(self) -> Launch<'static> {
+        let Launch { kernel, args, sets, place, is_judged } = self;
+        let (args, sets) = (Cow::Owned(args.into_owned()), Cow::Owned(sets.into_owned()));
+        Launch { kernel, args, sets, place: Cow::Owned(place.into_owned()), is_judged }
     }
 }
 
@@ -163,6 +199,45 @@ impl Session {
     /// # Errors
     /// The launch is refused.
     pub fn choose(
+        &self,
+        kernel: FnId,
+        args: &[HostArg],
+        sets: &[(String, SetValue)],
+        device: &Place,
+        judge: Option<Judge<'_>>,
+    ) -> Result<Arc<Choice>, Wrong> {
+        let choose = || self.choose_anew(kernel, args, sets, device, judge);
+        let Some(choices) = self.choices() else { return Ok(Arc::new(choose()?)) };
+        let launch = Launch {
+            kernel,
+            args: Cow::Borrowed(args),
+            sets: Cow::Borrowed(sets),
+            place: Cow::Borrowed(device),
+            is_judged: judge.is_some(),
+        };
+        let hash = launch.hash();
+        let known = |all: &Vec<(Launch<'static>, Arc<Choice>)>| {
+            all.iter().find(|(l, _)| *l == launch).map(|(_, choice)| Arc::clone(choice))
+        };
+        if let Some(choice) = lock(&choices.chosen).get(&hash).and_then(known) {
+            return Ok(choice);
+        }
+        let mut choice = choose()?;
+        // They are given once.
+        let notes = std::mem::take(&mut choice.notes);
+        let choice = Arc::new(choice);
+        let mut all = lock(&choices.chosen);
+        if all.len() >= REMEMBERED {
+            all.clear();
+        }
+        all.entry(hash).or_default().push((launch.into_owned(), Arc::clone(&choice)));
+        match notes.is_empty() {
+            true => Ok(choice),
+            false => Ok(Arc::new(Choice { notes, ..Choice::clone(&choice) })),
+        }
+    }
+
+    fn choose_anew(
         &self,
         kernel: FnId,
         args: &[HostArg],
@@ -241,21 +316,7 @@ impl Session {
         (default, judge): (&Plan, Judge<'_>),
     ) -> Option<Choice> {
         self.checked().hir.func(kernel).contract.tune.as_ref()?;
-        let launch = format!("{kernel:?} {sets:?} {args:?} {device:?}");
-        let choices = self.choices()?;
-        let known = lock(&choices.chosen).get(&launch).cloned();
-        let values = match known {
-            Some(values) => values,
-            None => {
-                let values = self.fastest(kernel, args, sets, device, (default, judge));
-                let mut all = lock(&choices.chosen);
-                if all.len() >= REMEMBERED {
-                    all.clear();
-                }
-                all.insert(launch, values.clone());
-                values
-            }
-        }?;
+        let values = self.fastest(kernel, args, sets, device, (default, judge))?;
         let sets = contract::with_values(sets, &values);
         let plan = contract::plan_on(&self.checked().hir, kernel, args, &sets, device).ok()?;
         Some(Choice { sets, plan, origin: Origin::Model(values), notes: vec![] })

@@ -260,16 +260,16 @@ impl Session {
         let judge = device.map(|d| move |compiled: &Compiled, plan: &Plan| d.estimate(compiled, plan));
         let judge = judge.as_ref().map(|j| j as &(dyn Fn(&Compiled, &Plan) -> Option<Estimate> + Sync));
         let choice = self.choose(kernel, &host, sets, &self.place(), judge)?;
-        let plan = choice.plan;
+        let plan = &choice.plan;
         let (compiled, mut notes) = self.compile(kernel, &plan.bindings)?;
-        notes.extend(choice.notes);
+        notes.extend(choice.notes.iter().cloned());
         if plan.grid.contains(&0) {
             return Ok(notes);
         }
         let place = self.checked.hir.func(kernel).span;
-        meeting(&compiled.module, &plan, place)?;
-        let mut bound = bind(&compiled, &plan, args).map_err(|what| vec![bug(place, &what)])?;
-        let scratch = workspaces(&plan, place, memory)?;
+        meeting(&compiled.module, plan, place)?;
+        let mut bound = bind(&compiled, plan, args).map_err(|what| vec![bug(place, &what)])?;
+        let scratch = workspaces(plan, place, memory)?;
         bound.extend(scratch.iter().map(|id| Arg::Ptr { buffer: *id, offset: 0 }));
         let done = match &self.device {
             Some(device) if !self.checked_mode => {
@@ -278,7 +278,7 @@ impl Session {
                 let options = LaunchOptions { timeout, printed, ..LaunchOptions::of(&plan.launch) };
                 device.launch(&compiled, &bound, plan.grid, &options, memory)
             }
-            Some(_) | None => self.interpret(&compiled, &plan, &bound, memory),
+            Some(_) | None => self.interpret(&compiled, plan, &bound, memory),
         };
         scratch.into_iter().for_each(|id| memory.free(id));
         done.map_err(|fault| vec![diagnostic(&fault, place)])?;

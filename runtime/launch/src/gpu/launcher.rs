@@ -409,12 +409,12 @@ impl Inner {
         let judge = |compiled: &Compiled, plan: &Plan| self.binaries.estimate(compiled, plan);
         let choice = self.session.choose(kernel, &hosts, sets, &self.binaries.place(), Some(&judge))?;
         log::once(|| choice.origin.text().map(|text| format!("kernel `{}`: {text}", func.name)));
-        let plan = choice.plan;
+        let plan = &choice.plan;
         let (compiled, notes) = self.session.compile(kernel, &plan.bindings)?;
-        lock(&self.notes).extend(notes.into_iter().chain(choice.notes));
-        meeting(&compiled.module, &plan, place)?;
+        lock(&self.notes).extend(notes.into_iter().chain(choice.notes.iter().cloned()));
+        meeting(&compiled.module, plan, place)?;
         let uses = self.uses(kernel);
-        let recipe = Recipe::new(&compiled, &plan, &uses, args).map_err(|what| vec![bug(&what)])?;
+        let recipe = Recipe::new(&compiled, plan, &uses, args).map_err(|what| vec![bug(&what)])?;
         let options = LaunchOptions::of(&plan.launch);
         let facts = recipe.kinds.iter().zip(&recipe.values).map(|(k, v)| ArgFacts::of(*k, *v)).collect();
         let kernel = self.binaries.get(&compiled, &options, facts)?;

@@ -1,5 +1,6 @@
 //! A kernel with its arguments on a device, to be launched again and again: [`Trial`], for measurements.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tk_sema::contract::{self, HostArg, Plan, SetValue};
@@ -172,7 +173,7 @@ impl Trial {
     ///
     /// # Errors
     /// It is refused.
-    pub fn choice(&self, sets: &[(String, SetValue)]) -> Result<Choice, Wrong> {
+    pub fn choice(&self, sets: &[(String, SetValue)]) -> Result<Arc<Choice>, Wrong> {
         let session = self.launcher.session();
         let judge = |compiled: &Compiled, plan: &Plan| self.launcher.estimate(compiled, plan);
         session.choose(self.kernel, &self.args, sets, &self.launcher.place(), Some(&judge))
