@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use tk_driver::{BundleUnit, CForm, Shipped, Specialization, c_source, ship, shortages, spilled};
+use tk_driver::{BundleUnit, CForm, Shipped, Specialization, assembled, c_source, ship, shortages};
 use tk_syntax::{FileId, Span};
 
 use super::table::{self, Row};
@@ -48,7 +48,7 @@ pub fn build(
         // The PTX for newer GPUs is there without being asked for, so what does not fit in it is no news.
         let asked = args.targets.iter().any(|t| t == special.target.name);
         let mut warnings = if asked { shortages(&label, &unit.built.kernel, special.place) } else { vec![] };
-        warnings.extend(spilled(&label, &unit.built, special.place));
+        warnings.extend(assembled(&label, &unit.built, special.place));
         builder.terminal.diagnostics(sources, &warnings)?;
         rows.push(Row {
             kernel: format!("{}{}", special.label(), without(unit, " without ")),

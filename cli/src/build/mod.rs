@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use tk_driver::{
     ArgFacts, Asking, Built, Cache, CompiledKernel, Environment, ProgramShape, Refused, Request,
-    Specialization, Specializations, StageTexts, Tools, Until, Variant, add_ptx, after_passes, build_cached,
-    compile_for, describe, shortages, specializations, spilled,
+    Specialization, Specializations, StageTexts, Tools, Until, Variant, add_ptx, after_passes, assembled,
+    build_cached, compile_for, describe, shortages, specializations,
 };
 use tk_gpu::TargetSpec;
 use tk_gpu::pipeline::PASSES;
@@ -283,7 +283,7 @@ impl Builder<'_> {
                 let built = build_cached(request, stages, tools, place)
                     .map_err(|wrong| self.failed(&label, request, &wrong))?;
                 let mut warnings = shortages(&label, &built.kernel, place);
-                warnings.extend(spilled(&label, &built, place));
+                warnings.extend(assembled(&label, &built, place));
                 self.terminal.diagnostics(sources, &warnings)?;
                 (Some(built.kernel.clone()), Some(built))
             }

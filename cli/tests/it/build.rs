@@ -511,6 +511,17 @@ fn a_kernel_that_spills_is_a_warning() {
 }
 
 #[test]
+fn advice_of_the_assembler_is_a_warning() {
+    let folder = folder("build-advice");
+    let advice = "(C7514) Potential Performance Loss: wgmma.mma_async instructions are serialized";
+    let path = fake(&folder, "advises", &format!("echo 'ptxas info    : {advice}' >&2; echo x > $out"));
+    let ran = fill(&folder, "out", &[("TK_PTXAS", &path)]);
+    ran.code(0).err_has("warning[W1004]: the assembler says about `fill` for `sm_90a`: C7514: Potential");
+    // It is said again when the kernel comes from the cache.
+    fill(&folder, "out", &[("TK_PTXAS", &path)]).code(0).out_has("(cached)").err_has("W1004");
+}
+
+#[test]
 fn an_assembler_that_refuses_leaves_nothing() {
     let folder = folder("build-refuses");
     let line = "ptxas kernel.ptx, line 3; error   : Unknown symbol";

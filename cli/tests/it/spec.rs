@@ -25,7 +25,7 @@ use tk_snapshot::Snapshots;
 /// only shows when machine code is made or records of measurements are read.
 const WITHOUT_EXAMPLE: &[&str] = &[
     "E0001", "E0002", "E0003", "E1001", "E1002", "E1003", "E1004", "E1005", "W0701", "W1001", "W1002",
-    "W1003",
+    "W1003", "W1004",
 ];
 
 fn root() -> PathBuf {

@@ -36,7 +36,7 @@ pub use self::device::simulator::Simulator;
 pub use self::device::typical::{Expected, LineCost, blocks_per_sm, expected, lines};
 pub use self::ship::artifact::{BundleUnit, Shipped, ship};
 pub use self::ship::c_source::{CForm, CSource, PREFIX, c_source, is_prefix};
-pub use self::ship::report::{describe, shortages, spilled};
+pub use self::ship::report::{assembled, describe, shortages};
 pub use self::tools::assembler::{Assembler, Tools};
 pub use self::tools::find::{Environment, Found, Ignored};
 pub use self::tools::lld::Lld;

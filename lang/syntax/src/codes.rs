@@ -141,6 +141,7 @@ catalogue! {
     SPILLS = "W1001", "kernel spills registers";
     SHALLOW = "W1002", "loop has fewer stages than requested";
     OPERANDS = "W1003", "operands of a product do not fit in shared memory";
+    ADVICE = "W1004", "assembler reports lost performance";
 }
 
 /// The title of a code, by its text.

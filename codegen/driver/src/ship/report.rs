@@ -171,8 +171,19 @@ pub fn shortages(name: &str, kernel: &CompiledKernel, place: Span) -> Vec<Diagno
     kernel.shortages.iter().map(warning).collect()
 }
 
-/// The warning about a kernel whose registers do not suffice. `name` is that of the specialization.
-pub fn spilled(name: &str, built: &Built, place: Span) -> Option<Diagnostic> {
+/// The warnings about what the assembler did to a kernel: spills, and its own advice. `name` is that of the specialization.
+pub fn assembled(name: &str, built: &Built, place: Span) -> Vec<Diagnostic> {
+    let advised = built.cubin.report.advice.iter().map(|advice| {
+        let message =
+            format!("the assembler says about `{name}` for `{}`: {advice}", built.kernel.target.name);
+        let d = Diagnostic::error(codes::ADVICE, place, message, "").severity(Severity::Warning);
+        d.note("no source can ask for this: please report it, with the kernel")
+    });
+    spilled(name, built, place).into_iter().chain(advised).collect()
+}
+
+/// The warning about a kernel whose registers do not suffice.
+fn spilled(name: &str, built: &Built, place: Span) -> Option<Diagnostic> {
     let r = &built.cubin.report;
     if !r.spills() {
         return None;
