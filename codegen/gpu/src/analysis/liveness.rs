@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tk_ops::{ControlOp, DType, Group, MemoryOp, Op, ShapeOp};
-use tk_tile::{BlockId, Def, ElemType, Id, Inst, InstId, ValueId, walk};
+use tk_tile::{BlockId, Def, ElemType, Func, Id, Inst, InstId, ValueId, walk};
 
 use crate::ir::kernel::Kernel;
 use crate::ir::op::GpuOp;
@@ -23,32 +23,44 @@ pub fn register_pressure(kernel: &Kernel, block: BlockId) -> u32 {
     .most(block, &BTreeSet::new())
 }
 
-/// The most registers of a lane for tiles that are live at once where a block computes with floats outside of loops with
-/// products, and whether that calls functions. What is computed element by element for one use that takes it so is computed right
-/// before it.
+/// The most registers of a lane for tiles that are live at once where a block goes on with the sums of products, behind the loops
+/// with these, and whether that calls functions of floats. What is computed element by element for one use that takes it so is
+/// computed right before it.
 pub fn epilogue_pressure(kernel: &Kernel, block: BlockId) -> (u32, bool) {
     let func = kernel.func();
-    let insts = walk::insts_in(func, block);
-    let multiplies = |i: &InstId| matches!(GpuOp::of(&func.insts[*i]), Some(GpuOp::Mma(_)));
-    let mut among: BTreeSet<InstId> = BTreeSet::new();
-    for owner in insts.iter().map(|i| &func.insts[*i]) {
-        for inside in owner.blocks.iter().map(|b| &func.blocks[*b].insts) {
-            if inside.iter().any(multiplies) {
-                among.extend(inside);
-            }
-        }
-    }
+    let mut epilogue = BTreeSet::new();
+    add_epilogue(func, block, false, &mut epilogue);
     let (mut most, mut calls) = (0, false);
     let liveness =
         beside(kernel, |inst| matches!(inst.op, Op::Elementwise(_)) || is_shared_load(inst), false);
     liveness.walk(block, &BTreeSet::new(), &mut |i, words| {
-        if let (Op::Elementwise(op), false) = (func.insts[i].op, among.contains(&i)) {
+        if let (Op::Elementwise(op), true) = (func.insts[i].op, epilogue.contains(&i)) {
             most = most.max(words);
             calls |= matches!(op.group(), Group::FloatUnary(_) | Group::FloatBinary(_))
                 && func.insts[i].results.iter().any(|r| kernel.layout(*r).is_some());
         }
     });
     (most, calls)
+}
+
+/// Adds the instructions of a block behind loops with products; `is_behind` tells whether the block is.
+fn add_epilogue(func: &Func, block: BlockId, is_behind: bool, out: &mut BTreeSet<InstId>) {
+    let multiplies = |i: &InstId| matches!(GpuOp::of(&func.insts[*i]), Some(GpuOp::Mma(_)));
+    let insts = &func.blocks[block].insts;
+    if insts.iter().any(multiplies) {
+        return;
+    }
+    let contains = |i: &InstId| {
+        func.insts[*i].blocks.iter().flat_map(|b| walk::insts_in(func, *b)).any(|i| multiplies(&i))
+    };
+    let last = insts.iter().rposition(contains);
+    for (n, i) in insts.iter().enumerate() {
+        let is_behind = last.map_or(is_behind, |last| n > last);
+        if is_behind {
+            out.insert(*i);
+        }
+        func.insts[*i].blocks.iter().for_each(|b| add_epilogue(func, *b, is_behind, out));
+    }
 }
 
 /// Registers of a lane for tiles that are live at once, if loads are done at the beginning of their block. What is
