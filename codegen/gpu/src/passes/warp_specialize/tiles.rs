@@ -26,7 +26,7 @@
 //! then.
 
 use tk_ops::{MemoryOp, Op};
-use tk_tile::{BlockId, Def, InstId, walk};
+use tk_tile::{BlockId, Def, InstId, ValueId, walk};
 
 use super::boxes::{BoxStart, Known, mapped, not_copied};
 use super::feed::{Feed, OTHERS, TmaLoadPlan, accesses, depends_on_group, may_copy};
@@ -72,8 +72,8 @@ pub(super) fn tiles(
             continue;
         }
         // What it depends on is computed before the loop, or the producer loads it after the operands of all iterations.
-        let is_late = |v: &tk_tile::ValueId| match func.values[*v].def {
-            Def::Inst(i, _) => place(i) > place(last),
+        let is_late = |v: &ValueId| match func.values[*v].def {
+            Def::Inst(i, _) => place(i) >= place(last),
             Def::Arg(..) => false,
         };
         let during = (!func.insts[tile.load].operands.iter().any(is_late)).then_some(last);
