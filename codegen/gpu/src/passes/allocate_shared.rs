@@ -40,8 +40,14 @@ fn run(kernel: &mut Kernel) {
         at.is_none_or(|at| at.saturating_add(b.bytes) <= kernel.options.spec.shared_bytes / 2)
     });
     let chosen = if fits { apart } else { places(kernel, &lives) };
+    let groups = kernel.options.groups;
     for (buffer, at) in kernel.buffers.iter_mut().zip(chosen) {
-        buffer.offset = at.unwrap_or(buffer.offset);
+        match at {
+            Some(at) => buffer.offset = at,
+            // Nothing accesses it, so groups have no copies, between which there would be its bytes.
+            None if groups > 1 => buffer.bytes = 0,
+            None => {}
+        }
     }
 }
 

@@ -227,6 +227,9 @@ impl<'c> Emit<'_, 'c> {
     }
 
     pub(super) fn turn_pass(&mut self, op: &TurnPass) -> Res<()> {
+        // All lanes have seen the phase of their turn, which may be over once the others have theirs: a turn without products
+        // does not make them wait for one another otherwise.
+        self.target.barrier_warp(self)?;
         let lanes = 1u32 << self.kernel.options.threads().lane_bits;
         let lane = self.builder.build_and(self.tid, self.int(lanes - 1), "")?;
         let one = self.builder.build_int_compare(IntPredicate::EQ, lane, self.int(0), "")?;
