@@ -20,13 +20,12 @@ use tk_tile::{BlockId, FuncId, InstId, Type, ValueId, walk};
 use super::form_tensor_accesses::affine::{Affine, Ramp, Sum};
 use super::tma_stores::{reaches, runs_once};
 use crate::analysis::memory_order::orders_memory;
-use crate::analysis::wgmma_shared::{self, WgmmaShared};
+use crate::analysis::wgmma_shared;
 use crate::ir::builder::Edit;
 use crate::ir::caching::Caching;
 use crate::ir::kernel::{Buffer, Kernel, Remark};
 use crate::ir::op::{BufferRef, Placement, SharedStore, TmaBox, TmaStore};
-use crate::layout::{cut, padded};
-use crate::passes::warp_specialize::boxes::{BoxStart, Known, mapped_for_writes};
+use crate::passes::warp_specialize::boxes::{BoxStart, Known, mapped_for_writes, placed};
 use crate::passes::{Pass, Property, Run};
 use crate::verify::verify_lowered;
 
@@ -136,10 +135,7 @@ fn added(kernel: &Kernel, known: &Known, block: BlockId, atomic: InstId) -> Resu
         return refused("the kernel also reads the memory, or writes it in other ways");
     }
     let bytes = matrix.dtype.bytes() as u32;
-    let placed = WgmmaShared::of_tile([tall, wide].map(|n| cut(n).log2), bytes);
-    let Some((span, bases)) = placed.filter(|_| [tall, wide].iter().all(|n| padded(*n) == *n)) else {
-        return refused("TMA has no box of such a tile");
-    };
+    let (span, bases) = placed([tall, wide], bytes, None).map_err(Some)?;
     let taken: u32 = kernel.buffers.iter().map(|b| b.bytes).sum();
     if taken + tall * wide * bytes > kernel.options.spec.shared_bytes {
         return refused("shared memory has no room for them");

@@ -37,15 +37,14 @@ use tk_tile::effects::of_inst;
 use tk_tile::{BlockId, Def, Func, InstId, ValueId, walk};
 
 use crate::analysis::provenance::Roots;
-use crate::analysis::wgmma_shared::{self, WgmmaShared};
+use crate::analysis::wgmma_shared;
 use crate::ir::builder::Edit;
 use crate::ir::caching::Caching;
 use crate::ir::kernel::{Kernel, Remark};
 use crate::ir::op::{GpuOp, Placement, ProxyFence, TmaBox, TmaStore};
 use crate::ir::shared_access::touched;
-use crate::layout::{cut, padded};
 use crate::passes::warp_specialize;
-use crate::passes::warp_specialize::boxes::{BoxStart, Known, mapped_for_writes};
+use crate::passes::warp_specialize::boxes::{BoxStart, Known, mapped_for_writes, placed};
 use crate::passes::{Pass, Property, Run};
 use crate::verify::verify_lowered;
 
@@ -152,12 +151,8 @@ fn plan(kernel: &Kernel, known: &Known, insts: &[InstId], tile: Staged) -> Resul
     if insts.iter().any(|i| *i != tile.store && reaches(func, &known.roots, *i, root)) {
         return Err("the kernel also accesses the memory in other ways".into());
     }
-    let bytes = matrix.dtype.bytes() as u32;
-    let of_tile = WgmmaShared::of_tile([tall, wide].map(|n| cut(n).log2), bytes);
-    // Padding would be stored too.
-    let whole = [tall, wide].iter().all(|n| padded(*n) == *n)
-        && kernel.buffers.get(tile.buffer).is_some_and(|b| b.bytes == tall * wide * bytes);
-    let (span, bases) = of_tile.filter(|_| whole).ok_or("TMA has no box of such a tile")?;
+    let buffer = kernel.buffers.get(tile.buffer);
+    let (span, bases) = placed([tall, wide], matrix.dtype.bytes() as u32, buffer)?;
     let once = runs_once(func, tile.store);
     Ok(TmaStorePlan { tile, bases, copied: TmaBox { shape: [tall, wide], span }, once, signed })
 }

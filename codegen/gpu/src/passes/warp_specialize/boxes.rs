@@ -5,9 +5,11 @@ use tk_tile::{Loc, ValueId};
 
 use crate::analysis::axis::AxisInfo;
 use crate::analysis::provenance::Roots;
-use crate::ir::kernel::{Kernel, Remark};
+use crate::analysis::wgmma_shared::WgmmaShared;
+use crate::ir::kernel::{Buffer, Kernel, Remark};
 use crate::ir::params::ArgFacts;
 use crate::ir::tensor_map::{self, AxisTaken, MOST_DIMENSIONS, MapWord, TensorMatrix};
+use crate::layout::{cut, padded};
 
 /// The alignment of address and strides of a tensor map and of positions along a line, in bytes.
 const ALIGNED: u32 = 16;
@@ -83,6 +85,20 @@ pub(crate) fn mapped_for_writes(
         return Err("its first row or column may be negative".into());
     }
     mapped(kernel, view, start)
+}
+
+/// The span of the lines of a tile in shared memory, and the offsets of the bits of its coordinates, where TMA places them; fails
+/// if TMA has no box of a tile with this shape and so many bytes an element, or `buffer` has other bytes than those of the tile.
+pub(crate) fn placed(
+    [tall, wide]: [u32; 2],
+    bytes: u32,
+    buffer: Option<&Buffer>,
+) -> Result<(u32, Vec<i64>), String> {
+    // Padding would be copied too.
+    let whole = [tall, wide].iter().all(|n| padded(*n) == *n)
+        && buffer.is_none_or(|b| b.bytes == tall * wide * bytes);
+    let of_tile = WgmmaShared::of_tile([tall, wide].map(|n| cut(n).log2), bytes);
+    of_tile.filter(|_| whole).ok_or_else(|| "TMA has no box of such a tile".into())
 }
 
 /// Fails with the reason if there are launches in which no tensor map describes a matrix.

@@ -28,15 +28,13 @@
 use tk_ops::{MemoryOp, Op};
 use tk_tile::{BlockId, Def, InstId, ValueId, walk};
 
-use super::boxes::{BoxStart, Known, mapped, not_copied};
+use super::boxes::{BoxStart, Known, mapped, not_copied, placed};
 use super::feed::{Feed, OTHERS, TmaLoadPlan, accesses, depends_on_group, may_copy};
 use super::resident::{Resident, shared_by_groups};
 use super::slice::Slice;
-use crate::analysis::wgmma_shared::WgmmaShared;
 use crate::ir::kernel::{Kernel, Remark};
 use crate::ir::op::GpuOp;
 use crate::ir::shared_access::loaded;
-use crate::layout::{cut, padded};
 
 /// A tile that goes through a buffer to the lanes that compute with it.
 struct Exchanged {
@@ -131,7 +129,6 @@ fn resident(
     tile: Exchanged,
     during: Option<InstId>,
 ) -> Result<Resident, String> {
-    const NO_BOX: &str = "TMA has no box of such a tile";
     let func = kernel.func();
     let Exchanged { block, load, store, readers, buffer } = tile;
     shared_by_groups(kernel, block)?;
@@ -142,12 +139,8 @@ fn resident(
     let matrix = mapped(kernel, *view, BoxStart::of(known, [*row, *column]))?;
     may_copy(kernel, known, (load, *view))?;
     let shape = kernel.module.types.get(func.ty(*r)).shape().and_then(|s| <[u32; 2]>::try_from(s).ok());
-    let [tall, wide] = shape.ok_or(NO_BOX)?;
-    let bytes = matrix.dtype.bytes() as u32;
-    let of_tile = WgmmaShared::of_tile([tall, wide].map(|n| cut(n).log2), bytes);
-    let whole = [tall, wide].iter().all(|n| padded(*n) == *n)
-        && kernel.buffers.get(buffer).is_some_and(|b| b.bytes == tall * wide * bytes);
-    let (span, bases) = of_tile.filter(|_| whole).ok_or(NO_BOX)?;
+    let shape = shape.ok_or("it has more than two dimensions")?;
+    let (span, bases) = placed(shape, matrix.dtype.bytes() as u32, kernel.buffers.get(buffer))?;
     let place = |id: &InstId| func.blocks[block].insts.iter().position(|i| i == id);
     let last = readers.iter().copied().max_by_key(place).ok_or(OTHERS)?;
     let of_group = depends_on_group(func, load);
