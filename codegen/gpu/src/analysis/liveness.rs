@@ -19,13 +19,17 @@ pub fn register_pressure(kernel: &Kernel, block: BlockId) -> u32 {
         passing: BTreeSet::new(),
         by_one: false,
         loads_ahead: false,
+        keeps_operands: false,
     }
     .most(block, &BTreeSet::new())
 }
 
+/// Registers that the widest access of a lane loads.
+const WORDS_OF_ACCESS: u32 = 4;
+
 /// The most registers of a lane for tiles that are live at once where a block goes on with the sums of products, behind the loops
 /// with these, and whether that calls functions of floats. What is computed element by element for one use that takes it so is
-/// computed right before it.
+/// computed right before it; a load has the addresses of its accesses too, about a register for each.
 pub fn epilogue_pressure(kernel: &Kernel, block: BlockId) -> (u32, bool) {
     let func = kernel.func();
     let mut epilogue = BTreeSet::new();
@@ -38,6 +42,14 @@ pub fn epilogue_pressure(kernel: &Kernel, block: BlockId) -> (u32, bool) {
             most = most.max(words);
             calls |= matches!(op.group(), Group::FloatUnary(_) | Group::FloatBinary(_))
                 && func.insts[i].results.iter().any(|r| kernel.layout(*r).is_some());
+        }
+    });
+    let liveness = Liveness { keeps_operands: true, ..liveness };
+    liveness.walk(block, &BTreeSet::new(), &mut |i, words| {
+        let inst = &func.insts[i];
+        if is_load(inst) && epilogue.contains(&i) {
+            let loaded: u32 = inst.results.iter().map(|r| liveness.words(*r)).sum();
+            most = most.max(words + loaded / WORDS_OF_ACCESS);
         }
     });
     (most, calls)
@@ -87,7 +99,14 @@ fn most_beside(kernel: &Kernel, by_element: fn(&Inst) -> bool, loads_ahead: bool
 /// The register use beside the values that `by_element` gives for a single use that takes them element by element.
 fn beside(kernel: &Kernel, by_element: fn(&Inst) -> bool, loads_ahead: bool) -> Liveness<'_> {
     let func = kernel.func();
-    let liveness = Liveness { kernel, counts: |_| true, passing: BTreeSet::new(), by_one: true, loads_ahead };
+    let liveness = Liveness {
+        kernel,
+        counts: |_| true,
+        passing: BTreeSet::new(),
+        by_one: true,
+        loads_ahead,
+        keeps_operands: false,
+    };
     let mut uses: BTreeMap<ValueId, Vec<bool>> = BTreeMap::new();
     let mut addresses = BTreeSet::new();
     for i in walk::insts(func) {
@@ -141,8 +160,14 @@ fn is_position(kernel: &Kernel, inst: &Inst) -> bool {
 
 /// Registers of a lane for tiles that are live together at each instruction, by its number.
 pub fn at_each(kernel: &Kernel) -> Vec<u32> {
-    let liveness =
-        Liveness { kernel, counts: |_| true, passing: BTreeSet::new(), by_one: true, loads_ahead: false };
+    let liveness = Liveness {
+        kernel,
+        counts: |_| true,
+        passing: BTreeSet::new(),
+        by_one: true,
+        loads_ahead: false,
+        keeps_operands: false,
+    };
     let mut out = vec![0; kernel.func().insts.len()];
     liveness.walk(kernel.func().body, &BTreeSet::new(), &mut |i, words| {
         if let Some(slot) = out.get_mut(i.index()) {
@@ -163,6 +188,8 @@ struct Liveness<'a> {
     by_one: bool,
     /// Whether loads are done at the beginning of their block.
     loads_ahead: bool,
+    /// Whether the operands of values that need no registers are live until these are used.
+    keeps_operands: bool,
 }
 
 fn is_shared_load(inst: &Inst) -> bool {
@@ -210,6 +237,19 @@ impl Liveness<'_> {
         values.iter().map(|v| self.source(*v)).collect()
     }
 
+    /// Adds a value that is used, with what has to be live until then.
+    fn add_used(&self, v: ValueId, live: &mut BTreeSet<ValueId>) {
+        let v = self.source(v);
+        if live.insert(v)
+            && self.keeps_operands
+            && self.passing.contains(&v)
+            && let Def::Inst(i, _) = self.kernel.func().values[v].def
+            && matches!(self.kernel.func().insts[i].op, Op::Elementwise(_))
+        {
+            self.kernel.func().insts[i].operands.iter().for_each(|v| self.add_used(*v, live));
+        }
+    }
+
     fn sum(&self, live: &BTreeSet<ValueId>) -> u32 {
         live.iter().map(|v| self.words(*v)).sum()
     }
@@ -244,7 +284,7 @@ impl Liveness<'_> {
                 self.walk(*body, &live, found);
             }
             live.extend(read);
-            live.extend(self.sources(&inst.operands));
+            inst.operands.iter().for_each(|v| self.add_used(*v, &mut live));
             if (self.counts)(inst) {
                 // Accumulators are updated in place, and elements one after the other.
                 let in_place = matches!(inst.op, Op::Elementwise(_) | Op::Target);

@@ -12,5 +12,6 @@ pub mod memory_order;
 pub mod mma;
 pub mod packed_operands;
 pub mod provenance;
+pub mod staged_stores;
 pub mod stmatrix;
 pub mod wgmma_shared;

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A buffer is live between its first and its last access in program order; one that is read in a loop and stored to
-//! before it, until the loop ends. Guarantees that two buffers do not overlap while both are live.
+//! before it, until the loop ends; and one from which TMA stores in a loop, in all of its iterations. Guarantees that two buffers do not overlap while both are live.
 
 use tk_ops::{ControlOp, Op};
 use tk_tile::walk;
@@ -15,6 +15,7 @@ use tk_tile::walk;
 use crate::analysis::wgmma_shared::alignments;
 use crate::ir::cluster;
 use crate::ir::kernel::{Buffer, Kernel, WIDEST_ALIGN};
+use crate::ir::op::{GpuOp, TmaStore};
 use crate::ir::shared_access::touched;
 use crate::passes::{Pass, Property, Run};
 use crate::verify::verify_placed;
@@ -49,6 +50,12 @@ fn run(kernel: &mut Kernel) {
             None => {}
         }
     }
+}
+
+/// The bytes of shared memory that a kernel needs at least.
+pub(crate) fn bytes(kernel: &Kernel) -> u32 {
+    let ends = places(kernel, &lives(kernel).0).into_iter().zip(&kernel.buffers);
+    ends.filter_map(|(at, b)| Some((at?).saturating_add(b.bytes))).max().unwrap_or(0)
 }
 
 /// The live range of a buffer: its first and last position in program order.
@@ -106,7 +113,7 @@ pub(crate) fn lives(kernel: &Kernel) -> (Vec<Life>, Vec<Life>) {
     let func = kernel.func();
     let mut times: Vec<Vec<usize>> = vec![vec![]; kernel.buffers.len()];
     let order = walk::insts(func);
-    let mut loops = vec![];
+    let (mut loops, mut stored) = (vec![], vec![]);
     for (at, i) in order.iter().enumerate() {
         let inst = &func.insts[*i];
         let (reads, writes) = touched(inst);
@@ -117,6 +124,15 @@ pub(crate) fn lives(kernel: &Kernel) -> (Vec<Life>, Vec<Life>) {
             let inside: usize = inst.blocks.iter().map(|b| walk::insts_in(func, *b).len()).sum();
             loops.push((at, at + inside));
         }
+        if let Some(GpuOp::TmaStore(TmaStore { buffer, once: false, .. })) = GpuOp::of(inst) {
+            stored.push((*buffer, at));
+        }
+    }
+    // TMA may read it until the next iteration fills it again, and until it is waited for behind the loops.
+    for (buffer, at) in stored {
+        let outermost = loops.iter().find(|(from, to)| *from < at && at <= *to);
+        let behind = outermost.map(|(_, to)| to + 1);
+        times.get_mut(buffer).into_iter().for_each(|t| t.extend(behind));
     }
     let life = |times: &Vec<usize>| -> Option<[(usize, usize); 2]> {
         let mut life = (*times.iter().min()?, *times.iter().max()?);

@@ -34,15 +34,15 @@
 use tk_ops::table::Effects;
 use tk_ops::{ControlOp, DType, ElementwiseOp, MemoryOp, Op};
 use tk_tile::effects::of_inst;
-use tk_tile::{BlockId, Def, Func, InstId, ValueId, walk};
+use tk_tile::{Func, InstId, ValueId, walk};
 
 use crate::analysis::provenance::Roots;
+use crate::analysis::staged_stores::{Staged, staged};
 use crate::analysis::wgmma_shared;
 use crate::ir::builder::Edit;
 use crate::ir::caching::Caching;
 use crate::ir::kernel::{Kernel, Remark};
 use crate::ir::op::{GpuOp, Placement, ProxyFence, TmaBox, TmaStore};
-use crate::ir::shared_access::touched;
 use crate::passes::warp_specialize;
 use crate::passes::warp_specialize::boxes::{BoxStart, Known, mapped_for_writes, placed};
 use crate::passes::{Pass, Property, Run};
@@ -56,15 +56,6 @@ pub const PASS: Pass = Pass {
     leaves: &[Property::TmaStores],
     run: Run::Kernel { run, verify: verify_lowered },
 };
-
-/// A tile that goes through a buffer to be stored, by all threads.
-struct Staged {
-    block: BlockId,
-    fill: InstId,
-    load: InstId,
-    store: InstId,
-    buffer: usize,
-}
 
 /// How TMA stores it.
 struct TmaStorePlan {
@@ -102,34 +93,6 @@ fn run(kernel: &mut Kernel) {
     for plan in plans {
         plan.apply(&mut Edit { kernel, loc: None });
     }
-}
-
-/// The tile that an instruction stores, if it goes through a buffer for that alone.
-fn staged(func: &Func, insts: &[InstId], store: InstId) -> Option<Staged> {
-    let inst = &func.insts[store];
-    let (Op::Memory(MemoryOp::ViewStore), [.., tile]) = (inst.op, inst.operands.as_slice()) else {
-        return None;
-    };
-    let Def::Inst(load, _) = func.values[*tile].def else { return None };
-    let GpuOp::SharedLoad(read) = GpuOp::of(&func.insts[load])? else { return None };
-    let buffer = read.buffer.buffer;
-    let accesses = insts.iter().copied().filter(|i| {
-        let (reads, writes) = touched(&func.insts[*i]);
-        reads.contains(&buffer) || writes.contains(&buffer)
-    });
-    let [fill, last] = accesses.collect::<Vec<_>>()[..] else { return None };
-    let alone = insts.iter().filter(|i| func.insts[**i].operands.contains(tile)).count() == 1;
-    let together = |b: &BlockId| [fill, load, store].iter().all(|i| func.blocks[*b].insts.contains(i));
-    let block = func.blocks.iter().map(|(b, _)| b).find(together)?;
-    let GpuOp::SharedStore(filled) = GpuOp::of(&func.insts[fill])? else { return None };
-    // Only the owners of elements change: other uses of shared memory transpose, slice or reshape tiles.
-    let same = func.insts[fill].operands.first().is_some_and(|v| func.ty(*v) == func.ty(*tile));
-    let changes = filled.placement == read.placement
-        && !(filled.ahead || filled.chunked || filled.remote.is_some())
-        && filled.buffer.stages.is_none();
-    let plain = read.buffer.stages.is_none() && !read.own && read.remote.is_none();
-    let fits = alone && last == load && same && changes && plain;
-    fits.then_some(Staged { block, fill, load, store, buffer })
 }
 
 /// How TMA stores a tile, or why it does not.

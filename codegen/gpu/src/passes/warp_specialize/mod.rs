@@ -32,7 +32,7 @@
 //!
 //! A tile that several products of an iteration read, also transposed, is loaded once: these products share a stage, which is
 //! released after the last of them ([`feed`]). Programs of a cluster load what they have in common together ([`multicast`]). Operands that stay for a loop are loaded
-//! before it ([`resident`]), and so are tiles that are combined with their sums ([`tiles`]).
+//! before it ([`resident`]), and so are tiles that are combined with their sums ([`tiles`]). Operands get stages first ([`room`]).
 //!
 //! Requires a lowered kernel without offsets. Guarantees the same results: only memory that the kernel does not write
 //! is read ahead, and only by loops that end before anything in the kernel orders memory or stops.
@@ -41,6 +41,7 @@ pub(crate) mod boxes;
 mod feed;
 mod multicast;
 mod resident;
+mod room;
 mod slice;
 mod split;
 mod tiles;
@@ -53,14 +54,12 @@ use tk_tile::{BlockId, InstId, walk};
 
 use self::boxes::Known;
 use self::feed::{Feed, TmaLoadPlan};
+use self::room::{Beside, Room};
 use self::slice::Slice;
 use crate::analysis::memory_order::orders_memory;
-use crate::analysis::wgmma_shared;
 use crate::ir::kernel::BARRIERS;
-use crate::ir::kernel::{ALIGN, Buffer, Kernel, Remark, Remedy, STAGES, Shortage};
+use crate::ir::kernel::{ALIGN, Buffer, Kernel, Remark};
 use crate::ir::op::TmaBox;
-use crate::passes::allocate_shared::lives;
-use crate::passes::software_pipeline::async_mma;
 use crate::passes::{Pass, Property, Run};
 use crate::verify::verify_lowered;
 
@@ -92,6 +91,11 @@ impl PlannedPipeline {
         shared.fold(1, |peers, m| peers | m.peers())
     }
 
+    /// The stage for the product that is in flight while the next one begins.
+    fn more(&self) -> u32 {
+        u32::from(self.feeds.iter().any(|f| f.in_flight.is_some()))
+    }
+
     /// Bytes of a stage.
     fn stage(&self, kernel: &Kernel) -> u64 {
         let bytes =
@@ -113,7 +117,7 @@ impl PlannedPipeline {
         };
         self.feeds.iter().all(|f| {
             let apart = !inside(feed, f) && !inside(f, feed);
-            apart && sizes(f) == sizes(feed) && asked(kernel, f) == asked(kernel, feed)
+            apart && sizes(f) == sizes(feed) && room::asked(kernel, f) == room::asked(kernel, feed)
         })
     }
 }
@@ -175,46 +179,24 @@ fn specialize(kernel: &mut Kernel) {
             None => pipelines.push(PlannedPipeline { feeds: vec![feed], stages: 0 }),
         }
     }
-    let mut chosen: Vec<PlannedPipeline> = vec![];
-    for mut pipeline in pipelines {
-        let max_stages = max_stages(kernel, &pipeline, &chosen);
-        for feed in &mut pipeline.feeds {
-            let buffers: Vec<usize> = feed.taken.iter().map(|t| t.buffer).collect();
-            let in_flight = async_mma::product(kernel, feed.block, &buffers);
-            feed.in_flight = in_flight.filter(|_| max_stages >= async_mma::LEAST_STAGES);
-        }
-        let asked = pipeline.feeds.first().map_or(STAGES, |f| asked(kernel, f));
-        let more = u32::from(pipeline.feeds.iter().any(|f| f.in_flight.is_some()));
-        pipeline.stages = (asked.min(kernel.options.most_stages) + more).min(max_stages);
-        if pipeline.stages < 2 || kernel.options.most_stages < 2 {
-            let why = "fewer than two stages fit in shared memory or are requested";
-            let remarks: Vec<Remark> = pipeline.feeds.iter().flat_map(|f| f.without(kernel, why)).collect();
-            kernel.remarks.extend(remarks);
-            continue;
-        }
-        let fits = pipeline.stages - more;
-        if fits < asked {
-            let locs = pipeline.feeds.iter().map(|f| kernel.func().insts[f.at.1].loc);
-            let remedy = Remedy::Stages { asked, fits };
-            let shortages: Vec<Shortage> = locs.map(|loc| Shortage { loc, remedy }).collect();
-            kernel.shortages.extend(shortages);
-        }
-        chosen.push(pipeline);
-    }
-    multicast::choose(kernel, &slice, &mut chosen);
-    if chosen.is_empty() {
+    let may = |load| free.contains(&load);
+    let beside = |feeds: &[Feed]| {
+        let (residents, mut remarks) = resident::residents(kernel, &known, &slice, feeds, may);
+        let (tiles, more) = tiles::tiles(kernel, &known, &slice, feeds, may);
+        remarks.extend(more);
+        Beside { residents, tiles, remarks }
+    };
+    let Room { mut pipelines, residents, remarks, shortages } = room::choose(kernel, &pipelines, beside);
+    kernel.remarks.extend(remarks);
+    kernel.shortages.extend(shortages);
+    if pipelines.is_empty() {
         return;
     }
-    let feeds: Vec<Feed> = chosen.iter().flat_map(|r| r.feeds.clone()).collect();
-    let may = |load| free.contains(&load);
-    let (mut residents, remarks) = resident::residents(kernel, &known, &slice, &feeds, may);
-    kernel.remarks.extend(remarks);
-    let (tiles, remarks) = tiles::tiles(kernel, &known, &slice, &feeds, may);
-    kernel.remarks.extend(remarks);
-    residents.extend(tiles);
-    let loads = feeds.iter().flat_map(|f| &f.taken).chain(residents.iter().map(|r| &r.taken));
+    multicast::choose(kernel, &slice, &mut pipelines);
+    let feeds = pipelines.iter().flat_map(|p| &p.feeds);
+    let loads = feeds.flat_map(|f| &f.taken).chain(residents.iter().map(|r| &r.taken));
     let slice = slice.of(kernel.func(), loads.map(|t| t.load));
-    split::apply(kernel, &chosen, &residents, &slice);
+    split::apply(kernel, &pipelines, &residents, &slice);
 }
 
 /// The box of a load, and the type of its elements.
@@ -264,39 +246,4 @@ fn loops(kernel: &Kernel, block: BlockId) -> Vec<((BlockId, InstId), BlockId)> {
         }
     }
     out
-}
-
-/// The requested number of iterations in flight.
-fn asked(kernel: &Kernel, feed: &Feed) -> u32 {
-    let own = kernel.func().insts[feed.at.1].attrs.int("stages").and_then(|n| u32::try_from(n).ok());
-    own.or(kernel.options.stages).unwrap_or(STAGES)
-}
-
-/// The stages for which shared memory has room, beside what is live until the last loop around the products ends and
-/// what other multi-stage buffers need.
-fn max_stages(kernel: &Kernel, pipeline: &PlannedPipeline, others: &[PlannedPipeline]) -> u32 {
-    let func = kernel.func();
-    let ends = walk::insts(func).into_iter().enumerate().filter_map(|(start, i)| {
-        let inst = &func.insts[i];
-        if !matches!(inst.op, Op::Control(ControlOp::For | ControlOp::While)) {
-            return None;
-        }
-        let inside: Vec<InstId> = inst.blocks.iter().flat_map(|b| walk::insts_in(func, *b)).collect();
-        let feeds = pipeline.feeds.iter().flat_map(|f| &f.products);
-        feeds.into_iter().any(|p| inside.contains(p)).then_some(start + inside.len())
-    });
-    let end = ends.max().unwrap_or(usize::MAX);
-    let apart: Vec<usize> = others.iter().chain([pipeline]).flat_map(PlannedPipeline::buffers).collect();
-    let (lives, _) = lives(kernel);
-    let alive = lives
-        .iter()
-        .enumerate()
-        .filter(|(b, life)| !apart.contains(b) && life.is_some_and(|(from, _)| from <= end));
-    let taken: u64 = alive.filter_map(|(b, _)| kernel.buffers.get(b)).map(placed).sum();
-    let taken = taken * u64::from(kernel.options.groups)
-        + others.iter().map(|r| u64::from(r.stages) * r.stage(kernel)).sum::<u64>();
-    // The alignment of stages is the period of their order.
-    let slack = u64::from(wgmma_shared::WIDEST_PATTERN);
-    let left = u64::from(kernel.options.spec.shared_bytes).saturating_sub(taken + slack);
-    u32::try_from(left / pipeline.stage(kernel)).unwrap_or(u32::MAX)
 }
