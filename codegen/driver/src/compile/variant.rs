@@ -1,16 +1,22 @@
 //! Determines the variants of a kernel for `tk build`: [`Variant::Aligned`] for each set of arguments that is worth a
 //! binary, [`Variant::General`] for all others.
 //!
+//! Without a `prefer` clause there are up to two sets: what all accesses profit from, and what those profit from that move
+//! most of the bytes. A number for each row, say, is stored to another array, whose strides need not be aligned if those of
+//! the rows are.
+//!
 //! Guarantees that a variant's facts are in the order of the kernel's machine parameters, and that the compiler itself
 //! requires no fact that does not affect an access to memory: a launch that lacks only such a fact takes the faster
 //! code.
 
+use std::collections::BTreeSet;
+
 use tk_gpu::ArgFacts;
 use tk_gpu::analysis::axis::AxisInfo;
-use tk_gpu::ir::params::flattened;
-use tk_ops::{MemoryOp, Op};
+use tk_gpu::ir::params::{element_bytes, flattened};
+use tk_ops::{ControlOp, MemoryOp, Op};
 use tk_sema::contract::{Part, Preferred};
-use tk_tile::{ElemType, FuncId, TileModule, Type, ValueId, walk};
+use tk_tile::{BlockId, ElemType, Func, FuncId, InstId, TileModule, Type, ValueId, walk};
 
 /// The most optional arguments of a shipped kernel: each doubles the number of its binaries.
 pub const MAX_OPTIONAL: usize = 4;
@@ -25,9 +31,9 @@ const NUMBER: ArgFacts = ArgFacts { divisible: 1, one: false, positive: true };
 /// The arguments for which a binary is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
-    /// Those of the `prefer` clause of this number. Without such a clause, the first: addresses and integers are
-    /// divisible by 16, and strides by 16 bytes; so is the last extent of a view, along which its elements are adjacent;
-    /// each only if it helps.
+    /// Those of the `prefer` clause of this number. Without such a clause: addresses and integers are divisible by 16, and
+    /// strides by 16 bytes; so is the last extent of a view, along which its elements are adjacent; each only if it helps an
+    /// access (the first), or one that moves many bytes (the second).
     Aligned(usize),
     /// All.
     General,
@@ -44,7 +50,9 @@ impl Variant {
     ) -> Vec<(Variant, Vec<ArgFacts>)> {
         let sets = if prefer.is_empty() {
             let facts = with_unit_strides(module, entry, facts(module, entry, None));
-            vec![useful(module, entry, facts)]
+            let all = useful(module, entry, facts, |_| true);
+            let large = large_accesses(module, entry);
+            vec![all.clone(), useful(module, entry, all, |i| large.contains(&i))]
         } else {
             prefer.iter().map(|set| preferred(module, entry, set)).collect()
         };
@@ -72,7 +80,11 @@ impl Variant {
 /// The facts of the variant for a `prefer` clause.
 fn preferred(module: &TileModule, entry: FuncId, set: &[Preferred]) -> Vec<ArgFacts> {
     let found = facts(module, entry, Some(set));
-    if set.iter().any(|p| only_order(set, p.arg).is_some()) { useful(module, entry, found) } else { found }
+    if set.iter().any(|p| only_order(set, p.arg).is_some()) {
+        useful(module, entry, found, |_| true)
+    } else {
+        found
+    }
 }
 
 /// The contiguous axis of a view, if it is all that a clause says about it.
@@ -179,12 +191,52 @@ fn makes_views(module: &TileModule) -> bool {
     module.funcs.iter().any(|(_, func)| walk::insts(func).into_iter().any(|i| made(func.insts[i].op)))
 }
 
-/// The facts without those that affect no access to memory. If one of two suffices, it is not the one about a number:
-/// shapes and strides vary less between launches.
-fn useful(module: &TileModule, entry: FuncId, facts: Vec<ArgFacts>) -> Vec<ArgFacts> {
+/// An access is small if it moves fewer bytes than all accesses, divided by this.
+const SMALL: u64 = 32;
+/// Iterations of a loop, where bytes are compared.
+const ITERATIONS: u64 = 8;
+
+/// The accesses to tiles in memory without the small ones.
+fn large_accesses(module: &TileModule, entry: FuncId) -> BTreeSet<InstId> {
+    let Some(func) = module.funcs.get(entry) else { return BTreeSet::new() };
+    let mut bytes = vec![];
+    add_bytes(module, func, func.body, 1, &mut bytes);
+    let all = bytes.iter().fold(0, |sum: u64, (_, b)| sum.saturating_add(*b));
+    bytes.into_iter().filter(|(_, b)| *b >= all / SMALL).map(|(i, _)| i).collect()
+}
+
+/// Adds what each access to memory in a block moves, if the block runs so often.
+fn add_bytes(module: &TileModule, func: &Func, block: BlockId, times: u64, out: &mut Vec<(InstId, u64)>) {
+    let bytes = |v: &ValueId| match module.types.get(func.ty(*v)) {
+        Type::Tile { shape, elem: elem @ ElemType::Scalar(_) } => {
+            shape.iter().map(|n| u64::from(*n)).product::<u64>() * element_bytes(elem)
+        }
+        Type::Tile { .. } | Type::View { .. } => 0,
+    };
+    for id in &func.blocks[block].insts {
+        let inst = &func.insts[*id];
+        if matches!(inst.op, Op::Memory(_) | Op::Atomic(_)) {
+            let most = inst.results.iter().chain(&inst.operands).map(bytes).max();
+            out.push((*id, most.unwrap_or(0).saturating_mul(times)));
+        }
+        let loops = matches!(inst.op, Op::Control(ControlOp::For | ControlOp::While));
+        let times = if loops { times.saturating_mul(ITERATIONS) } else { times };
+        inst.blocks.iter().for_each(|b| add_bytes(module, func, *b, times, out));
+    }
+}
+
+/// The facts without those that affect no access to memory that `counts`. If one of two suffices, it is not the one about a
+/// number: shapes and strides vary less between launches.
+fn useful(
+    module: &TileModule,
+    entry: FuncId,
+    facts: Vec<ArgFacts>,
+    counts: impl Fn(InstId) -> bool,
+) -> Vec<ArgFacts> {
     let Some(func) = module.funcs.get(entry) else { return facts };
-    let accesses =
-        |facts: &[ArgFacts]| AxisInfo::new(module, func, facts).of_accesses(module, func, ALIGNED.divisible);
+    let accesses = |facts: &[ArgFacts]| {
+        AxisInfo::new(module, func, facts).of_accesses(module, func, ALIGNED.divisible, &counts)
+    };
     let (all, mut kept) = (accesses(&facts), facts);
     let params = func.blocks.get(func.body).map(|b| b.args.as_slice()).unwrap_or_default();
     let is_number =
@@ -267,6 +319,31 @@ mod tests {
         let tensor = vec![ALIGNED, NUMBER, NUMBER, four, four, four, one];
         let scalars = vec![ArgFacts::default(), NUMBER, NUMBER, ArgFacts::default()];
         assert_eq!(found, [(Variant::Aligned(0), [tensor, scalars].concat()), (Variant::General, vec![])]);
+    }
+
+    #[test]
+    fn a_small_access_has_no_say_in_the_second_variant() {
+        // Rows of a matrix, and a number for each row of a block, to a matrix of its own.
+        let found = variants(
+            "kernel @k(v0: view[f16, 2], v1: mut view[f32, 2], v2: i32) {
+               v3 = const {value = 0 : i32} : i32
+               v4 = view_load v0, v2, v3 : tile[f16, 64, 256]
+               v5 = max v4 {axis = 1} : tile[f16, 64]
+               v6 = cast v5 : tile[f32, 64]
+               v7 = reshape v6 : tile[f32, 1, 64]
+               view_store v1, v2, v3, v7
+               return
+             }
+            ",
+        );
+        let names: Vec<String> = found.iter().map(|(v, _)| v.name()).collect();
+        assert_eq!(names, ["aligned", "aligned2", "general"]);
+        let (rows, numbers) = (0..5, 5..10);
+        assert_eq!(found[0].1[rows.clone()], found[1].1[rows]);
+        let four = ArgFacts { divisible: 4, ..NUMBER };
+        let one = ArgFacts { one: true, ..NUMBER };
+        assert_eq!(found[0].1[numbers.clone()], [ALIGNED, NUMBER, four, four, one]);
+        assert_eq!(found[1].1[numbers], [ArgFacts::default(), NUMBER, NUMBER, NUMBER, NUMBER]);
     }
 
     #[test]

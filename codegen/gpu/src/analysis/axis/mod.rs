@@ -16,7 +16,7 @@ mod flow;
 mod transfer;
 
 use tk_ops::{MemoryOp, Op};
-use tk_tile::{Def, Func, Id, Inst, Module, Type, ValueId, walk};
+use tk_tile::{Def, Func, Id, Inst, InstId, Module, Type, ValueId, walk};
 
 use self::flow::Analysis;
 use crate::ir::params::{ArgFacts, element_bytes};
@@ -191,15 +191,21 @@ impl AxisInfo {
         changed
     }
 
-    /// The facts about operands of accesses to tiles in memory, in program order: all on which code depends if one
-    /// access of a lane moves at most `bytes` bytes. For matrices that are parts of views this includes those
+    /// The facts about operands of accesses to tiles in memory, in program order, as far as these count: all on which code
+    /// depends if one access of a lane moves at most `bytes` bytes. For matrices that are parts of views this includes those
     /// views, which TMA may be given.
-    pub fn of_accesses(&self, module: &Module, func: &Func, bytes: u32) -> Vec<ValueFacts> {
+    pub fn of_accesses(
+        &self,
+        module: &Module,
+        func: &Func,
+        bytes: u32,
+        counts: impl Fn(InstId) -> bool,
+    ) -> Vec<ValueFacts> {
         let is_tile = |v: &ValueId| match module.types.get(func.ty(*v)) {
             Type::Tile { shape, .. } => !shape.is_empty(),
             Type::View { .. } => false,
         };
-        let insts = walk::insts(func).into_iter().map(|i| &func.insts[i]);
+        let insts = walk::insts(func).into_iter().filter(|i| counts(*i)).map(|i| &func.insts[i]);
         let accesses = insts.filter(|i| {
             // Accesses element by element are never wide.
             let scattered = matches!(i.op, Op::Memory(MemoryOp::ViewGather | MemoryOp::ViewScatter));
