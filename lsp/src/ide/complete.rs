@@ -10,6 +10,7 @@ use tk_sema::index::{Symbol, SymbolKind};
 use tk_sema::types::Ty;
 use tk_syntax::token::Tok;
 
+use super::complete_fit::Gives;
 use super::context::completed;
 use super::site::Site;
 use super::{Analysis, Place, TextEdit, Workspace, complete_order, describe};
@@ -56,6 +57,15 @@ pub struct Completion {
     pub replace: Place,
     /// Further edits: an import.
     pub extra: Vec<TextEdit>,
+    /// What it is as a value.
+    pub(super) gives: Gives,
+}
+
+impl Completion {
+    /// Its name, without the `=` of an argument.
+    pub(super) fn word(&self) -> &str {
+        self.label.trim_end_matches(" =")
+    }
 }
 
 /// The completions at an offset, the most likely ones first.
@@ -126,7 +136,15 @@ impl List {
             snippet,
             replace: self.replace.clone(),
             extra: vec![],
+            gives: Gives::default(),
         });
+    }
+
+    /// Says what the item with a name is as a value, if it was added last.
+    fn gives(&mut self, name: &str, gives: Gives) {
+        if let Some(last) = self.items.last_mut().filter(|c| c.label == name) {
+            last.gives = gives;
+        }
     }
 
     /// Adds what a name stands for.
@@ -135,11 +153,13 @@ impl List {
         let kind = kind(a, s);
         // What is called continues with its arguments; the editor asks for their names then.
         self.add(name, kind, &w.code, &w.doc);
+        self.gives(name, Gives::of(a, s));
     }
 
     pub fn row(&mut self, row: &'static tk_ops::table::Row, kind: CompletionKind) {
         let text = tk_ops::reference::signature(row).text;
         self.add(row.name, kind, &text, &describe::row_doc(row));
+        self.gives(row.name, Gives::of_row(row));
     }
 
     pub fn snippet(&mut self, label: &str, detail: &str, body: &str) {
@@ -154,6 +174,7 @@ impl List {
                 snippet: true,
                 replace: self.replace.clone(),
                 extra: vec![],
+                gives: Gives::default(),
             });
         }
     }

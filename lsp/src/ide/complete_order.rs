@@ -1,10 +1,11 @@
-//! The order of completions: what has followed the same tokens in the library and in the file, what is near, and what has not
-//! been used yet.
+//! The order of completions: what has followed the same tokens in the library and in the file, what is near, what has not
+//! been used yet, and what fits (`complete_fit`).
 //!
-//! Counts of words after one, two and three tokens, with any names too,
-//! and of those in one argument of a call, as language models by n-grams have
-//! them; a name of the scope needs no count. The weights were found by halving and doubling each on 2,300 words of the examples
-//! and the library, without the file that is completed: changes of the language's habits would change them.
+//! Counts of words after one, two and three tokens, after five with any names, in one argument of a call and in any, as
+//! language models by n-grams have them; tests and other code are counted apart, because they have other habits. A name of
+//! the scope needs no count. The weights were found by halving and doubling each on 5,800 words of the examples, the
+//! tutorial's solutions and the library, without the file that is completed: changes of the language's habits would change
+//! them.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -13,9 +14,10 @@ use std::sync::LazyLock;
 use tk_syntax::ast::{Item, ItemKind};
 use tk_syntax::token::{Tok, lex};
 
-use super::Analysis;
 use super::complete::{Completion, CompletionKind as K};
+use super::complete_fit::Fit;
 use super::site::Site;
+use super::{Analysis, complete_fit};
 
 /// The bytes of the file before the place that are counted, so that a key costs the same in any file.
 const NEAR: usize = 1 << 16;
@@ -23,19 +25,26 @@ const NEAR: usize = 1 << 16;
 /// The tokens in which the call around a place is looked for.
 const CALL: usize = 400;
 
-/// The weights of the contexts of [`contexts`], in the library and in the file.
-const LIBRARY: [f64; 5] = [0.6, 1.5, 1.5, 2.5, 0.6];
-const FILE: [f64; 5] = [0.3, 1.5, 1.5, 1.5, 0.8];
+/// The number of [`contexts`].
+const CONTEXTS: usize = 10;
+
+/// The weights of the contexts, in the library and in the file.
+const LIBRARY: [f64; CONTEXTS] = [0.1, 2.0, 1.5, 2.2, 0.0, 0.2, 0.0, 2.0, 1.3, 0.35];
+const FILE: [f64; CONTEXTS] = [0.6, 0.0, 0.0, 1.0, 4.0, 0.6, 0.1, 0.0, 0.0, 0.0];
+
+/// The weights of how often a builtin is used in the library and in the file, and the most that each adds.
+const USED: [(f64, f64); 2] = [(4.0, 0.05), (2.0, 0.1)];
 
 /// Counts are as reliable as if there were so many more.
 const DOUBT: f64 = 2.0;
 
-/// The weights of the nearest name of the scope, of one that nothing uses, of a function or struct of the file, and of the
-/// first item of the list.
+/// The weights of the nearest name of the scope, of one that nothing uses, of one that begins like the name that gets the
+/// value, of a function or struct of the file, and of the first item of the list.
 const NEAREST: f64 = 0.3;
-const UNUSED: f64 = 0.1;
-const OWN: f64 = 0.1;
-const FIRST: f64 = 0.05;
+const UNUSED: f64 = 0.06;
+const ALIKE: f64 = 0.4;
+const OWN: f64 = 0.2;
+const FIRST: f64 = 0.07;
 
 /// How much less each name counts than the one after it.
 const FARTHER: f64 = 0.3;
@@ -43,43 +52,50 @@ const FARTHER: f64 = 0.3;
 /// The words that [`form`] keeps.
 const KEPT: &[&str] = &["let", "mut", "if", "else", "for", "in", "while", "return", "as", "const"];
 
-/// The weights of a kernel that a test does not launch yet, of the struct that a function returns, and of a name that begins
-/// like the one that gets the value.
-const LAUNCHED: f64 = 0.3;
-const RETURNED: f64 = 0.4;
-const ALIKE: f64 = 0.2;
-
 /// How often words follow contexts, by the hash of both, and how often each context occurs, by its hash.
 #[derive(Default)]
 struct Habits(HashMap<u64, u32>);
 
 static OF_LIBRARY: LazyLock<Habits> = LazyLock::new(|| {
     let mut habits = Habits::default();
-    for (_, text) in tk_sema::std_files() {
-        let tokens = words(text);
-        (0..tokens.len()).for_each(|i| habits.count(&tokens, i));
-    }
+    tk_sema::std_files().for_each(|(_, text)| habits.count(&words(text)));
     habits
 });
 
+type Contexts = [Option<u64>; CONTEXTS];
+
 impl Habits {
-    fn count(&mut self, tokens: &[&str], at: usize) {
-        let Some(word) = tokens.get(at).filter(|w| is_word(w)) else { return };
-        let is_name = begins_argument(tokens, at) && tokens.get(at + 1) == Some(&"=");
-        for context in contexts(tokens, at).into_iter().flatten() {
-            *self.0.entry(context).or_default() += 1;
-            *self.0.entry(hash(&(context, word, is_name))).or_default() += 1;
+    fn count(&mut self, tokens: &[&str]) {
+        let mut in_test = false;
+        for (at, word) in tokens.iter().enumerate() {
+            in_test = is_test(tokens, at).unwrap_or(in_test);
+            if !is_word(word) {
+                continue;
+            }
+            let is_name = begins_argument(tokens, at) && tokens.get(at + 1) == Some(&"=");
+            let anywhere = Some(hash(&()));
+            for context in contexts(tokens, at, in_test).into_iter().chain([anywhere]).flatten() {
+                *self.0.entry(context).or_default() += 1;
+                *self.0.entry(hash(&(context, word, is_name))).or_default() += 1;
+            }
         }
     }
 
-    /// How likely a word, or the name of an argument, is in each of some contexts, weighted.
-    fn score(&self, contexts: &[Option<u64>; 5], (word, is_name): (&str, bool), weights: [f64; 5]) -> f64 {
+    /// The share of a word, or of the name of an argument, among those in a context.
+    fn share(&self, context: u64, (word, is_name): (&str, bool)) -> f64 {
         let count = |key: u64| self.0.get(&key).copied().map_or(0.0, f64::from);
-        let parts = contexts.iter().zip(weights).filter_map(|(context, weight)| {
-            let context = (*context)?;
-            Some(weight * count(hash(&(context, word, is_name))) / (count(context) + DOUBT))
-        });
-        parts.sum()
+        count(hash(&(context, word, is_name))) / (count(context) + DOUBT)
+    }
+
+    /// How likely a word, or the name of an argument, is in each of some contexts, weighted.
+    fn score(&self, contexts: &Contexts, word: (&str, bool), weights: [f64; CONTEXTS]) -> f64 {
+        let parts = contexts.iter().zip(weights).filter(|(_, weight)| *weight > 0.0);
+        parts.filter_map(|(context, weight)| Some(weight * self.share((*context)?, word))).sum()
+    }
+
+    /// What the use of a builtin anywhere adds.
+    fn anywhere(&self, word: &str, (weight, most): (f64, f64)) -> f64 {
+        (weight * self.share(hash(&()), (word, false))).min(most)
     }
 }
 
@@ -98,6 +114,16 @@ fn is_word(token: &str) -> bool {
     token.starts_with(|c: char| c.is_alphabetic() || c == '_')
 }
 
+/// Whether an item that begins with a token is a test; `None` if none begins there.
+fn is_test(tokens: &[&str], at: usize) -> Option<bool> {
+    let next = tokens.get(at + 1).copied().unwrap_or("");
+    match *tokens.get(at)? {
+        "test" if next.starts_with('"') => Some(true),
+        "fn" | "kernel" | "struct" | "export" if is_word(next) => Some(false),
+        _other => None,
+    }
+}
+
 /// Returns true if a token may be the name of an argument.
 fn begins_argument(tokens: &[&str], at: usize) -> bool {
     matches!(at.checked_sub(1).and_then(|i| tokens.get(i)), Some(&("(" | "," | "[")))
@@ -108,100 +134,178 @@ fn form(token: &str) -> &str {
     if is_word(token) && !KEPT.contains(&token) { "name" } else { token }
 }
 
-/// What a token is after: one, two and three tokens, the argument of the call that it begins, and the form of three tokens.
-fn contexts(tokens: &[&str], at: usize) -> [Option<u64>; 5] {
+/// What a token is after: one, two and three tokens, the argument of the call that it begins, the form of three tokens, the
+/// call, the number of the argument in any call, the form of five tokens, and two ways to see the call and what is before.
+fn contexts(tokens: &[&str], at: usize, in_test: bool) -> Contexts {
     let back = |n: usize| at.checked_sub(n).and_then(|i| tokens.get(i)).copied().unwrap_or("");
     let (one, two, three) = (back(1), back(2), back(3));
-    let begins = matches!(one, "(" | "," | "=" | "[");
-    let argument = if begins { argument(tokens, at) } else { None };
+    let forms = (form(three), form(two), one);
+    let call = Call::around(tokens, at);
+    let argument = call.as_ref().filter(|_| matches!(one, "(" | "," | "=" | "["));
+    let number = |c: &Call| hash(&(6, in_test, c.bracket, c.number, c.name.is_empty()));
     [
-        Some(hash(&(1, one))),
-        Some(hash(&(2, two, one))),
-        Some(hash(&(3, three, two, one))),
-        argument.map(|a| hash(&(4, a))),
-        Some(hash(&(5, form(three), form(two), one))),
+        Some(hash(&(0, in_test, one))),
+        Some(hash(&(1, in_test, two, one))),
+        Some(hash(&(2, in_test, three, two, one))),
+        argument.map(|c| hash(&(3, c.callee, c.bracket, c.name, c.number))),
+        Some(hash(&(4, in_test, forms))),
+        call.as_ref().map(|c| hash(&(5, c.callee, c.bracket))),
+        argument.map(number),
+        Some(hash(&(7, in_test, form(back(5)), form(back(4)), forms))),
+        call.as_ref().map(|c| hash(&(8, c.callee, form(two), one))),
+        Some(hash(&(9, complete_fit::kind(one), call.as_ref().map(|c| (c.callee, c.bracket))))),
     ]
 }
 
-/// What is called around a place, its bracket, and the name or the number of the argument.
-fn argument<'t>(tokens: &[&'t str], at: usize) -> Option<(&'t str, &'t str, &'t str, usize)> {
-    let name = match at.checked_sub(2).map(|i| (tokens.get(i), tokens.get(i + 1))) {
-        Some((Some(name), Some(&"="))) => name,
-        _ => "",
-    };
-    let (mut depth, mut number) = (0usize, 0);
-    for i in (at.saturating_sub(CALL)..at).rev() {
-        match *tokens.get(i)? {
-            ")" | "]" | "}" => depth += 1,
-            "(" | "[" | "{" if depth > 0 => depth -= 1,
-            bracket @ ("(" | "[") => {
-                let callee = tokens.get(i.checked_sub(1)?)?;
-                return Some((callee, bracket, name, if name.is_empty() { number } else { 0 }));
+/// The call around a place.
+pub(super) struct Call<'t> {
+    /// What is called.
+    pub callee: &'t str,
+    /// `(` or `[`.
+    pub bracket: &'t str,
+    /// The name of the argument, or nothing.
+    pub name: &'t str,
+    /// The number of the argument, if it has no name.
+    pub number: usize,
+}
+
+impl<'t> Call<'t> {
+    fn around(tokens: &[&'t str], at: usize) -> Option<Call<'t>> {
+        let name = match at.checked_sub(2).map(|i| (tokens.get(i), tokens.get(i + 1))) {
+            Some((Some(name), Some(&"="))) => name,
+            _ => "",
+        };
+        let (mut depth, mut number) = (0usize, 0);
+        for i in (at.saturating_sub(CALL)..at).rev() {
+            match *tokens.get(i)? {
+                ")" | "]" | "}" => depth += 1,
+                "(" | "[" | "{" if depth > 0 => depth -= 1,
+                bracket @ ("(" | "[") => {
+                    let callee = tokens.get(i.checked_sub(1)?)?;
+                    return Some(Call {
+                        callee,
+                        bracket,
+                        name,
+                        number: if name.is_empty() { number } else { 0 },
+                    });
+                }
+                "{" => return None,
+                "," if depth == 0 => number += 1,
+                ";" if depth == 0 => return None,
+                _other => {}
             }
-            "{" => return None,
-            "," if depth == 0 => number += 1,
-            ";" if depth == 0 => return None,
-            _other => {}
         }
+        None
     }
-    None
 }
 
 /// Puts the most likely items first. What needs an import comes last.
 pub(super) fn sort(a: &Analysis, site: &Site, items: &mut Vec<Completion>) {
     let text = a.root_text().get(..site.start).unwrap_or("");
     let from = (text.len().saturating_sub(NEAR)..text.len()).find(|i| text.is_char_boundary(*i));
-    let near = text.get(from.unwrap_or(0)..).unwrap_or("");
-    let tokens = words(near);
-    let mut own = Habits::default();
-    (0..tokens.len()).for_each(|i| own.count(&tokens, i));
-    let contexts = contexts(&tokens, tokens.len());
+    let tokens = words(text.get(from.unwrap_or(0)..).unwrap_or(""));
     let item = a.root().and_then(|f| f.items.iter().rfind(|i| (i.span.start as usize) < site.start));
-    let in_item = words(item.and_then(|i| text.get(i.span.start as usize..)).unwrap_or(""));
-    let named: Vec<&str> = a.root().into_iter().flat_map(|f| &f.items).filter_map(name).collect();
-    let begins_statement = matches!(tokens.last(), Some(&(";" | "{" | "}")));
-    let is_test = in_item.first() == Some(&"test");
-    let given = given(&tokens);
-    let mut names = 0.0;
+    let start = item.map_or(text.len(), |i| i.span.start as usize);
+    let in_item = words(text.get(start..).unwrap_or(""));
+    let call = Call::around(&tokens, tokens.len());
+    let fit = Fit::new(a, site, &tokens, call.as_ref(), items);
+    let mut own = Habits::default();
+    own.count(&tokens);
+    let in_test = in_item.first() == Some(&"test");
+    let ranking = Ranking {
+        contexts: contexts(&tokens, tokens.len(), in_test),
+        own,
+        named: a.root().into_iter().flat_map(|f| &f.items).filter_map(name).collect(),
+        comment: complete_fit::comment(text, start),
+        given: given(&tokens),
+        in_test,
+        tokens: &tokens,
+        in_item: &in_item,
+        fit,
+    };
+    let mut names = 0;
     let mut scored: Vec<(f64, Completion)> = vec![];
     for (n, c) in std::mem::take(items).into_iter().enumerate() {
-        let word = c.label.trim_end_matches(" =");
-        let key = (word, c.kind == K::Argument && begins_argument(&tokens, tokens.len()));
-        let mut score = FIRST / (n as f64 + 1.0);
-        // The word of a snippet is in the list, too.
-        if c.kind != K::Snippet {
-            score += OF_LIBRARY.score(&contexts, key, LIBRARY) + own.score(&contexts, key, FILE);
+        let mut score =
+            FIRST / (n as f64 + 1.0) + ranking.habit(&c) + ranking.own(&c) + ranking.fit.score(&c);
+        if is_name(&c) {
+            score += ranking.name(&c, names);
+            names += 1;
         }
-        if matches!(c.kind, K::Variable | K::Parameter | K::CompileTime | K::Const) {
-            score += NEAREST / (names * FARTHER + 1.0);
-            names += 1.0;
-            let count = in_item.iter().filter(|w| **w == word).count();
-            // A statement seldom begins with a value that is not changed.
-            let is_read = !(begins_statement && c.kind == K::Variable);
-            score += if count < 2 && is_read { UNUSED } else { 0.0 };
-            let is_alike = given.is_some_and(|g| g.chars().next() == word.chars().next());
-            score += if is_alike { ALIKE } else { 0.0 };
-        }
-        // A kernel is launched by a statement, a function called in a value; none calls itself.
-        let is_called = match c.kind {
-            K::Kernel => begins_statement,
-            K::Function => !(is_test && begins_statement) && in_item.get(1) != Some(&word),
-            _other => true,
-        };
-        if named.contains(&word) && is_called {
-            let count = tokens.iter().filter(|w| **w == word).count();
-            score += if count < 2 { OWN + UNUSED } else { OWN };
-            let is_launched = c.kind == K::Kernel && is_test && !in_item.contains(&word);
-            score += if is_launched { LAUNCHED } else { 0.0 };
-            let is_returned = c.kind == K::Struct && in_item.windows(2).any(|w| w == ["->", word]);
-            score += if is_returned && begins_statement { RETURNED } else { 0.0 };
-        }
-        scored.push((if c.extra.is_empty() { score } else { -1.0 }, c));
+        scored.push((if c.extra.is_empty() { score } else { f64::NEG_INFINITY }, c));
     }
     scored.sort_by(|x, y| y.0.total_cmp(&x.0));
     items.extend(scored.into_iter().map(|(_, c)| c));
 }
 
+/// Returns true for a name of the scope.
+fn is_name(c: &Completion) -> bool {
+    matches!(c.kind, K::Variable | K::Parameter | K::CompileTime | K::Const)
+}
+
+/// What the order of the items of one list depends on.
+struct Ranking<'t> {
+    contexts: Contexts,
+    /// The habits of the file.
+    own: Habits,
+    /// Its functions, kernels and structs.
+    named: Vec<&'t str>,
+    /// The words of the comment of the item.
+    comment: Vec<&'t str>,
+    /// The name that gets the value.
+    given: Option<&'t str>,
+    in_test: bool,
+    tokens: &'t [&'t str],
+    in_item: &'t [&'t str],
+    fit: Fit<'t>,
+}
+
+impl Ranking<'_> {
+    /// What has followed the same tokens, is used often, or is what the comment of the item speaks of.
+    fn habit(&self, c: &Completion) -> f64 {
+        // The word of a snippet is in the list, too.
+        if c.kind == K::Snippet {
+            return 0.0;
+        }
+        let word = c.word();
+        let key = (word, c.kind == K::Argument && begins_argument(self.tokens, self.tokens.len()));
+        let mut score =
+            OF_LIBRARY.score(&self.contexts, key, LIBRARY) + self.own.score(&self.contexts, key, FILE);
+        if c.kind == K::Builtin && !self.fit.begins_statement {
+            score += OF_LIBRARY.anywhere(word, USED[0]) + self.own.anywhere(word, USED[1]);
+            score += if self.comment.contains(&word) { complete_fit::SPOKEN_OF } else { 0.0 };
+        }
+        score
+    }
+
+    /// What makes a name of the scope likely, of which this many come before it.
+    fn name(&self, c: &Completion, before: usize) -> f64 {
+        let count = self.in_item.iter().filter(|w| **w == c.word()).count();
+        // A statement seldom begins with a value that is not changed.
+        let is_read = !(self.fit.begins_statement && c.kind == K::Variable);
+        let is_alike = self.given.is_some_and(|g| g.chars().next() == c.word().chars().next());
+        let unused = if count < 2 && is_read { UNUSED } else { 0.0 };
+        NEAREST / (before as f64 * FARTHER + 1.0) + unused + if is_alike { ALIKE } else { 0.0 }
+    }
+
+    /// What makes an item of the file likely.
+    fn own(&self, c: &Completion) -> f64 {
+        let word = c.word();
+        let declared = self.in_item.windows(2).find(|w| matches!(w, ["fn" | "kernel", _]));
+        let is_itself = declared.is_some_and(|w| w.last() == Some(&word));
+        // A kernel is launched by a statement, a function called in a value; none calls itself.
+        let is_called = match c.kind {
+            K::Kernel => self.fit.begins_statement,
+            K::Function => !(is_itself || self.in_test && self.fit.begins_statement),
+            _other => true,
+        };
+        if !is_called || !self.named.contains(&word) {
+            return 0.0;
+        }
+        let count = self.tokens.iter().filter(|w| **w == word).count();
+        if count < 2 { OWN + UNUSED } else { OWN }
+    }
+}
 /// The name that gets the value which begins at the end of some tokens, in a tuple: the second of `let (a, b) = (x, `.
 fn given<'t>(tokens: &[&'t str]) -> Option<&'t str> {
     let (mut depth, mut number) = (0usize, 0);

@@ -7,6 +7,7 @@ pub mod actions;
 mod background;
 pub mod calls;
 pub mod complete;
+mod complete_fit;
 mod complete_member;
 mod complete_name;
 mod complete_order;

@@ -1,0 +1,219 @@
+//! What fits a place by its type, as far as it is known before the value is written: a pointer where memory is accessed, a
+//! tile where a builtin computes, no builtin without a value in a value.
+//!
+//! The weights were found together with those of `complete_order`.
+
+use tk_ops::op::{AtomicOp, ControlOp, HostOp, MemoryOp, Op};
+use tk_ops::table::{ParamKind, Row};
+use tk_sema::hir::CKind;
+use tk_sema::index::{Symbol, SymbolKind};
+use tk_sema::types::{Elem, Ty};
+
+use super::complete::{Completion, CompletionKind as K};
+use super::complete_order::Call;
+use super::complete_type::DTYPES;
+use super::signature::{Declared, callee};
+use super::site::Site;
+use super::{Analysis, describe};
+
+/// The weights of a builtin of which the comment of the item speaks, of an access of memory where there is a pointer, of
+/// another element type in a list of them, of one where nothing else fits, and of a view in a condition of a launch.
+pub(super) const SPOKEN_OF: f64 = 0.13;
+const ACCESS: f64 = 0.3;
+const LISTED: f64 = 0.3;
+const EXPECTED: f64 = 0.2;
+const LAUNCHED: f64 = 0.4;
+
+/// What is seldom meant: a word or an element type as a value, a function of the file as an argument.
+const RARE: f64 = 0.2;
+const PASSED: f64 = 0.1;
+
+/// What does not fit, though it may be part of what does: `T.acc`; and what would be an error.
+const MISFIT: f64 = 0.3;
+const WRONG: f64 = 2.0;
+
+/// What something is as a value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Gives {
+    /// A view.
+    View,
+    /// A pointer, or a tile of them.
+    Pointer,
+    /// An element type, or a shape, of a parameter.
+    Parameter,
+    /// A buffer of a test.
+    Buffer,
+    /// Nothing: it is called for what it does.
+    Nothing,
+    /// Anything else.
+    #[default]
+    Other,
+}
+
+impl Gives {
+    /// What a symbol is.
+    pub fn of(a: &Analysis, s: &Symbol) -> Gives {
+        match &s.kind {
+            SymbolKind::Local(ty) | SymbolKind::Param(ty) => match ty {
+                Ty::View { .. } => Gives::View,
+                Ty::Tile { elem: Elem::Ptr { .. }, .. } => Gives::Pointer,
+                _other => Gives::Other,
+            },
+            SymbolKind::CVar(id) => match a.checked.hir.cvars.get(id.0 as usize).map(|c| &c.kind) {
+                Some(CKind::DType(_) | CKind::Shape) => Gives::Parameter,
+                _number => Gives::Other,
+            },
+            SymbolKind::Builtin(row) => Gives::of_row(row),
+            _other => Gives::Other,
+        }
+    }
+
+    /// What a builtin gives.
+    pub fn of_row(row: &Row) -> Gives {
+        match row.op {
+            Op::Memory(MemoryOp::Store | MemoryOp::Prefetch)
+            | Op::Atomic(AtomicOp::Store)
+            | Op::Control(ControlOp::GridBarrier | ControlOp::Print | ControlOp::Assert)
+            | Op::Host(HostOp::AssertClose) => Gives::Nothing,
+            Op::Host(HostOp::Buffer | HostOp::Empty) => Gives::Buffer,
+            _other => Gives::Other,
+        }
+    }
+}
+
+/// What kind of token a value is after.
+pub(super) fn kind(token: &str) -> &str {
+    match token {
+        "(" | "," | "[" => "(",
+        "=" | "return" | "+=" | "-=" => "=",
+        "+" | "-" | "*" | "/" | "%" | "<" | ">" | "<=" | ">=" | "==" | "!=" | "&&" | "||" | "&" | "|"
+        | "^" | "<<" | ">>" => "+",
+        ";" | "{" | "}" => ";",
+        other => other,
+    }
+}
+
+/// The words of the comment above an item, from the text up to the place.
+pub(super) fn comment(text: &str, start: usize) -> Vec<&str> {
+    let above = text.get(..start).unwrap_or("").lines().rev();
+    let lines = above.take_while(|l| l.starts_with("//"));
+    lines.flat_map(|l| l.split(|c: char| !c.is_alphanumeric() && c != '_')).collect()
+}
+
+/// What decides what fits a place.
+pub(super) struct Fit<'t> {
+    /// Whether a statement or the file begins.
+    pub begins_statement: bool,
+    /// Whether an argument or an element begins.
+    begins_argument: bool,
+    /// Whether an operand begins.
+    begins_operand: bool,
+    /// The element types before the place in a list that has no other element; nothing in any other place.
+    listed: Vec<&'t str>,
+    /// Whether the argument is an element type, true or false.
+    expected: Option<K>,
+    /// Whether there is a pointer to access.
+    has_pointer: bool,
+    /// Whether the call is of a function, not a launch or a struct, that computes with values.
+    computes: bool,
+    /// Whether an argument that must be given is the next.
+    is_required: bool,
+    /// Whether the place is in a condition or the grid of a launch.
+    in_clause: bool,
+}
+
+impl<'t> Fit<'t> {
+    pub fn new(
+        a: &Analysis,
+        site: &Site,
+        tokens: &[&'t str],
+        call: Option<&Call>,
+        items: &[Completion],
+    ) -> Fit<'t> {
+        let last = tokens.last().map_or("", |t| kind(t));
+        let called = site.call().filter(|c| c.open == tk_syntax::token::Tok::LParen);
+        let symbol = called.as_ref().and_then(|c| callee(a, site, c));
+        let required = symbol.as_ref().map_or(0, |s| required(a, s));
+        let computes = symbol.as_ref().is_some_and(|s| match &s.kind {
+            SymbolKind::Builtin(_) => true,
+            SymbolKind::Fn(f) => {
+                let f = a.checked.hir.fns.get(f.0 as usize);
+                f.is_some_and(|f| f.kind == tk_sema::hir::FnKind::Fn)
+            }
+            _other => false,
+        });
+        Fit {
+            begins_statement: matches!(last, ";" | ""),
+            begins_argument: last == "(",
+            begins_operand: last == "+",
+            listed: listed(tokens),
+            // What an argument has to be is the first in the list.
+            expected: items
+                .first()
+                .map(|c| c.kind)
+                .filter(|k| matches!(last, "(" | "=") && matches!(k, K::Type | K::Keyword)),
+            has_pointer: items.iter().any(|c| c.gives == Gives::Pointer),
+            computes,
+            is_required: called.is_some_and(|c| c.position < required),
+            in_clause: call.is_some_and(|c| matches!(c.callee, "require" | "prefer" | "grid")),
+        }
+    }
+
+    /// How well an item fits.
+    pub fn score(&self, c: &Completion) -> f64 {
+        match c.kind {
+            K::Builtin => self.builtin(c),
+            K::Variable | K::Parameter
+                if c.gives == Gives::View && self.in_clause && self.begins_argument =>
+            {
+                LAUNCHED
+            }
+            K::CompileTime if c.gives == Gives::Parameter && self.begins_argument => -MISFIT,
+            K::Function if self.begins_argument => -PASSED,
+            K::Type | K::Keyword if self.expected == Some(c.kind) => EXPECTED,
+            K::Keyword if !self.begins_statement => -RARE,
+            K::Type if self.listed.is_empty() => -RARE,
+            K::Type if !self.listed.contains(&c.word()) => LISTED - RARE,
+            K::Argument if self.is_required => -MISFIT,
+            _other => 0.0,
+        }
+    }
+
+    fn builtin(&self, c: &Completion) -> f64 {
+        let is_in_value = self.begins_operand || self.begins_argument && self.computes;
+        let value = match c.gives {
+            Gives::Nothing if !self.begins_statement => -MISFIT,
+            Gives::Buffer if is_in_value => -WRONG,
+            _fits => 0.0,
+        };
+        let row = tk_ops::rows::find(c.word(), tk_ops::table::Receiver::None);
+        let accesses = row.is_some_and(|r| r.params.first().is_some_and(|p| p.kind == ParamKind::Pointer));
+        let is_plain = row.is_some_and(|r| matches!(r.op, Op::Memory(MemoryOp::Load | MemoryOp::Store)));
+        value
+            + match (accesses, self.has_pointer) {
+                (true, false) => -MISFIT,
+                (true, true) if is_plain => ACCESS,
+                _other => 0.0,
+            }
+    }
+}
+
+/// The element types before a place in a list of nothing else.
+fn listed<'t>(tokens: &[&'t str]) -> Vec<&'t str> {
+    let is_type = |t: &str| DTYPES.iter().any(|d| d.name() == t);
+    let [.., before, "," | "|"] = tokens else { return vec![] };
+    let from = tokens.iter().rposition(|t| matches!(*t, "[" | ":" | "(" | ";")).unwrap_or(0);
+    let types = tokens.get(from..).unwrap_or(&[]).iter().copied().filter(|t| is_type(t));
+    if is_type(before) { types.collect() } else { vec![] }
+}
+
+/// The number of arguments that a call must have, those before the first one that may be left out.
+fn required(a: &Analysis, symbol: &Symbol) -> usize {
+    if let SymbolKind::Builtin(row) = &symbol.kind {
+        let own = row.params.iter().skip(usize::from(describe::has_receiver(row)));
+        return own.take_while(|p| p.default.is_none() && p.kind != ParamKind::Rest).count();
+    }
+    let Some(d) = Declared::of(a, symbol) else { return 0 };
+    let texts = d.run.clone().filter_map(|i| d.params.get(i)).filter_map(|(at, _)| d.label.get(at.clone()));
+    texts.take_while(|t| !t.contains(" = ")).count()
+}
