@@ -56,6 +56,7 @@ pub const NAMES: &[&str] = &[
     "path",
     "perm",
     "precision",
+    "ragged",
     "reverse",
     "rtol",
     "scope",

@@ -2,7 +2,7 @@
 //! moves.
 //!
 //! Guarantees that an access of this width, or of a smaller power of two, is aligned to its size, and that its elements
-//! are all in the tile and inside of its view and mask, or none is.
+//! are all in the tile and inside of its view and mask, or none is; unless it is [`ragged`].
 
 use tk_ops::{DType, MemoryOp, Op};
 use tk_tile::{Inst, Type, ValueId};
@@ -88,6 +88,13 @@ pub fn memory(kernel: &Kernel, axis: &AxisInfo, inst: &Inst, v: ValueId) -> u32 
     let Some(access) = coalesce::access(module, func, axis, spec, inst) else { return 1 };
     let fastest = access.order.first().copied().unwrap_or(0);
     access.vector.min(layout.vector(fastest))
+}
+
+/// The axis along which the neighbours of an access of this width must be tested when it is executed.
+pub fn ragged(kernel: &Kernel, axis: &AxisInfo, inst: &Inst, width: u32) -> Option<usize> {
+    let (module, spec) = (&kernel.module, kernel.options.spec);
+    let access = coalesce::access(module, kernel.func(), axis, spec, inst)?;
+    access.order.first().copied().filter(|_| access.certain < width)
 }
 
 /// The width of an asynchronous copy with the result `r`: what both sides of it allow.

@@ -1,13 +1,17 @@
 //! Chooses the order and the vector of an access to device memory: the dimension that is fastest in memory, and how
 //! many neighbours one lane accesses at once.
 //!
-//! Requires the facts of [`crate::analysis::axis`]. Guarantees that an access of `vector` neighbours is aligned to its
-//! size, and that all of them are inside or none is, so that one predicate suffices.
+//! Requires the facts of [`crate::analysis::axis`]. Guarantees that an access of `certain` neighbours is aligned to its
+//! size, and that all of them are inside or none is, so that one predicate suffices. Where a target accesses any address, one
+//! of more neighbours may be *ragged*: whether the axis has a stride of 1, and whether all of them are inside or none is, is
+//! asked when it is executed.
 
 use tk_ops::{MemoryOp, Op};
-use tk_tile::{Func, Inst, Module, Type, ValueId};
+use tk_tile::{Def, Func, Inst, Module, Type, ValueId};
 
 use crate::analysis::axis::AxisInfo;
+use crate::ir::attrs::permutation;
+use crate::ir::caching::{Caching, Level};
 use crate::ir::op::GpuOp;
 use crate::ir::params::element_bytes;
 use crate::target::spec::TargetSpec;
@@ -19,6 +23,8 @@ pub struct Coalescing {
     pub order: Vec<usize>,
     /// The number of neighbours along the fastest dimension that one access moves: a power of two.
     pub vector: u32,
+    /// The number of them for which nothing is asked when the access is executed; less only where it may be ragged.
+    pub certain: u32,
     /// Bytes of an element.
     pub bytes: u32,
     /// Why it moves no more of them, as a sentence without a full stop.
@@ -89,23 +95,69 @@ pub fn access(
         Type::Tile { elem: tk_tile::ElemType::Ptr { pointee, .. }, .. } => element_bytes(pointee),
         Type::Tile { .. } => return None,
     };
-    let (order, vector) = match ty(place) {
+    let (mut order, known) = match ty(place) {
         Type::View { .. } => of_view(axis, &parts, bytes),
         Type::Tile { .. } => of_pointers(axis, &parts, bytes),
     };
     let most = (u64::from(spec.vector_bytes) / bytes).max(1);
-    let extent = parts.shape.get(*order.first()?).copied().unwrap_or(1);
-    let (vector, limit) = least([
-        (most, "no access is wider"),
-        (power_below(extent), "the extent of the tile is divided by no larger power of two"),
-        vector,
-    ]);
+    let limited = |order: &[usize], known| {
+        let extent = order.first().and_then(|d| parts.shape.get(*d)).copied().unwrap_or(1);
+        least([
+            (most, "no access is wider"),
+            (power_below(extent), "the extent of the tile is divided by no larger power of two"),
+            known,
+        ])
+    };
+    let (certain, mut limit) = limited(&order, known);
+    let mut vector = certain;
+    // Half of the widest access is worth more than a test.
+    let may_be_ragged = spec.has_unaligned_access
+        && 2 * certain * bytes < u64::from(spec.vector_bytes)
+        && matches!(op, MemoryOp::ViewLoad | MemoryOp::ViewStore)
+        && Caching::of(&inst.attrs).level != Level::Volatile;
+    if let Some(d) = may_be_ragged.then(|| neighbours(module, func, axis, place)).flatten() {
+        order.retain(|other| *other != d);
+        order.insert(0, d);
+        (vector, limit) = limited(&order, (u64::MAX, ""));
+    }
+    let count = |n: u64| u32::try_from(n).unwrap_or(1);
     Some(Coalescing {
         order,
-        vector: u32::try_from(vector).unwrap_or(1),
-        bytes: u32::try_from(bytes).unwrap_or(1),
+        vector: count(vector),
+        certain: count(certain.min(vector)),
+        bytes: count(bytes),
         limit,
     })
+}
+
+/// The axis of a view along which elements are neighbours: where that is not known, the one along which they are in a view that
+/// is contiguous.
+fn neighbours(module: &Module, func: &Func, axis: &AxisInfo, view: ValueId) -> Option<usize> {
+    let strides = &axis.view(view)?.strides;
+    let known = strides.iter().rposition(|(_, is_one)| *is_one);
+    known.or_else(|| last_axis(module, func, view).filter(|d| strides.get(*d).is_some_and(|s| s.0 == 1)))
+}
+
+/// The axis of a view that is the last one of the view that it is a part of.
+fn last_axis(module: &Module, func: &Func, view: ValueId) -> Option<usize> {
+    let whole = || match module.types.get(func.ty(view)) {
+        Type::View { rank, .. } => (*rank as usize).checked_sub(1),
+        Type::Tile { .. } => None,
+    };
+    let Def::Inst(id, _) = func.values[view].def else { return whole() };
+    let inst = &func.insts[id];
+    let last_of_operand = || last_axis(module, func, *inst.operands.first()?);
+    if inst.op == Op::Memory(MemoryOp::ViewSlice) {
+        let last = last_of_operand()?;
+        let codes = inst.attrs.ints("axes")?;
+        let is_kept = |d: &usize| codes.get(*d).is_some_and(|code| *code != 0);
+        is_kept(&last).then(|| (0..last).filter(is_kept).count())
+    } else if inst.op == Op::Memory(MemoryOp::ViewPermute) {
+        let last = last_of_operand()?;
+        permutation(inst).iter().position(|d| *d == last)
+    } else {
+        whole()
+    }
 }
 
 /// A number of neighbours, and what limits it to that.

@@ -1,4 +1,5 @@
-//! Chooses how each access to memory is done: its width, `stmatrix`, `ldmatrix`, bounds that the hardware checks.
+//! Chooses how each access to memory is done: its width, `stmatrix`, `ldmatrix`, bounds that the hardware checks, rows that
+//! are read by wide accesses wherever they begin and end.
 //!
 //! ```text
 //! v1 = view_load v0, ..                    v1 = view_load v0, .. {vector = 8}
@@ -34,11 +35,12 @@ fn run(kernel: &mut Kernel) {
         let inst = &kernel.func().insts[id];
         if let Some(v) = access_width::accessed(kernel, inst) {
             let vector = access_width::memory(kernel, &axis, inst, v);
-            let bounded = bounded(kernel, &axis, inst, v);
+            let ragged = access_width::ragged(kernel, &axis, inst, vector);
+            let bounded = bounded(kernel, &axis, inst, v).filter(|_| ragged.is_none());
             let attrs = &mut kernel.module.funcs[FuncId(0)].insts[id].attrs;
             attrs.set("vector", Attr::Int(vector.into()));
-            if let Some(along) = bounded {
-                attrs.set("bounded", Attr::Int(along as i64));
+            for (name, along) in [("bounded", bounded), ("ragged", ragged)] {
+                along.into_iter().for_each(|d| attrs.set(name, Attr::Int(d as i64)));
             }
         } else if let Some(op) = selected(kernel, &axis, inst) {
             kernel.module.funcs[FuncId(0)].insts[id].attrs = op.attrs();

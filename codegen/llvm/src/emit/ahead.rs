@@ -122,7 +122,8 @@ impl<'c> Emit<'_, 'c> {
         }
     }
 
-    /// Returns true if a block only computes and loads, each access a register or more of a tile.
+    /// Returns true if a block only computes and loads, each access a register or more of a tile, and none that asks how
+    /// it is done.
     fn is_maskable(&self, block: BlockId) -> Res<bool> {
         for i in &self.func().blocks[block].insts {
             let inst = &self.func().insts[*i];
@@ -132,7 +133,8 @@ impl<'c> Emit<'_, 'c> {
                 Op::Memory(MemoryOp::Load | MemoryOp::ViewLoad) => {
                     let r = self.result(inst)?;
                     let bytes = self.dtype(r).map_or(8, |d| d.bytes() as u32);
-                    !self.shape(r).is_empty() && self.vector(inst, r)? * bytes >= WORD
+                    let is_wide = self.vector(inst, r)? * bytes >= WORD;
+                    !self.shape(r).is_empty() && is_wide && inst.attrs.int("ragged").is_none()
                 }
                 Op::Control(ControlOp::Yield) => true,
                 _other => false,

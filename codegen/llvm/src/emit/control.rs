@@ -435,10 +435,7 @@ impl<'c> Emit<'_, 'c> {
             let (before, inside) = (parts.get(rest..range.start), parts.get(range.clone()));
             let (Some(before), Some(inside)) = (before, inside) else { return bug("a vector has no parts") };
             out.extend_from_slice(before);
-            out.push(match whole_vector(inside) {
-                Some(vector) => vector.into(),
-                None => self.vector_of_parts(inside)?.into(),
-            });
+            out.push(self.as_vector(inside)?.into());
             rest = range.end;
         }
         out.extend_from_slice(parts.get(rest..).unwrap_or_default());
@@ -464,6 +461,11 @@ impl<'c> Emit<'_, 'c> {
             }
         }
         Ok(out)
+    }
+
+    /// These numbers as a vector.
+    pub(super) fn as_vector(&self, parts: &[BasicValueEnum<'c>]) -> Res<VectorValue<'c>> {
+        whole_vector(parts).map_or_else(|| self.vector_of_parts(parts), Ok)
     }
 
     fn vector_of_parts(&self, parts: &[BasicValueEnum<'c>]) -> Res<VectorValue<'c>> {

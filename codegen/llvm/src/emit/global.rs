@@ -118,7 +118,7 @@ impl<'c> Emit<'_, 'c> {
             let (address, offset) = self.address(&pointers, 0)?;
             let predicate =
                 mask.map(|m| self.register(&m, 0)).transpose()?.map(BasicValueEnum::into_int_value);
-            return Ok(vec![MemoryPlace { address, offset, predicate, near: None }]);
+            return Ok(vec![MemoryPlace { address, offset, predicate, near: None, ragged: None }]);
         }
         let (layout, shape) = (self.layout_id(p)?, self.shape(p));
         let mut places = vec![];
@@ -131,7 +131,7 @@ impl<'c> Emit<'_, 'c> {
                 asked = self.with_one_comparison(mask, x)?.or(asked);
             }
             let predicate = self.both(self.both(asked.filter(|m| !is_true(*m)), real)?, guard)?;
-            places.push(MemoryPlace { address, offset, predicate, near: None });
+            places.push(MemoryPlace { address, offset, predicate, near: None, ragged: None });
         }
         Ok(places)
     }
@@ -169,21 +169,21 @@ impl<'c> Emit<'_, 'c> {
     ) -> Res<Vec<BasicValueEnum<'c>>> {
         let dtype = self.dtype(like);
         let zero = self.zero(dtype);
-        let vector = what.vector;
-        let mut regs = vec![];
-        for (i, place) in what.places.iter().enumerate().take(numbers.end).skip(numbers.start) {
-            let first = i * vector as usize;
-            let others = (first..first + vector as usize)
-                .map(|n| what.other.as_ref().map_or(Ok(zero), |o| self.register(o, n)))
-                .collect::<Res<Vec<_>>>()?;
-            let others = others.into_iter().map(|x| self.to_memory(dtype, x)).collect::<Res<Vec<_>>>()?;
-            let access = self.access_at(dtype, place, vector, what.caching);
-            let loaded = self.target.load(self, Space::Global, &access, &others)?;
-            for x in loaded {
-                regs.push(self.from_memory(dtype, x)?);
+        let each = what.vector as usize;
+        let places = what.places.iter().copied().take(numbers.end).skip(numbers.start).collect::<Vec<_>>();
+        let others = (numbers.start * each..(numbers.start + places.len()) * each)
+            .map(|n| what.other.as_ref().map_or(Ok(zero), |o| self.register(o, n)))
+            .collect::<Res<Vec<_>>>()?;
+        let others = others.into_iter().map(|x| self.to_memory(dtype, x)).collect::<Res<Vec<_>>>()?;
+        let loaded = self.wide_or_by_element(what.vector, &places, |places, vector| {
+            let mut regs = vec![];
+            for (place, others) in places.iter().zip(others.chunks(vector as usize)) {
+                let access = self.access_at(dtype, place, vector, what.caching);
+                regs.extend(self.target.load(self, Space::Global, &access, others)?);
             }
-        }
-        Ok(regs)
+            Ok(regs)
+        })?;
+        loaded.into_iter().map(|x| self.from_memory(dtype, x)).collect()
     }
 
     /// Writes the elements of a tile in wide accesses; of threads that own the same, the first writes.
@@ -197,13 +197,19 @@ impl<'c> Emit<'_, 'c> {
         let regs = self.registers(value)?;
         let layout = if self.shape(value).is_empty() { None } else { Some(self.layout_id(value)?) };
         let first = self.is_first(layout)?;
-        for (place, values) in places.iter().zip(regs.chunks(vector as usize)) {
-            let values = values.iter().map(|x| self.to_memory(dtype, *x)).collect::<Res<Vec<_>>>()?;
-            let place = MemoryPlace { predicate: self.both(place.predicate, first)?, ..*place };
-            let access = self.access_at(dtype, &place, vector, caching);
-            self.target.store(self, Space::Global, &access, &values)?;
-        }
-        Ok(())
+        let own = |place: &MemoryPlace<'c>| -> Res<_> {
+            Ok(MemoryPlace { predicate: self.both(place.predicate, first)?, ..*place })
+        };
+        let places = places.iter().map(own).collect::<Res<Vec<_>>>()?;
+        let values = regs.iter().map(|x| self.to_memory(dtype, *x)).collect::<Res<Vec<_>>>()?;
+        let write = |places: &[MemoryPlace<'c>], vector: u32| {
+            for (place, values) in places.iter().zip(values.chunks(vector as usize)) {
+                let access = self.access_at(dtype, place, vector, caching);
+                self.target.store(self, Space::Global, &access, values)?;
+            }
+            Ok(vec![])
+        };
+        self.wide_or_by_element(vector, &places, write).map(|_| ())
     }
 
     pub(super) fn access_at(
@@ -216,7 +222,8 @@ impl<'c> Emit<'_, 'c> {
         let bytes = dtype.map_or(8, |d| d.bytes() as u32);
         let (predicate, near) = (place.predicate, place.near);
         let access = Access::of(place.address, place.offset, self.memory_type(dtype), bytes, count);
-        Access { predicate, near, caching, ..access }
+        let alignment = if place.ragged.is_some() { bytes } else { access.alignment };
+        Access { predicate, near, caching, alignment, ..access }
     }
 
     /// The type of an element in memory: bool is a byte.

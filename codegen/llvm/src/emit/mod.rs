@@ -19,6 +19,7 @@ pub mod global;
 pub mod mma;
 pub mod place;
 pub mod print;
+pub mod ragged;
 pub mod random;
 pub mod reduce;
 pub mod scan;

@@ -1,5 +1,6 @@
 //! State that emission keeps between parts of a kernel.
 
+use inkwell::IntPredicate;
 use inkwell::values::{IntValue, PointerValue};
 use tk_gpu::ir::kernel::LayoutId;
 
@@ -51,6 +52,27 @@ pub struct MemoryPlace<'c> {
     pub predicate: Option<IntValue<'c>>,
     /// The same address relative to a uniform one, where that is known and the target can use it.
     pub near: Option<Near<'c>>,
+    /// What is asked about it first; the predicate is about the other axes then.
+    pub ragged: Option<Ragged<'c>>,
+}
+
+/// What is asked about an access of neighbours along one axis of a view, which it is not known to be inside of as a whole.
+#[derive(Clone, Copy, Debug)]
+pub struct Ragged<'c> {
+    /// Bytes from one element to the next; uniform, 64 bits.
+    pub step: IntValue<'c>,
+    /// The elements are no neighbours in memory; `None` if they are known to be. Uniform.
+    pub apart: Option<IntValue<'c>>,
+    /// The position of the first element.
+    pub at: IntValue<'c>,
+    /// Positions that compare with it in this way are inside.
+    pub end: IntValue<'c>,
+    /// That comparison.
+    pub below: IntPredicate,
+    /// All elements are inside.
+    pub whole: IntValue<'c>,
+    /// Some elements may be inside and others outside.
+    pub straddles: IntValue<'c>,
 }
 
 /// A load that is done later.

@@ -31,10 +31,10 @@ pub(super) enum Cut<'c> {
 
 /// The position of a box along one axis.
 #[derive(Clone, Copy)]
-struct Corner<'c> {
-    at: IntValue<'c>,
+pub(super) struct Corner<'c> {
+    pub(super) at: IntValue<'c>,
     /// It is known to be nonnegative.
-    non_negative: bool,
+    pub(super) non_negative: bool,
     /// It changes in a loop whose loads run ahead.
     moves: bool,
     /// It is outside for an iteration that is not executed.
@@ -214,7 +214,13 @@ impl<'c> Emit<'_, 'c> {
     }
 
     /// The coordinate of a register along an axis of a view, as wide as its extents.
-    fn along(&self, corner: IntValue<'c>, layout: LayoutId, n: usize, d: usize) -> Res<IntValue<'c>> {
+    pub(super) fn along(
+        &self,
+        corner: IntValue<'c>,
+        layout: LayoutId,
+        n: usize,
+        d: usize,
+    ) -> Res<IntValue<'c>> {
         let ty = corner.get_type();
         let tile_layout = self.kernel.layouts.get(layout);
         let thread =
@@ -240,19 +246,20 @@ impl<'c> Emit<'_, 'c> {
         )?)
     }
 
-    /// Returns true if the element of a register is inside of a view.
+    /// Returns true if the element of a register is inside of a view, along all axes but one that is asked about `later`.
     fn is_inside(
         &self,
         view: &View<'c>,
         corner: &[Corner<'c>],
-        layout: LayoutId,
+        (layout, n): (LayoutId, usize),
         shape: &[u32],
-        n: usize,
+        later: Option<usize>,
     ) -> Res<Option<IntValue<'c>>> {
         let mut all = self.is_real(layout, shape, n)?;
         let (tile_layout, mut guard) = (self.kernel.layouts.get(layout), self.guard());
         let mut moving = None;
-        for (d, (corner, extent)) in corner.iter().zip(&view.extents).enumerate() {
+        let axes = corner.iter().zip(&view.extents).enumerate();
+        for (d, (corner, extent)) in axes.filter(|(d, _)| Some(*d) != later) {
             let inside = if corner.non_negative && tile_layout.is_disjoint() {
                 let asked = if corner.moves { guard.take().filter(|_| !corner.ends) } else { None };
                 if corner.moves && corner.few && moving.is_none() {
@@ -286,7 +293,7 @@ impl<'c> Emit<'_, 'c> {
 
     /// The number of elements of a view from register 0 of this thread on along an axis; zero or negative if it is out
     /// of bounds, or if `asked` is false.
-    fn left(
+    pub(super) fn left(
         &self,
         corner: Corner<'c>,
         extent: IntValue<'c>,
@@ -417,14 +424,15 @@ impl<'c> Emit<'_, 'c> {
                 let one = self.builder.build_int_compare(IntPredicate::ULT, at.at, *extent, "")?;
                 inside = self.both(inside, Some(one))?;
             }
-            vec![MemoryPlace { address, offset: 0, predicate: inside, near: None }]
+            vec![MemoryPlace { address, offset: 0, predicate: inside, near: None, ragged: None }]
         } else {
             let layout = self.layout_id(tile)?;
             let few = self.count(tile)? <= FEW * vector as usize;
             corner.iter_mut().for_each(|c| c.few = few);
             let at = corner.iter().map(|c| self.extend(c.at, true)).collect::<Res<Vec<_>>>()?;
             let origin = self.advanced(&view, view.base, &at)?;
-            let bounded = inst.attrs.int("bounded").and_then(|d| usize::try_from(d).ok());
+            let axis = |name| inst.attrs.int(name).and_then(|d| usize::try_from(d).ok());
+            let (bounded, along) = (axis("bounded"), axis("ragged"));
             let (mut places, mut own, mut uniform) = (vec![], vec![], vec![]);
             if bounded.is_none() && self.kernel.layouts.get(layout).is_disjoint() {
                 let at = inst.operands.get(1..=rank).unwrap_or(&[]);
@@ -433,11 +441,15 @@ impl<'c> Emit<'_, 'c> {
             }
             for n in (0..self.count(tile)?).step_by(vector as usize) {
                 let (address, offset) = self.box_address(&view, origin, layout, n, &mut own)?;
-                let predicate = self.is_inside(&view, &corner, layout, shape, n)?;
+                let predicate = self.is_inside(&view, &corner, (layout, n), shape, along)?;
                 let near = bounded
                     .map(|fast| self.box_near(&view, origin, layout, n, (fast, &mut uniform)))
                     .transpose()?;
-                places.push(MemoryPlace { address, offset, predicate, near });
+                let ragged = match along {
+                    Some(d) => self.ragged((&view, &corner), (layout, n), (d, vector))?,
+                    None => None,
+                };
+                places.push(MemoryPlace { address, offset, predicate, near, ragged });
             }
             places
         })
@@ -475,7 +487,7 @@ impl<'c> Emit<'_, 'c> {
         let vector = self.vector(inst, r)?;
         let mut regs = vec![];
         for n in (0..self.count(r)?).step_by(vector as usize) {
-            let inside = self.is_inside(&view, &corner, layout, shape, n)?;
+            let inside = self.is_inside(&view, &corner, (layout, n), shape, None)?;
             let inside = inside.unwrap_or(self.context.bool_type().const_int(1, false));
             regs.resize(regs.len() + vector as usize, inside.into());
         }
@@ -533,7 +545,7 @@ impl<'c> Emit<'_, 'c> {
                 predicate = self.both(predicate, Some(inside))?;
                 address = self.moved(address, x, *stride, view.bytes)?;
             }
-            places.push(MemoryPlace { address, offset: 0, predicate, near: None });
+            places.push(MemoryPlace { address, offset: 0, predicate, near: None, ragged: None });
         }
         Ok(places)
     }

@@ -16,7 +16,6 @@ mod thread;
 
 use std::cell::Cell;
 
-use inkwell::AddressSpace;
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::builder::Builder;
 use inkwell::intrinsics::Intrinsic;
@@ -26,6 +25,7 @@ use inkwell::values::{
     BasicMetadataValueEnum, BasicValue, BasicValueEnum, InstructionOpcode, InstructionValue, IntValue,
     Operand, PointerValue, VectorValue,
 };
+use inkwell::{AddressSpace, IntPredicate};
 use tk_ops::ElementwiseOp;
 use tk_tile::Loc;
 use tk_tile::message::Form;
@@ -409,6 +409,12 @@ impl<'c> TargetEmitter<'c> for Amdgcn<'c> {
         Ok(b.build_int_truncate_or_bit_cast(same.into_int_value(), ty, "")?)
     }
 
+    fn some_lane(&self, e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<IntValue<'c>> {
+        let ty = word(e.context, e.kernel.options.spec.warp_size);
+        let lanes = self.given(e, "llvm.amdgcn.ballot", &[ty.into()], &[x.into()])?.into_int_value();
+        Ok(e.builder.build_int_compare(IntPredicate::NE, lanes, ty.const_zero(), "")?)
+    }
+
     fn loop_header(&self, e: &Emit<'_, 'c>, waits: bool) -> Res<()> {
         if waits { self.waits(e) } else { Ok(()) }
     }
@@ -523,10 +529,10 @@ impl<'c> TargetEmitter<'c> for Amdgcn<'c> {
     }
 }
 
-/// Marks an access as aligned to its size, and with the cache hints of the source. Streaming has an instruction; other
+/// Marks an access with its alignment and the cache hints of the source. Streaming has an instruction; other
 /// hints have none.
 fn marked<'c>(e: &Emit<'_, 'c>, inst: InstructionValue<'c>, access: &Access<'c>) -> Res<()> {
-    inst.set_alignment(access.bytes * access.count).map_err(|e| Stop::Bug(e.to_string()))?;
+    inst.set_alignment(access.alignment).map_err(|e| Stop::Bug(e.to_string()))?;
     if access.caching.level == Level::Volatile {
         inst.set_volatile(true).map_err(|e| Stop::Bug(e.to_string()))?;
     }

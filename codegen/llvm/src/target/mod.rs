@@ -103,6 +103,8 @@ pub struct Access<'c> {
     pub bytes: u32,
     /// The number of elements; `count * bytes` is a power of two up to the widest access.
     pub count: u32,
+    /// What divides the address: all bytes of the access, or those of an element on targets with unaligned accesses.
+    pub alignment: u32,
     /// The access is done only if this is true; `None` is always true.
     pub predicate: Option<IntValue<'c>>,
     /// The same address without `offset`, if lanes are known to be less than 2^30 bytes apart.
@@ -115,7 +117,8 @@ impl<'c> Access<'c> {
     /// `count` elements of `bytes` bytes each, without a predicate.
     pub fn of(address: IntValue<'c>, offset: i64, ty: BasicTypeEnum<'c>, bytes: u32, count: u32) -> Self {
         let (predicate, near, caching) = (None, None, Caching::default());
-        Access { address, offset, ty, bytes, count, predicate, near, caching }
+        let alignment = bytes * count;
+        Access { address, offset, ty, bytes, count, alignment, predicate, near, caching }
     }
 }
 
@@ -391,6 +394,12 @@ pub trait TargetEmitter<'c> {
 
     /// A uniform integer, in a form that the target knows to be uniform: it branches without masking lanes off.
     fn uniform(&self, _e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<IntValue<'c>> {
+        Ok(x)
+    }
+
+    /// Whether a condition holds in some lane of the warp, on targets where branches are those of a warp; elsewhere each lane
+    /// branches by itself.
+    fn some_lane(&self, _e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<IntValue<'c>> {
         Ok(x)
     }
 

@@ -15,9 +15,9 @@ type Known = (&'static [&'static str], &'static [&'static str]);
 const NONE: Known = (&[], &[]);
 const AXIS: Known = (&["axis"], &[]);
 const PERM: Known = (&["perm"], &[]);
-/// `vector` and `bounded` are what code generation decides.
+/// `vector`, `bounded` and `ragged` are what code generation decides.
 const CACHED: Known = (&[], &["cache", "evict", "vector"]);
-const BOX: Known = (&[], &["bounded", "cache", "evict", "vector"]);
+const BOX: Known = (&[], &["bounded", "cache", "evict", "ragged", "vector"]);
 
 /// The attributes of `op`.
 fn known(op: Op) -> Known {
@@ -134,8 +134,8 @@ fn control(op: ControlOp) -> Known {
 fn kind(op: Op, name: &str, value: &Attr) -> bool {
     match name {
         "value" if op == Op::Create(CreateOp::Const) => matches!(value, Attr::Scalar(_)),
-        "axis" | "bins" | "bounded" | "k" | "pack" | "seed" | "stages" | "start" | "turns" | "unroll"
-        | "value" | "vector" => matches!(value, Attr::Int(_)),
+        "axis" | "bins" | "bounded" | "k" | "pack" | "ragged" | "seed" | "stages" | "start" | "turns"
+        | "unroll" | "value" | "vector" => matches!(value, Attr::Int(_)),
         "absent" | "axes" | "perm" | "shape" | "starts" | "values" => matches!(value, Attr::Ints(_)),
         "descending" | "fast" | "flatten" | "ordered" | "reverse" | "specialize" => {
             matches!(value, Attr::Bool(_))

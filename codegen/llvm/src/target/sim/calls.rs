@@ -190,13 +190,16 @@ impl Sim {
             (Space::Shared, false) => "tk_sim_shared_load",
             (Space::Shared, true) => "tk_sim_shared_store",
         };
-        let bytes = e.int(access.bytes * access.count);
-        self.call(
-            &Place::of(e),
-            name,
-            None,
-            &[address.into(), bytes.into(), alloca.into(), self.place(e).into()],
-        )?;
+        // The simulator's accesses are aligned: one that is not has a call for each element.
+        let size = access.bytes * access.count;
+        let step = size.min(access.alignment);
+        for at in (0..size).step_by(step as usize) {
+            let by = address.get_type().const_int(at.into(), false);
+            let address = e.builder.build_int_add(address, by, "")?;
+            let own = self.element(e, access, alloca, (at / access.bytes) as usize)?;
+            let args = [address.into(), e.int(step).into(), own.into(), self.place(e).into()];
+            self.call(&Place::of(e), name, None, &args)?;
+        }
         Ok(())
     }
 }
