@@ -4,6 +4,8 @@
 //! elements are no neighbours in memory. If not, as everywhere but at the end of a row, each access is a wide one without
 //! alignment, and otherwise each element is accessed by itself: nothing outside of the view is touched.
 
+use std::collections::BTreeMap;
+
 use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, IntValue};
 use tk_gpu::ir::kernel::LayoutId;
@@ -11,67 +13,108 @@ use tk_gpu::ir::kernel::LayoutId;
 use super::state::{MemoryPlace, Ragged};
 use super::value::View;
 use super::view::Corner;
-use super::{Emit, Res};
+use super::{Emit, Res, bug};
+
+/// What is asked about the accesses of an instruction along one axis of a view.
+pub(super) struct RowEnd<'c> {
+    layout: LayoutId,
+    along: usize,
+    /// Neighbours of an access.
+    vector: u32,
+    /// The first position of the box; `None` where `end` is what is left from that of this thread on.
+    corner: Option<IntValue<'c>>,
+    end: IntValue<'c>,
+    apart: Option<IntValue<'c>>,
+    step: IntValue<'c>,
+    /// For each coordinate of a register.
+    known: BTreeMap<u32, Ragged<'c>>,
+}
 
 impl<'c> Emit<'_, 'c> {
-    /// What is asked about an access of the neighbours from register `n` on, `vector` of them along the axis `along`.
-    pub(super) fn ragged(
+    /// What is asked about accesses of neighbours along an axis of a view.
+    pub(super) fn row_end(
         &self,
-        (view, corner): (&View<'c>, &[Corner<'c>]),
-        (layout, n): (LayoutId, usize),
+        view: &View<'c>,
+        corner: &[Corner<'c>],
+        layout: LayoutId,
         (along, vector): (usize, u32),
-    ) -> Res<Option<Ragged<'c>>> {
-        let b = self.builder;
-        let (Some(corner), Some(extent), Some(stride)) =
-            (corner.get(along), view.extents.get(along), view.strides.get(along))
-        else {
-            return Ok(None);
-        };
-        let tile_layout = self.kernel.layouts.get(layout);
-        let counts_left = corner.non_negative && tile_layout.is_disjoint();
-        let (at, end, below) = if counts_left {
-            let at = tile_layout.register(n).get(along).copied().unwrap_or(0);
-            let at = extent.get_type().const_int(at.into(), false);
-            (at, self.left(*corner, *extent, (layout, along), None)?, IntPredicate::SLT)
-        } else {
-            (self.along(corner.at, layout, n, along)?, *extent, IntPredicate::ULT)
-        };
-        let last = b.build_int_add(at, at.get_type().const_int(u64::from(vector) - 1, false), "")?;
-        let first_inside = b.build_int_compare(below, at, end, "")?;
-        let last_inside = b.build_int_compare(below, last, end, "")?;
-        let (whole, straddles) = if counts_left {
-            (last_inside, b.build_xor(first_inside, last_inside, "")?)
-        } else {
-            // Elements after a negative position may be inside.
-            let whole = b.build_and(first_inside, last_inside, "")?;
-            let begins_before_end = b.build_int_compare(IntPredicate::SLT, at, end, "")?;
-            (whole, b.build_and(begins_before_end, b.build_not(whole, "")?, "")?)
-        };
+    ) -> Res<RowEnd<'c>> {
+        let of_axis = corner.get(along).zip(view.extents.get(along)).zip(view.strides.get(along));
+        let Some(((corner, extent), stride)) = of_axis else { return bug("a row has no axis") };
+        let counts_left = corner.non_negative && self.kernel.layouts.get(layout).is_disjoint();
+        let end = if counts_left { self.left(*corner, *extent, (layout, along), None)? } else { *extent };
         let one = stride.get_type().const_int(1, false);
         let apart = match stride.get_sign_extended_constant() {
             Some(1) => None,
-            _other => Some(b.build_int_compare(IntPredicate::NE, *stride, one, "")?),
+            _other => Some(self.builder.build_int_compare(IntPredicate::NE, *stride, one, "")?),
         };
-        let step = b.build_int_mul(*stride, self.long(view.bytes.into()), "")?;
-        Ok(Some(Ragged { step, apart, at, end, below, whole, straddles }))
+        let step = self.builder.build_int_mul(*stride, self.long(view.bytes.into()), "")?;
+        let corner = (!counts_left).then_some(corner.at);
+        Ok(RowEnd { layout, along, vector, corner, end, apart, step, known: BTreeMap::new() })
+    }
+
+    /// What is asked about the access of the neighbours from register `n` on.
+    pub(super) fn ragged(&self, row: &mut RowEnd<'c>, n: usize) -> Res<Ragged<'c>> {
+        let key = self.kernel.layouts.get(row.layout).register(n).get(row.along).copied().unwrap_or(0);
+        if let Some(known) = row.known.get(&key) {
+            return Ok(*known);
+        }
+        let (b, end, ty) = (self.builder, row.end, row.end.get_type());
+        let number = |x: u32| ty.const_int(x.into(), false);
+        let ragged = match row.corner {
+            None => {
+                let last = number(key + row.vector - 1);
+                let whole = b.build_int_compare(IntPredicate::SGT, end, last, "")?;
+                // At least 1 and less than all are left.
+                let more = b.build_int_sub(end, number(key + 1), "")?;
+                let straddles = b.build_int_compare(IntPredicate::ULT, more, number(row.vector - 1), "")?;
+                Ragged {
+                    step: row.step,
+                    apart: row.apart,
+                    at: number(key),
+                    end,
+                    below: IntPredicate::SLT,
+                    whole,
+                    straddles,
+                }
+            }
+            Some(corner) => {
+                let at = self.along(corner, row.layout, n, row.along)?;
+                let last = b.build_int_add(at, number(row.vector - 1), "")?;
+                let [first, last] = [at, last].map(|x| b.build_int_compare(IntPredicate::ULT, x, end, ""));
+                let whole = b.build_and(first?, last?, "")?;
+                // Elements after a negative position may be inside.
+                let begins = b.build_int_compare(IntPredicate::SLT, at, end, "")?;
+                let straddles = b.build_and(begins, b.build_not(whole, "")?, "")?;
+                Ragged {
+                    step: row.step,
+                    apart: row.apart,
+                    at,
+                    end,
+                    below: IntPredicate::ULT,
+                    whole,
+                    straddles,
+                }
+            }
+        };
+        row.known.insert(key, ragged);
+        Ok(ragged)
     }
 
     /// Whether these accesses are done element by element; `None` if none of them is ragged.
-    pub(super) fn by_element(&self, places: &[MemoryPlace<'c>]) -> Res<Option<IntValue<'c>>> {
-        let (mut straddles, mut apart): (Option<IntValue<'c>>, _) = (None, None);
+    fn by_element(&self, places: &[MemoryPlace<'c>]) -> Res<Option<IntValue<'c>>> {
+        let (mut straddle, mut apart) = (vec![], None);
         for ragged in places.iter().filter_map(|p| p.ragged) {
-            straddles = Some(match straddles {
-                Some(before) => self.builder.build_or(before, ragged.straddles, "")?,
-                None => ragged.straddles,
-            });
+            if !straddle.contains(&ragged.straddles) {
+                straddle.push(ragged.straddles);
+            }
             apart = apart.or(ragged.apart);
         }
-        let Some(straddles) = straddles else { return Ok(None) };
-        let some_lane = self.target.some_lane(self, straddles)?;
-        Ok(Some(match apart {
-            Some(apart) => self.builder.build_or(some_lane, apart, "")?,
-            None => some_lane,
-        }))
+        if straddle.is_empty() {
+            return Ok(None);
+        }
+        let some_lane = self.target.some_lane(self, &straddle)?;
+        self.either(apart, some_lane)
     }
 
     /// Executes accesses of `vector` neighbours each, where they are ragged as wide ones or element by element. `act` is given

@@ -175,7 +175,7 @@ impl<'c> Emit<'_, 'c> {
     }
 
     /// The disjunction of two conditions, the first of which is optional.
-    fn either(&self, a: Option<IntValue<'c>>, b: IntValue<'c>) -> Res<Option<IntValue<'c>>> {
+    pub(super) fn either(&self, a: Option<IntValue<'c>>, b: IntValue<'c>) -> Res<Option<IntValue<'c>>> {
         match a {
             Some(a) => Ok(Some(self.builder.build_or(a, b, "")?)),
             None => Ok(Some(b)),
@@ -439,16 +439,17 @@ impl<'c> Emit<'_, 'c> {
                 let carried = self.carried_address(&view, at, layout)?;
                 own.extend(carried.map(|address| (vec![0; rank], address)));
             }
+            let mut row = match along {
+                Some(d) => Some(self.row_end(&view, &corner, layout, (d, vector))?),
+                None => None,
+            };
             for n in (0..self.count(tile)?).step_by(vector as usize) {
                 let (address, offset) = self.box_address(&view, origin, layout, n, &mut own)?;
                 let predicate = self.is_inside(&view, &corner, (layout, n), shape, along)?;
                 let near = bounded
                     .map(|fast| self.box_near(&view, origin, layout, n, (fast, &mut uniform)))
                     .transpose()?;
-                let ragged = match along {
-                    Some(d) => self.ragged((&view, &corner), (layout, n), (d, vector))?,
-                    None => None,
-                };
+                let ragged = row.as_mut().map(|row| self.ragged(row, n)).transpose()?;
                 places.push(MemoryPlace { address, offset, predicate, near, ragged });
             }
             places

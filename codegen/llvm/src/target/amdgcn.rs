@@ -409,10 +409,15 @@ impl<'c> TargetEmitter<'c> for Amdgcn<'c> {
         Ok(b.build_int_truncate_or_bit_cast(same.into_int_value(), ty, "")?)
     }
 
-    fn some_lane(&self, e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<IntValue<'c>> {
+    fn some_lane(&self, e: &Emit<'_, 'c>, conditions: &[IntValue<'c>]) -> Res<IntValue<'c>> {
         let ty = word(e.context, e.kernel.options.spec.warp_size);
-        let lanes = self.given(e, "llvm.amdgcn.ballot", &[ty.into()], &[x.into()])?.into_int_value();
-        Ok(e.builder.build_int_compare(IntPredicate::NE, lanes, ty.const_zero(), "")?)
+        let mut all = ty.const_zero();
+        for x in conditions {
+            // LLVM gives the lanes for which a comparison holds, but not for which one of several does, without an instruction.
+            let lanes = self.given(e, "llvm.amdgcn.ballot", &[ty.into()], &[(*x).into()])?;
+            all = e.builder.build_or(all, lanes.into_int_value(), "")?;
+        }
+        Ok(e.builder.build_int_compare(IntPredicate::NE, all, ty.const_zero(), "")?)
     }
 
     fn loop_header(&self, e: &Emit<'_, 'c>, waits: bool) -> Res<()> {

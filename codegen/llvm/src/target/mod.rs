@@ -397,10 +397,11 @@ pub trait TargetEmitter<'c> {
         Ok(x)
     }
 
-    /// Whether a condition holds in some lane of the warp, on targets where branches are those of a warp; elsewhere each lane
-    /// branches by itself.
-    fn some_lane(&self, _e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<IntValue<'c>> {
-        Ok(x)
+    /// Whether one of these conditions holds in some lane of the warp, where that is how the target branches; in this lane
+    /// otherwise.
+    fn some_lane(&self, e: &Emit<'_, 'c>, conditions: &[IntValue<'c>]) -> Res<IntValue<'c>> {
+        let none = e.context.bool_type().const_zero();
+        conditions.iter().try_fold(none, |any, x| Ok(e.builder.build_or(any, *x, "")?))
     }
 
     /// True in one thread of the warp; all of its threads execute it.
