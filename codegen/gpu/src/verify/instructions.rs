@@ -35,6 +35,7 @@ fn access(kernel: &Kernel, axis: &AxisInfo, inst: &Inst) -> Check {
         ensure(along.is_none() || along == can.map(|d| d as i64), S09, || {
             "its lanes do not differ along this axis alone, whose bound is the hardware's".into()
         })?;
+        width(chosen, access_width::memory(kernel, axis, inst, v))?;
         let ragged = access_width::ragged(kernel, axis, inst, chosen.unwrap_or(1));
         ensure(inst.attrs.int("ragged") == ragged.map(|d| d as i64), S09, || match ragged {
             Some(_) => {
@@ -44,10 +45,9 @@ fn access(kernel: &Kernel, axis: &AxisInfo, inst: &Inst) -> Check {
                 "its neighbours are known to be aligned, and all inside or outside; nothing must ask".into()
             }
         })?;
-        ensure(ragged.is_none() || along.is_none(), S09, || {
+        return ensure(ragged.is_none() || along.is_none(), S09, || {
             "its bounds are the hardware's, which does not know where a row ends".into()
-        })?;
-        return width(chosen, access_width::memory(kernel, axis, inst, v));
+        });
     }
     let (operand, result) = (inst.operands.first().copied(), inst.results.first().copied());
     match (GpuOp::of(inst), operand, result) {
