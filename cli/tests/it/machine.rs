@@ -208,6 +208,26 @@ kernel together(x: view[f32, 1], y: mut view[f32, 1]) {
     }
 }
 
+/// Rows that begin and end anywhere are read and written 16 bytes at once but where one ends in between, on CDNA.
+#[test]
+fn rows_for_amd_are_wide_wherever_they_begin() {
+    let folder = Folder::new("rows");
+    for (target, wide, elements) in [
+        ("gfx90a", [("global_load_dwordx4", 2), ("global_store_dwordx4", 2)], ("global_load_ushort", 16)),
+        ("gfx942", [("global_load_dwordx4", 2), ("global_store_dwordx4", 2)], ("global_load_ushort", 16)),
+        ("gfx950", [("global_load_dwordx4", 2), ("global_store_dwordx4", 2)], ("global_load_ushort", 16)),
+        ("gfx1100", [("global_load_b128", 0), ("global_store_b128", 0)], ("global_load_d16_b16", 32)),
+    ] {
+        let line = "examples/softmax.tk --set T=f16 --set BLOCK=4096";
+        let all = texts(&folder, line, (target, "gcn"));
+        let (_, general) = all.iter().find(|(name, _)| !name.contains("aligned")).unwrap();
+        let found = counts(general);
+        for (name, count) in wide.into_iter().chain([elements]) {
+            assert_eq!(found.get(name).copied().unwrap_or(0), count, "{target}: {name}");
+        }
+    }
+}
+
 /// Operands that shared memory cannot hold are a warning, each time that the kernel is built, and no error; on targets with
 /// more of it they are neither.
 #[test]
