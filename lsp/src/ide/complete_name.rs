@@ -136,7 +136,7 @@ fn clauses(site: &Site, kernel: bool, head: usize, list: &mut List) {
     let word = |i: usize| site.tokens.get(i).map(|t| t.tok);
     let given: Vec<Tok> = site.level(head, site.before).filter_map(word).collect();
     for (name, doc, body) in CLAUSES {
-        let again = matches!(*name, "require" | "prefer");
+        let again = matches!(*name, "require" | "prefer" | "scratch");
         if (kernel || *name == "require") && (again || !given.contains(&Tok::Id(name))) {
             list.insert(name, K::Keyword, doc, "", body, true);
         }

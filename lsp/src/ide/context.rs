@@ -284,8 +284,11 @@ fn brackets<'s>(site: &Site<'s>, open: &[usize], at: usize) -> Context<'s> {
         },
         Some(Tok::Id("export")) if named && is_bracket => exported(site, callee, &part),
         _other => {
-            // The type of a function, a tuple as a type.
-            if !is_bracket && matches!(tok(at.checked_sub(1)), Some(Tok::Fn | Tok::Arrow | Tok::Colon)) {
+            // The type of a function, a tuple as a type; the colon of a slice has no type.
+            let outer = open.iter().rev().nth(1).copied();
+            let in_index = tok(outer) == Some(Tok::LBracket) && tok(at.checked_sub(1)) == Some(Tok::Colon);
+            let begins_type = matches!(tok(at.checked_sub(1)), Some(Tok::Fn | Tok::Arrow | Tok::Colon));
+            if !is_bracket && begins_type && !in_index {
                 return Context::Type;
             }
             if matches!(tok(callee), Some(Tok::Id("tile" | "view"))) && is_bracket && site.before == at + 1 {
@@ -293,7 +296,6 @@ fn brackets<'s>(site: &Site<'s>, open: &[usize], at: usize) -> Context<'s> {
             }
             // `[a, b]` as a value of a parameter.
             let is_list = is_bracket && tok(at.checked_sub(1)) == Some(Tok::Assign);
-            let outer = open.iter().rev().nth(1).copied();
             if let (true, Some(outer)) = (is_list, outer) {
                 let found = match tok(Some(outer)) {
                     Some(Tok::LBrace) => braces(site, open.get(..open.len() - 1).unwrap_or(&[]), outer),
@@ -399,29 +401,35 @@ fn field<'s>(site: &Site<'s>, at: usize) -> Context<'s> {
     Context::Nothing
 }
 
-/// The text with a body for the signature that the place is in, if it has none: the word being written is replaced by one that
-/// fits, what is open is closed, and what follows up to the next item is left out. Offsets up to the word stay.
+/// The text with an end for the item that the place is in, if it has none: the word being written is replaced by one that fits,
+/// what is open is closed, a signature gets a body, and what follows up to the next item is left out. Offsets up to the word
+/// stay.
 pub(super) fn completed(site: &Site, text: &str) -> Option<String> {
     let Brackets { all: open, mut start } = Brackets::open(site);
     let tok = |i: usize| site.tokens.get(i).map(|t| t.tok);
     while tok(start) == Some(Tok::At) {
         start += 2;
     }
-    let in_body = |i: &usize| tok(*i) == Some(Tok::LBrace) && site.tuned(*i).is_none();
-    if start >= site.before || !matches!(tok(start), Some(Tok::Fn | Tok::Kernel)) {
-        return None;
-    }
-    if open.first().is_some_and(in_body) {
+    let is_test = tok(start) == Some(Tok::Id("test"));
+    if start >= site.before || !(is_test || matches!(tok(start), Some(Tok::Fn | Tok::Kernel))) {
         return None;
     }
     let after = (site.before..site.tokens.len())
         .skip_while(|i| tok(*i).is_some() && site.tokens[*i].start < site.end);
     let next = after.clone().find(|i| site.begins_line(*i) && tok(*i).is_some_and(starts_item));
-    let rest = after.take_while(|i| next.is_none_or(|n| *i < n));
-    if rest.clone().any(|i| tok(i) == Some(Tok::LBrace) && site.tuned(i).is_none()) {
+    let mut rest = after.take_while(|i| next.is_none_or(|n| *i < n));
+    let is_body = |i: &usize| tok(*i) == Some(Tok::LBrace) && site.tuned(*i).is_none();
+    let in_body = open.first().is_some_and(is_body);
+    let context = context(site);
+    let is_value = context == Context::Value || site.back(1) == Some(Tok::Dot);
+    let closes = |i: usize| matches!(tok(i), Some(Tok::RParen | Tok::RBracket | Tok::RBrace));
+    let has_end =
+        if in_body { !is_value || rest.any(|i| !closes(i)) } else { is_test || rest.any(|i| is_body(&i)) };
+    if has_end {
         return None;
     }
-    let word = match (context(site), site.back(1)) {
+    let mut out = text.get(..site.start)?.to_string();
+    out += match (context, site.back(1)) {
         (_, Some(Tok::Dot)) => "shape",
         (Context::Type | Context::Element { .. } | Context::Cast, _) => "f32",
         (Context::Mutable, _) => "view[f32, 1]",
@@ -429,17 +437,37 @@ pub(super) fn completed(site: &Site, text: &str) -> Option<String> {
         (Context::Value, _) => "0",
         _other => "",
     };
-    let mut out = text.get(..site.start)?.to_string() + word;
-    for i in open.iter().rev() {
-        out += match tok(*i) {
-            Some(Tok::LParen) => ")",
-            Some(Tok::LBracket) => "]",
-            _brace => "}",
-        };
+    close(site, &open, in_body, &mut out);
+    if in_body {
+        out.push('\n');
+    } else {
+        let in_parameters = open.first().is_some_and(|i| tok(*i) == Some(Tok::LParen));
+        let has_parameters =
+            in_parameters || site.level(start, site.before).any(|i| tok(i) == Some(Tok::RParen));
+        let in_tune = open.first().is_some_and(|i| tok(i.saturating_sub(1)) == Some(Tok::Id("tune")));
+        out += if has_parameters { "" } else { "()" };
+        out += if in_tune { " {} {}\n" } else { " {}\n" };
     }
-    let in_parameters = open.first().is_some_and(|i| tok(*i) == Some(Tok::LParen));
-    let has_parameters = in_parameters || site.level(start, site.before).any(|i| tok(i) == Some(Tok::RParen));
-    out += if has_parameters { " {}\n" } else { "() {}\n" };
     out += next.and_then(|n| site.tokens.get(n)).and_then(|t| text.get(t.start..)).unwrap_or("");
     Some(out)
+}
+
+/// Closes brackets, and ends the statements of the blocks among them; the `if`, `for` or `while` whose head the place is in
+/// gets a block.
+fn close(site: &Site, open: &[usize], in_body: bool, out: &mut String) {
+    let tok = |i: usize| site.tokens.get(i).map(|t| t.tok);
+    let mut is_innermost = true;
+    for at in open.iter().rev() {
+        match tok(*at) {
+            Some(Tok::LParen) => out.push(')'),
+            Some(Tok::LBracket) => out.push(']'),
+            _brace if in_body => {
+                let is_head = |i| matches!(tok(i), Some(Tok::If | Tok::For | Tok::While));
+                let is_head = is_innermost && site.statement(*at).any(is_head);
+                out.push_str(if is_head { " {}; }" } else { "; }" });
+                is_innermost = false;
+            }
+            _brace => out.push('}'),
+        }
+    }
 }

@@ -270,6 +270,7 @@ impl<'s> Site<'s> {
     /// The names, as places in the text, that get a value in one of whose blocks the place is: `a` in `let a = if c { `.
     pub fn receiving(&self) -> Vec<std::ops::Range<usize>> {
         let mut found = vec![];
+        let tok = |i: usize| self.tokens.get(i).map(|t| t.tok);
         // Whether a statement ends between a token and the place, or the block that has it.
         let mut has_ended = false;
         for (i, t) in self.outward(self.before) {
@@ -277,7 +278,8 @@ impl<'s> Site<'s> {
                 Tok::Fn | Tok::Kernel | Tok::Struct => break,
                 Tok::Semi => has_ended = true,
                 Tok::LBrace => has_ended = false,
-                Tok::Let if !has_ended => {
+                // The name of `if let` exists in its block.
+                Tok::Let if !has_ended && tok(i.wrapping_sub(1)) != Some(Tok::If) => {
                     let rest = self.tokens.get(i..self.before).unwrap_or(&[]);
                     let value = rest.iter().find(|t| t.tok == Tok::Assign);
                     found.extend(value.map(|v| t.start..v.start));
