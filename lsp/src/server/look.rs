@@ -31,6 +31,10 @@ fn open_code(form: CodeForm) -> &'static str {
     }
 }
 
+/// What the lens of costs is about, for clients that show tooltips of commands.
+const PREDICTED: &str =
+    "Expected from the schedule of the kernel: no assembler is asked, and nothing is launched.";
+
 impl Server {
     /// `textDocument/hover`
     pub fn hover(&mut self, p: lsp::HoverParams) -> Answer<Option<lsp::Hover>> {
@@ -273,7 +277,8 @@ impl Server {
                 }
                 LensCommand::Info => ("", None),
             };
-            let command = lsp::Command { title, tooltip: None, command: command.into(), arguments };
+            let tooltip = command.is_empty().then(|| PREDICTED.to_string());
+            let command = lsp::Command { title, tooltip, command: command.into(), arguments };
             lsp::CodeLens { range: lines.range(place.start, place.end), command: Some(command), data: None }
         });
         Ok(Some(lenses.collect()))

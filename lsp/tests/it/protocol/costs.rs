@@ -186,6 +186,15 @@ fn a_kernel_that_does_not_compile_leaves_the_others_their_costs() {
     assert_eq!(found.len(), 4, "{found:?}");
     assert!(found.iter().all(|l| l.0.contains(" registers · 0 spilled · ")), "{found:?}");
     assert!(found.iter().all(|l| l.0.contains("(sm_90a, ")), "{found:?}");
+    // This program has no assembler, and the lens says that none is asked.
+    let shown = client.ok("textDocument/codeLens", about(URI));
+    let of_costs: Vec<&Value> =
+        shown.as_array().unwrap().iter().filter(|l| l["command"]["command"] == "").collect();
+    assert_eq!(of_costs.len(), 4);
+    for lens in of_costs {
+        let tooltip = lens["command"]["tooltip"].as_str().unwrap();
+        assert!(tooltip.contains("no assembler is asked"), "{tooltip}");
+    }
     let (start, end) = (json!({ "line": 0, "character": 0 }), json!({ "line": 99, "character": 0 }));
     let whole = json!({ "textDocument": { "uri": URI }, "range": { "start": start, "end": end } });
     let hints = client.ok("textDocument/inlayHint", whole);
