@@ -35,6 +35,9 @@ const FILE: [f64; CONTEXTS] = [0.6, 0.0, 0.0, 1.0, 4.0, 0.6, 0.1, 0.0, 0.0, 0.0]
 /// The weights of how often a builtin is used in the library and in the file, and the most that each adds.
 const USED: [(f64, f64); 2] = [(4.0, 0.05), (2.0, 0.1)];
 
+/// The context that all words have.
+const ANYWHERE: u64 = 0;
+
 /// Counts are as reliable as if there were so many more.
 const DOUBT: f64 = 2.0;
 
@@ -52,20 +55,21 @@ const FARTHER: f64 = 0.3;
 /// The words that [`form`] keeps.
 const KEPT: &[&str] = &["let", "mut", "if", "else", "for", "in", "while", "return", "as", "const"];
 
-/// How often words follow contexts, by the hash of both, and how often each context occurs, by its hash.
+/// How often words follow contexts, by the hashes of both, and how often each context occurs, by its hash.
 #[derive(Default)]
 struct Habits(HashMap<u64, u32>);
 
 static OF_LIBRARY: LazyLock<Habits> = LazyLock::new(|| {
     let mut habits = Habits::default();
-    tk_sema::std_files().for_each(|(_, text)| habits.count(&words(text)));
+    tk_sema::std_files().for_each(|(_, text)| habits.count(&words(text), LIBRARY));
     habits
 });
 
 type Contexts = [Option<u64>; CONTEXTS];
 
 impl Habits {
-    fn count(&mut self, tokens: &[&str]) {
+    /// Counts the words of a text in the contexts that have a weight.
+    fn count(&mut self, tokens: &[&str], weights: [f64; CONTEXTS]) {
         let mut in_test = false;
         for (at, word) in tokens.iter().enumerate() {
             in_test = is_test(tokens, at).unwrap_or(in_test);
@@ -73,29 +77,30 @@ impl Habits {
                 continue;
             }
             let is_name = begins_argument(tokens, at) && tokens.get(at + 1) == Some(&"=");
-            let anywhere = Some(hash(&()));
-            for context in contexts(tokens, at, in_test).into_iter().chain([anywhere]).flatten() {
+            let word = hash(&(word, is_name));
+            let found = contexts(tokens, at, in_test, &[weights]);
+            for context in found.into_iter().flatten().chain([ANYWHERE]) {
                 *self.0.entry(context).or_default() += 1;
-                *self.0.entry(hash(&(context, word, is_name))).or_default() += 1;
+                *self.0.entry(context ^ word).or_default() += 1;
             }
         }
     }
 
     /// The share of a word, or of the name of an argument, among those in a context.
-    fn share(&self, context: u64, (word, is_name): (&str, bool)) -> f64 {
+    fn share(&self, context: u64, word: u64) -> f64 {
         let count = |key: u64| self.0.get(&key).copied().map_or(0.0, f64::from);
-        count(hash(&(context, word, is_name))) / (count(context) + DOUBT)
+        count(context ^ word) / (count(context) + DOUBT)
     }
 
     /// How likely a word, or the name of an argument, is in each of some contexts, weighted.
-    fn score(&self, contexts: &Contexts, word: (&str, bool), weights: [f64; CONTEXTS]) -> f64 {
+    fn score(&self, contexts: &Contexts, word: u64, weights: [f64; CONTEXTS]) -> f64 {
         let parts = contexts.iter().zip(weights).filter(|(_, weight)| *weight > 0.0);
         parts.filter_map(|(context, weight)| Some(weight * self.share((*context)?, word))).sum()
     }
 
     /// What the use of a builtin anywhere adds.
-    fn anywhere(&self, word: &str, (weight, most): (f64, f64)) -> f64 {
-        (weight * self.share(hash(&()), (word, false))).min(most)
+    fn anywhere(&self, word: u64, (weight, most): (f64, f64)) -> f64 {
+        (weight * self.share(ANYWHERE, word)).min(most)
     }
 }
 
@@ -136,25 +141,27 @@ fn form(token: &str) -> &str {
 
 /// What a token is after: one, two and three tokens, the argument of the call that it begins, the form of three tokens, the
 /// call, the number of the argument in any call, the form of five tokens, and two ways to see the call and what is before.
-fn contexts(tokens: &[&str], at: usize, in_test: bool) -> Contexts {
+/// Those without a weight are left out.
+fn contexts(tokens: &[&str], at: usize, in_test: bool, weights: &[[f64; CONTEXTS]]) -> Contexts {
     let back = |n: usize| at.checked_sub(n).and_then(|i| tokens.get(i)).copied().unwrap_or("");
     let (one, two, three) = (back(1), back(2), back(3));
     let forms = (form(three), form(two), one);
     let call = Call::around(tokens, at);
     let argument = call.as_ref().filter(|_| matches!(one, "(" | "," | "=" | "["));
     let number = |c: &Call| hash(&(6, in_test, c.bracket, c.number, c.name.is_empty()));
-    [
-        Some(hash(&(0, in_test, one))),
-        Some(hash(&(1, in_test, two, one))),
-        Some(hash(&(2, in_test, three, two, one))),
-        argument.map(|c| hash(&(3, c.callee, c.bracket, c.name, c.number))),
-        Some(hash(&(4, in_test, forms))),
-        call.as_ref().map(|c| hash(&(5, c.callee, c.bracket))),
-        argument.map(number),
-        Some(hash(&(7, in_test, form(back(5)), form(back(4)), forms))),
-        call.as_ref().map(|c| hash(&(8, c.callee, form(two), one))),
-        Some(hash(&(9, complete_fit::kind(one), call.as_ref().map(|c| (c.callee, c.bracket))))),
-    ]
+    let one_of = |n: usize| match n {
+        0 => Some(hash(&(0, in_test, one))),
+        1 => Some(hash(&(1, in_test, two, one))),
+        2 => Some(hash(&(2, in_test, three, two, one))),
+        3 => argument.map(|c| hash(&(3, c.callee, c.bracket, c.name, c.number))),
+        4 => Some(hash(&(4, in_test, forms))),
+        5 => call.as_ref().map(|c| hash(&(5, c.callee, c.bracket))),
+        6 => argument.map(number),
+        7 => Some(hash(&(7, in_test, form(back(5)), form(back(4)), forms))),
+        8 => call.as_ref().map(|c| hash(&(8, c.callee, form(two), one))),
+        _last => Some(hash(&(9, complete_fit::kind(one), call.as_ref().map(|c| (c.callee, c.bracket))))),
+    };
+    std::array::from_fn(|n| weights.iter().any(|w| w[n] > 0.0).then(|| one_of(n)).flatten())
 }
 
 /// The call around a place.
@@ -210,10 +217,10 @@ pub(super) fn sort(a: &Analysis, site: &Site, items: &mut Vec<Completion>) {
     let call = Call::around(&tokens, tokens.len());
     let fit = Fit::new(a, site, &tokens, call.as_ref(), items);
     let mut own = Habits::default();
-    own.count(&tokens);
+    own.count(&tokens, FILE);
     let in_test = in_item.first() == Some(&"test");
     let ranking = Ranking {
-        contexts: contexts(&tokens, tokens.len(), in_test),
+        contexts: contexts(&tokens, tokens.len(), in_test, &[LIBRARY, FILE]),
         own,
         named: a.root().into_iter().flat_map(|f| &f.items).filter_map(name).collect(),
         comment: complete_fit::comment(text, start),
@@ -268,11 +275,12 @@ impl Ranking<'_> {
             return 0.0;
         }
         let word = c.word();
-        let key = (word, c.kind == K::Argument && begins_argument(self.tokens, self.tokens.len()));
+        let is_name = c.kind == K::Argument && begins_argument(self.tokens, self.tokens.len());
+        let key = hash(&(word, is_name));
         let mut score =
             OF_LIBRARY.score(&self.contexts, key, LIBRARY) + self.own.score(&self.contexts, key, FILE);
         if c.kind == K::Builtin && !self.fit.begins_statement {
-            score += OF_LIBRARY.anywhere(word, USED[0]) + self.own.anywhere(word, USED[1]);
+            score += OF_LIBRARY.anywhere(key, USED[0]) + self.own.anywhere(key, USED[1]);
             score += if self.comment.contains(&word) { complete_fit::SPOKEN_OF } else { 0.0 };
         }
         score

@@ -87,9 +87,7 @@ pub fn access(
         | MemoryOp::ViewGather
         | MemoryOp::ViewScatter => return None,
     };
-    if parts.shape.is_empty() {
-        return None;
-    }
+    parts.shape.first()?;
     let bytes = match ty(place) {
         Type::View { elem, .. } => element_bytes(elem),
         Type::Tile { elem: tk_tile::ElemType::Ptr { pointee, .. }, .. } => element_bytes(pointee),
@@ -111,23 +109,23 @@ pub fn access(
     let (certain, mut limit) = limited(&order, known);
     let mut vector = certain;
     // Half of the widest access is worth more than a test.
-    let may_be_ragged = spec.has_unaligned_access
-        && 2 * certain * bytes < u64::from(spec.vector_bytes)
-        && matches!(op, MemoryOp::ViewLoad | MemoryOp::ViewStore)
-        && Caching::of(&inst.attrs).level != Level::Volatile;
-    if let Some(d) = may_be_ragged.then(|| neighbours(module, func, axis, place)).flatten() {
+    let is_narrow = 2 * certain * bytes < u64::from(spec.vector_bytes);
+    let along = (is_narrow && may_be_ragged(spec, inst)).then(|| neighbours(module, func, axis, place));
+    if let Some(d) = along.flatten() {
         order.retain(|other| *other != d);
         order.insert(0, d);
         (vector, limit) = limited(&order, (u64::MAX, ""));
     }
-    let count = |n: u64| u32::try_from(n).unwrap_or(1);
-    Some(Coalescing {
-        order,
-        vector: count(vector),
-        certain: count(certain.min(vector)),
-        bytes: count(bytes),
-        limit,
-    })
+    let numbers = [vector, certain.min(vector), bytes];
+    let [vector, certain, bytes] = numbers.map(|n| u32::try_from(n).unwrap_or(1));
+    Some(Coalescing { order, vector, certain, bytes, limit })
+}
+
+/// Returns true if an access may be ragged, wherever it is.
+fn may_be_ragged(spec: &TargetSpec, inst: &Inst) -> bool {
+    spec.has_unaligned_access
+        && matches!(inst.op, Op::Memory(MemoryOp::ViewLoad | MemoryOp::ViewStore))
+        && Caching::of(&inst.attrs).level != Level::Volatile
 }
 
 /// The axis of a view along which elements are neighbours: where that is not known, the one along which they are in a view that

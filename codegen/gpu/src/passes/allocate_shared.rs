@@ -7,7 +7,8 @@
 //! ```
 //!
 //! A buffer is live between its first and its last access in program order; one that is read in a loop and stored to
-//! before it, until the loop ends; and one from which TMA stores in a loop, in all of its iterations. Guarantees that two buffers do not overlap while both are live.
+//! before it, until the loop ends; and one from which TMA stores in a loop, in all of its iterations. Guarantees that two
+//! buffers do not overlap while both are live.
 
 use tk_ops::{ControlOp, Op};
 use tk_tile::walk;

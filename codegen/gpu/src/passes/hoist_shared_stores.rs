@@ -57,8 +57,6 @@ fn run(kernel: &mut Kernel) {
     let blocks: BTreeSet<BlockId> = nested.chain([func.body]).collect();
     for block in blocks {
         let order = kernel.func().blocks[block].insts.clone();
-        let fits = |kernel: &Kernel| bytes(kernel) <= kernel.options.spec.shared_bytes;
-        let had_room = fits(kernel);
         for store in &order {
             if let Some(to) = earlier(kernel, block, *store) {
                 let insts = &mut kernel.module.funcs[FuncId(0)].blocks[block].insts;
@@ -66,7 +64,8 @@ fn run(kernel: &mut Kernel) {
                 insts.insert(to, *store);
             }
         }
-        if !fits(kernel) && had_room {
+        let is_as_before = kernel.func().blocks[block].insts == order;
+        if !is_as_before && bytes(kernel) > kernel.options.spec.shared_bytes {
             kernel.module.funcs[FuncId(0)].blocks[block].insts.clone_from(&order);
             order.iter().for_each(|store| sink_load(kernel, block, *store));
         }

@@ -19,16 +19,13 @@ use inkwell::values::{BasicValueEnum, FunctionValue, IntValue};
 use tk_gpu::Kernel;
 use tk_ops::{AtomicOp, DType, ElementwiseOp};
 use tk_tile::Loc;
-use tk_tile::message::Form;
-use tk_tile::message::Message;
+use tk_tile::message::{Form, Message};
 
 use crate::emit::{Emit, Res, bug, slots};
 use crate::math::LlvmMath;
 use crate::processor::Processor;
 use crate::scalar::Width;
-use crate::target::request::MmaRequest;
-use crate::target::request::PrintedPart;
-use crate::target::request::WgmmaOperands;
+use crate::target::request::{MmaRequest, PrintedPart, WgmmaOperands};
 use tk_gpu::ir::caching::Caching;
 
 /// The state at the beginning of a kernel.
@@ -355,8 +352,7 @@ pub trait TargetEmitter<'c> {
         Ok(())
     }
 
-    /// Waits for all groups of products that this thread has issued except the last `pending`; returns these
-    /// accumulators as they are then.
+    /// Waits for all groups of products of this thread but the last `pending`; returns these accumulators as they are then.
     fn wgmma_wait(
         &self,
         _e: &Emit<'_, 'c>,
@@ -397,8 +393,7 @@ pub trait TargetEmitter<'c> {
         Ok(x)
     }
 
-    /// Whether one of these conditions holds in some lane of the warp, where that is how the target branches; in this lane
-    /// otherwise.
+    /// Whether one of these conditions holds in some lane of the warp, if the target branches so; in this lane otherwise.
     fn some_lane(&self, e: &Emit<'_, 'c>, conditions: &[IntValue<'c>]) -> Res<IntValue<'c>> {
         let none = e.context.bool_type().const_zero();
         conditions.iter().try_fold(none, |any, x| Ok(e.builder.build_or(any, *x, "")?))
@@ -527,8 +522,7 @@ pub trait TargetEmitter<'c> {
         missing("programs of several blocks")
     }
 
-    /// Waits for all blocks, before the first store to shared memory of a program of several blocks; all its threads
-    /// execute it once.
+    /// Waits for all blocks of a program, before its first store to their shared memory; all its threads execute it once.
     fn cluster_wait(&self, _e: &Emit<'_, 'c>) -> Res<()> {
         missing("programs of several blocks")
     }

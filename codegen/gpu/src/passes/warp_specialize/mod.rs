@@ -31,8 +31,9 @@
 //! on a product or store.
 //!
 //! A tile that several products of an iteration read, also transposed, is loaded once: these products share a stage, which is
-//! released after the last of them ([`feed`]). Programs of a cluster load what they have in common together ([`multicast`]). Operands that stay for a loop are loaded
-//! before it ([`resident`]), and so are tiles that are combined with their sums ([`tiles`]). Operands get stages first ([`room`]).
+//! released after the last of them ([`feed`]). Programs of a cluster load what they have in common together
+//! ([`multicast`]). Operands that stay for a loop are loaded before it ([`resident`]), and tiles that are combined with
+//! their sums near its end ([`tiles`]), as far as memory is left beside the stages of operands ([`room`]).
 //!
 //! Requires a lowered kernel without offsets. Guarantees the same results: only memory that the kernel does not write
 //! is read ahead, and only by loops that end before anything in the kernel orders memory or stops.
