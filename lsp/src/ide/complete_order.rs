@@ -314,6 +314,7 @@ impl Ranking<'_> {
         if count < 2 { OWN + UNUSED } else { OWN }
     }
 }
+
 /// The name that gets the value which begins at the end of some tokens, in a tuple: the second of `let (a, b) = (x, `.
 fn given<'t>(tokens: &[&'t str]) -> Option<&'t str> {
     let (mut depth, mut number) = (0usize, 0);

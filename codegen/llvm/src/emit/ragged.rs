@@ -61,22 +61,14 @@ impl<'c> Emit<'_, 'c> {
         }
         let (b, end, ty) = (self.builder, row.end, row.end.get_type());
         let number = |x: u32| ty.const_int(x.into(), false);
-        let ragged = match row.corner {
+        let (at, below, whole, straddles) = match row.corner {
             None => {
                 let last = number(key + row.vector - 1);
                 let whole = b.build_int_compare(IntPredicate::SGT, end, last, "")?;
                 // At least 1 and less than all are left.
                 let more = b.build_int_sub(end, number(key + 1), "")?;
                 let straddles = b.build_int_compare(IntPredicate::ULT, more, number(row.vector - 1), "")?;
-                Ragged {
-                    step: row.step,
-                    apart: row.apart,
-                    at: number(key),
-                    end,
-                    below: IntPredicate::SLT,
-                    whole,
-                    straddles,
-                }
+                (number(key), IntPredicate::SLT, whole, straddles)
             }
             Some(corner) => {
                 let at = self.along(corner, row.layout, n, row.along)?;
@@ -86,17 +78,10 @@ impl<'c> Emit<'_, 'c> {
                 // Elements after a negative position may be inside.
                 let begins = b.build_int_compare(IntPredicate::SLT, at, end, "")?;
                 let straddles = b.build_and(begins, b.build_not(whole, "")?, "")?;
-                Ragged {
-                    step: row.step,
-                    apart: row.apart,
-                    at,
-                    end,
-                    below: IntPredicate::ULT,
-                    whole,
-                    straddles,
-                }
+                (at, IntPredicate::ULT, whole, straddles)
             }
         };
+        let ragged = Ragged { step: row.step, apart: row.apart, at, end, below, whole, straddles };
         row.known.insert(key, ragged);
         Ok(ragged)
     }
