@@ -147,6 +147,18 @@ pub struct Fn {
     pub sig_span: Span,
 }
 
+impl Fn {
+    /// Where another condition is required of its callers, and the text to insert there.
+    pub fn with_require(&self, condition: &str) -> (Span, String) {
+        let known = self.clauses.iter().find(|c| c.name.text == "require").and_then(|c| c.args.last());
+        let last = self.clauses.last().map_or(self.sig_span, |c| c.span);
+        match known {
+            Some(arg) => (arg.value.span.after(), format!(", {condition}")),
+            None => (last.after(), format!(" require({condition})")),
+        }
+    }
+}
+
 /// `export k[T = [f16, bf16], BLOCK = 1024];`
 #[derive(Clone, Debug)]
 pub struct Export {

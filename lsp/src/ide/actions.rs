@@ -7,6 +7,7 @@ use tk_sema::types::{Elem, Ty};
 use tk_syntax::ast::{Arg, BinOp, Expr, ExprKind};
 use tk_syntax::{Code, Diagnostic, Span, codes};
 
+use super::add_require::add_require;
 use super::complete::{add_use, importable};
 use super::diagnostics::diagnostics;
 use super::extract::extract;
@@ -89,6 +90,7 @@ pub fn actions(ws: &mut Workspace, path: &str, range: Range<usize>, asked: bool)
     }
     out.extend(inline_let(&a, at).filter(|x| checks(ws, &a, path, x)));
     out.extend(extract(&a, &range).filter(|x| checks(ws, &a, path, x)));
+    out.extend(add_require(&a, &range).filter(|x| checks(ws, &a, path, x)));
     if let Some(call) = memory_call(&a, at) {
         masks(&a, &call, &mut out);
         out.extend(to_view(&a, &call).filter(|x| checks(ws, &a, path, x)));

@@ -14,6 +14,9 @@ pub const STACK: usize = 64 << 20;
 /// How often a wait for a check asks whether it is still wanted: far below what a person notices.
 const PATIENCE: Duration = Duration::from_millis(2);
 
+/// What the check of one body takes, and less than it takes to read a large file.
+const SOON: Duration = Duration::from_millis(10);
+
 /// The thread, for the life of a workspace: an allocator keeps memory for each thread that there was.
 #[derive(Default)]
 pub(super) struct Worker(Option<Sender<Box<dyn FnOnce() + Send>>>);
@@ -79,6 +82,15 @@ impl Job {
                 Err(RecvTimeoutError::Timeout) if stop.is_set() => return None,
                 Err(RecvTimeoutError::Timeout) => {}
             }
+        }
+    }
+
+    /// The result if it is there soon.
+    pub(super) fn soon(&self) -> Option<Option<Analysis>> {
+        match self.result.recv_timeout(SOON) {
+            Ok(found) => Some(found),
+            Err(RecvTimeoutError::Disconnected) => Some(None),
+            Err(RecvTimeoutError::Timeout) => None,
         }
     }
 

@@ -20,7 +20,7 @@ use super::site::Site;
 use super::{Analysis, complete_fit};
 
 /// The bytes of the file before the place that are counted, so that a key costs the same in any file.
-const NEAR: usize = 1 << 16;
+const NEAR: usize = 1 << 14;
 
 /// The tokens in which the call around a place is looked for.
 const CALL: usize = 400;

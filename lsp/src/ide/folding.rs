@@ -28,7 +28,7 @@ pub struct Fold {
 }
 
 /// The ranges that can be folded, in order.
-pub fn folding(ws: &Workspace, path: &str) -> Vec<Fold> {
+pub fn folding(ws: &mut Workspace, path: &str) -> Vec<Fold> {
     let Some(parsed) = ws.parsed(path) else { return vec![] };
     let text = parsed.text();
     let mut out = brackets(text);

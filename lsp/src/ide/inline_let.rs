@@ -123,7 +123,7 @@ fn is_operand(a: &Analysis, place: Span) -> bool {
 }
 
 /// Returns true for an expression that needs no parentheses anywhere.
-fn is_atom(e: &Expr) -> bool {
+pub(super) fn is_atom(e: &Expr) -> bool {
     matches!(
         e.kind,
         ExprKind::Path(_)

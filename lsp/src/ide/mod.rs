@@ -4,6 +4,7 @@
 //! answer is empty. Nothing here panics, reads files by itself or runs code of a program.
 
 pub mod actions;
+mod add_require;
 mod background;
 pub mod calls;
 pub mod complete;

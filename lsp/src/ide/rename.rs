@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tk_ops::{DType, DTypeSet};
 use tk_sema::index::Symbol;
 use tk_syntax::FileId;
 use tk_syntax::ast::ItemKind;
@@ -49,7 +50,8 @@ fn valid(name: &str) -> Result<(), String> {
     if TAKEN.contains(&name) {
         return Err(format!("`{name}` has a meaning in the language"));
     }
-    if tk_ops::rows::functions().any(|row| row.name == name) {
+    let is_type = DType::parse(name).is_some() || DTypeSet::class(name).is_some();
+    if is_type || tk_ops::rows::functions().any(|row| row.name == name) {
         return Err(format!("`{name}` is built into the language"));
     }
     Ok(())

@@ -51,7 +51,7 @@ struct Outline<'a> {
 }
 
 /// The outline of a file.
-pub fn document(ws: &Workspace, path: &str) -> Vec<Symbol> {
+pub fn document(ws: &mut Workspace, path: &str) -> Vec<Symbol> {
     let Some(parsed) = ws.parsed(path) else { return vec![] };
     let outline = Outline { path, sources: parsed.sources() };
     parsed.items().iter().filter_map(|i| outline.item(i, false)).collect()

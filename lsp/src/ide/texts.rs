@@ -97,7 +97,12 @@ impl Texts {
 
     /// Checks an open file: from its last analysis, if only one body has changed since.
     pub(super) fn check_again(&self, path: &str, last: Option<Analysis>, stop: &Stop) -> Analysis {
-        let again = last.and_then(|last| last.with_text(self.overlays.get(path)?));
+        let again = last.and_then(|last| self.check_body(path, last));
         again.unwrap_or_else(|| self.check(path, &BTreeMap::new(), stop))
+    }
+
+    /// Checks the body of an open file that has changed since its last analysis, if nothing else has.
+    pub(super) fn check_body(&self, path: &str, last: Analysis) -> Option<Analysis> {
+        last.with_text(self.overlays.get(path)?)
     }
 }

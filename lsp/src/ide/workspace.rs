@@ -270,10 +270,20 @@ impl Workspace {
         self.keep(path, a)
     }
 
-    /// The tree of a file as it is now; `None` where there is no file. It waits for no check.
-    pub(super) fn parsed(&self, path: &str) -> Option<Parsed> {
+    /// The tree of a file as it is now; `None` where there is no file. It waits for no check but that of one body, which takes
+    /// less than to read the whole file.
+    pub(super) fn parsed(&mut self, path: &str) -> Option<Parsed> {
+        if let Some(job) = self.job.as_ref().filter(|job| job.path == path)
+            && let Some(found) = job.soon()
+        {
+            self.finish_check(found);
+        }
         if let Some(a) = self.analyses.get(path) {
             return Some(Parsed::Checked(a.clone()));
+        }
+        let last = self.outdated.remove(path).and_then(Arc::into_inner);
+        if let Some(a) = last.and_then(|last| self.texts.check_body(path, last)) {
+            return Some(Parsed::Checked(self.keep(path, a)));
         }
         let text = self.texts.load(path).ok()?;
         let mut sources = SourceMap::default();

@@ -216,7 +216,7 @@ impl Server {
     pub fn folding(&mut self, p: lsp::FoldingRangeParams) -> Answer<Option<Vec<lsp::FoldingRange>>> {
         let Some((path, lines)) = self.document(&p.text_document) else { return Ok(None) };
         let whole = self.client.folds_lines;
-        let folds = folding::folding(&self.ws, &path).into_iter().filter_map(|f| {
+        let folds = folding::folding(&mut self.ws, &path).into_iter().filter_map(|f| {
             let lsp::Range { start, end } = lines.range(f.start, f.end);
             // What follows in the last line would be folded away with it.
             let spared = u32::from(whole && lines.more_in_line(f.end));

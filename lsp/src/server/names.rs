@@ -77,7 +77,7 @@ impl Server {
     /// `textDocument/documentSymbol`
     pub fn symbols(&mut self, p: lsp::DocumentSymbolParams) -> Answer<Option<lsp::DocumentSymbolResponse>> {
         let Some((path, lines)) = self.document(&p.text_document) else { return Ok(None) };
-        let found = symbols::document(&self.ws, &path);
+        let found = symbols::document(&mut self.ws, &path);
         if self.client.tree {
             return Ok(Some(found.iter().map(|s| symbol(&lines, s)).collect::<Vec<_>>().into()));
         }

@@ -54,6 +54,9 @@ fn run(name: &str, text: &str) -> String {
     if feature == "extract" {
         return places.chunks(2).map(|pair| extracted(&mut ws, &path, pair[0]..pair[1])).collect();
     }
+    if feature == "selected" {
+        return places.chunks(2).map(|pair| required(&mut ws, &path, pair[0]..pair[1])).collect();
+    }
     for at in places {
         if out.is_empty() {
             out += &asked(&ws, &path, at);
@@ -140,6 +143,15 @@ fn extracted(ws: &mut Workspace, path: &str, selection: Range<usize>) -> String 
         None => out += "not offered\n",
     }
     out
+}
+
+/// What a selected condition makes of the signature, or that nothing is offered.
+fn required(ws: &mut Workspace, path: &str, selection: Range<usize>) -> String {
+    let text = ws.text(path).unwrap();
+    let offered = actions::actions(ws, path, selection.clone(), true);
+    let action = offered.iter().find(|a| a.title.contains("`require("));
+    let found = action.map_or("not offered\n".to_string(), |a| edited(ws, &a.edits));
+    format!("--- {}\n{found}", &text[selection])
 }
 
 fn whole(ws: &mut Workspace, path: &str, feature: &str) -> String {

@@ -235,13 +235,7 @@ impl Cx<'_> {
         let Some(SigAst::Fn(f)) = sig.map(|s| &s.ast) else {
             return d.note(format!("`require({condition})` in the signature would {make}"));
         };
-        let known = f.clauses.iter().find(|c| c.name.text == "require").and_then(|c| c.args.last());
-        let last = f.clauses.last().map_or(f.sig_span, |c| c.span);
-        let (at, text) = match known {
-            Some(arg) => (arg.value.span, format!(", {condition}")),
-            None => (last, format!(" require({condition})")),
-        };
-        let place = Span { start: at.end, ..at };
+        let (place, text) = f.with_require(condition);
         d.fix(format!("`require({condition})` in the signature would {make}"), place, text)
     }
 

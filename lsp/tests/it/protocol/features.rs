@@ -276,8 +276,10 @@ fn rename_asks_first_and_names_versions() {
           "edits": [{ "range": range(HELPER, "twice", 0), "newText": "double" }] },
     ] });
     assert_eq!(edit, expected);
-    let refused = client.request("textDocument/rename", asked("let")).unwrap_err();
-    assert_eq!(refused.code, -32803);
+    for taken in ["let", "sum", "f32", "float", "view"] {
+        let refused = client.request("textDocument/rename", asked(taken)).unwrap_err();
+        assert_eq!(refused.code, -32803, "{taken}");
+    }
     let builtin = position(ADD, "program_id", 0, false);
     let asked = json!({ "textDocument": { "uri": URI }, "position": builtin });
     assert_eq!(client.request("textDocument/prepareRename", asked).unwrap_err().code, -32803);
