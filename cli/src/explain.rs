@@ -65,6 +65,8 @@ fn unknown(given: &str, code: &str) -> String {
     match close.map(|c| (c, tk_syntax::codes::title(c))) {
         Some((c, Some(title))) => format!("unknown {what} `{given}`; did you mean {c} ({title})?"),
         Some((c, None)) => format!("unknown {what} `{given}`; did you mean {c}?"),
-        None => format!("unknown {what} `{given}`; codes look like E0304, operations are in spec/ops.md"),
+        None => format!(
+            "unknown {what} `{given}`; codes look like E0304, operations are in spec/ops.md, clauses such as `launch` in spec/06-kernels.md, and `tk doc std::views` prints a part of the library"
+        ),
     }
 }

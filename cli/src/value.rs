@@ -89,14 +89,20 @@ pub fn parse(name: &str, text: &str, wanted: DTypeSet) -> Result<Value, String> 
     ))
 }
 
-/// How NumPy saves the bits of the types that it has not, where integers of their width may be meant as such.
+/// What NumPy makes of an array of another type: how it saves the bits of the types that it has not, where integers of their
+/// width may be meant as such, and how it converts the others.
 fn raw_form(found: DType, wanted: DTypeSet) -> &'static str {
     if matches!(found, DType::U16 | DType::I16) && wanted.has(DType::BF16) {
         "; if these are the bits of bf16, save `a.view(\"V2\")`"
     } else if matches!(found, DType::U8 | DType::I8) && wanted.and(DTypeSet::F8) != DTypeSet::EMPTY {
         "; if these are the bits of fp8, save `a.view(\"V1\")`"
     } else {
-        ""
+        match wanted.single() {
+            Some(DType::F32) => "; NumPy converts it, `a.astype(np.float32)`",
+            Some(DType::F16) => "; NumPy converts it, `a.astype(np.float16)`",
+            Some(DType::I32) => "; NumPy converts it, `a.astype(np.int32)`",
+            Some(_) | None => "",
+        }
     }
 }
 

@@ -144,7 +144,14 @@ pub fn head(kernel: &Kernel, v: &Variant) -> String {
     let absent: Vec<&str> = absent.collect();
     let without = if absent.is_empty() { String::new() } else { format!(" without {}", absent.join(", ")) };
     // What only speeds things up makes a variant a special one.
-    let kind = if v.guard.iter().any(|g| g.decides.is_none()) { " (aligned)" } else { "" };
+    let is_special = |v: &&Variant| v.guard.iter().any(|g| g.decides.is_none());
+    let is_like = |o: &&Variant| (o.label(), &o.target, &o.dtypes) == (v.label(), &v.target, &v.dtypes);
+    let mut alike = kernel.variants.iter().filter(is_special).filter(is_like);
+    let kind = match alike.position(|other| std::ptr::eq(other, v)) {
+        None => String::new(),
+        Some(0) => " (aligned)".to_string(),
+        Some(n) => format!(" (aligned{})", n + 1),
+    };
     let label = v.label();
     let label = if label.is_empty() { "all".to_string() } else { label };
     format!("{label}{without}{kind} for {}", v.target)

@@ -132,6 +132,7 @@ catalogue! {
     MASK_OFF_BY_ONE = "W0502", "mask is off by one";
     NARROW_OFFSET = "W0503", "pointer offset may wrap";
     PADDING = "W0504", "padding lanes affect a reduction";
+    MEETING = "W0505", "elements of a tile meet in one element of memory";
 
     UNUSED_RESULT = "W0601", "result is never used";
 

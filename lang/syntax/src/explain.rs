@@ -204,6 +204,23 @@ impl<'s> StopPoint<'_, 's> {
         }
     }
 
+    /// The comparison that begins at the token that did not fit, up to where the operand of Python's `not` ends.
+    pub fn comparison(&self) -> Option<Span> {
+        let (mut depth, mut last, mut compares) = (0, None, false);
+        for t in (0..).map_while(|i| self.token(i)) {
+            let text = self.cx.text.get(t.start..t.end).unwrap_or("");
+            match t.tok {
+                Tok::LParen | Tok::LBracket => depth += 1,
+                Tok::RParen | Tok::RBracket if depth > 0 => depth -= 1,
+                Tok::RParen | Tok::RBracket | Tok::LBrace | Tok::Block(_) => break,
+                _ if depth == 0 && matches!(text, "," | ";" | ":" | "&&" | "||" | "and" | "or") => break,
+                _ => compares |= depth == 0 && matches!(text, "<" | ">" | "<=" | ">=" | "==" | "!="),
+            }
+            last = Some(t);
+        }
+        last.filter(|_| compares).map(|t| self.span().to(self.place(t)))
+    }
+
     /// The span of the token before, empty at its end: where something is to be inserted.
     pub fn gap(&self) -> Span {
         self.token(-1).map_or(self.span().before(), |t| self.place(t).after())

@@ -401,7 +401,15 @@ fn word_before(s: &StopPoint<'_, '_>, before: &str) -> Option<Diagnostic> {
     match before {
         "not" => {
             let space = s.place(s.token(-1)?).to(s.span().before());
-            Some(s.error("`not` is written `!`").fix("write `!`", space, "!"))
+            let d = s.error("`not` is written `!`");
+            // It binds less tightly than a comparison, which `!` does not.
+            Some(match s.comparison() {
+                Some(all) => {
+                    let text = s.cx.text.get(all.start as usize..all.end as usize).unwrap_or("");
+                    d.fix("write `!(..)`", space.to(all), format!("!({text})"))
+                }
+                None => d.fix("write `!`", space, "!"),
+            })
         }
         "elif" => instead("else if"),
         "def" | "func" | "function" | "proc" => instead("fn"),

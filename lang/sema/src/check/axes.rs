@@ -55,7 +55,8 @@ impl Cx<'_> {
             return Some((Axis::Known(at as usize), HArg::Expr(arg)));
         }
         let label = if rank == 0 {
-            "a scalar has no axis".to_string()
+            "a scalar has no axis; the larger or smaller of two values is `maximum(a, b)`, `minimum(a, b)`"
+                .to_string()
         } else {
             format!("axes go from 0 to {}, or from -1 to -{rank} from the end", rank - 1)
         };

@@ -290,7 +290,7 @@ impl Cx<'_> {
             let want = self.subst_ty(&ty, &map);
             match run.get_mut(i).and_then(Option::take) {
                 Some(h) if matches!(h.kind, HKind::None) => out.push(HExpr { ty: want, ..h }),
-                Some(h) => out.push(self.coerce(h, &want, &format!("`{pname}` of `{name}`"))),
+                Some(h) => out.push(self.coerce_arg(h, &want, &pname, &name)),
                 None => match default.and_then(|d| self.subst_expr(&d, &map)) {
                     Some(d) => out.push(d),
                     None => return HExpr::err(span),

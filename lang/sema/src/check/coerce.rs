@@ -36,6 +36,22 @@ impl Cx<'_> {
         self.coerce_as(h, want, what, None, None)
     }
 
+    /// The expression as an argument of a function; a tile for a function of one number is reported with what takes a tile.
+    pub(super) fn coerce_arg(&mut self, h: HExpr, want: &Ty, name: &str, function: &str) -> HExpr {
+        let what = format!("`{name}` of `{function}`");
+        match (&h.ty, want) {
+            (Ty::Tile { shape: x, .. }, Ty::Tile { shape: y, elem: Elem::D(_) })
+                if y.is_scalar() && !x.is_scalar() =>
+            {
+                let (d, one) = (self.mismatch(&h, want, &what, None), self.show(want));
+                self.fail(d.note(format!(
+                    "`map({function}, {name})` calls it for each element; `[S: shape]` and `{name}: tile[{one}, S]` take a tile of any shape"
+                )))
+            }
+            _other => self.coerce(h, want, &what),
+        }
+    }
+
     pub(super) fn mismatch(&mut self, h: &HExpr, want: &Ty, what: &str, code: Option<Code>) -> Diagnostic {
         let (have, need) = (self.show(&h.ty), self.show(want));
         let default = match (&h.ty, want) {

@@ -1,5 +1,7 @@
 //! `if` and `if let`: conditions, what a compile-time condition says of its arms, the common type of two arms.
 
+use std::collections::BTreeSet;
+
 use tk_ops::{DType, DTypeSet};
 use tk_syntax::ast::{self, ExprKind};
 use tk_syntax::{Diagnostic, Span, codes};
@@ -21,7 +23,7 @@ impl Cx<'_> {
         want: Option<&Ty>,
         span: Span,
     ) -> HExpr {
-        let cond = self.condition(c);
+        let cond = self.condition_of(c, self.as_where(c, then, els, span));
         let (narrow_then, narrow_else) = if cond.konst { self.narrowing(&cond) } else { (vec![], vec![]) };
         let before = self.flow();
         let want_arm = if cond.konst { want } else { None };
@@ -189,8 +191,38 @@ impl Cx<'_> {
         self.mk(kind, ty, span, false)
     }
 
+    /// `where(c, a, b)` for an `if` between two values on a line, and its place.
+    fn as_where(
+        &self,
+        c: &ast::Expr,
+        then: &ast::Block,
+        els: Option<&ast::Expr>,
+        span: Span,
+    ) -> Option<(Span, String)> {
+        let els = match &els?.kind {
+            ExprKind::Block(b) => b,
+            _other => return None,
+        };
+        let value =
+            |b: &ast::Block| b.tail.as_ref().filter(|_| b.stmts.is_empty()).map(|t| self.text(t.span));
+        let (cond, then, els) = (self.text(c.span), value(then)?, value(els)?);
+        let names = |text: &str| -> BTreeSet<String> {
+            let words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
+            words.filter(|w| w.starts_with(char::is_alphabetic)).map(str::to_string).collect()
+        };
+        // Numbers alone may be meant for all elements.
+        let of_elements = !names(&cond).is_disjoint(&names(&format!("{then} {els}")));
+        let text = format!("where({cond}, {then}, {els})");
+        (of_elements && !text.contains('\n')).then_some((span, text))
+    }
+
     /// A condition: one bool.
     pub fn condition(&mut self, c: &ast::Expr) -> HExpr {
+        self.condition_of(c, None)
+    }
+
+    /// The condition of an `if`, and what the `if` would be as a choice for each element.
+    fn condition_of(&mut self, c: &ast::Expr, chosen: Option<(Span, String)>) -> HExpr {
         let h = self.value(c);
         match &h.ty {
             Ty::Tile { elem: Elem::D(d), shape } if self.norm(*d) == DTerm::Known(DType::Bool) => {
@@ -199,13 +231,16 @@ impl Cx<'_> {
                 }
                 let text = self.text(h.span);
                 let shown = self.show(&h.ty);
-                let d = Diagnostic::error(
+                let mut d = Diagnostic::error(
                     codes::CONDITION,
                     h.span,
                     format!("a condition must be one bool, not `{shown}`"),
                     "a tile of bools",
-                )
-                .fix("test whether any element is true", h.span, format!("any({text})"))
+                );
+                if let Some((place, text)) = chosen {
+                    d = d.fix("choose for each element", place, text);
+                }
+                let d = d.fix("test whether any element is true", h.span, format!("any({text})"))
                 .fix("test whether all elements are true", h.span, format!("all({text})"))
                 .note("an `if` decides for a whole program; `where(c, a, b)` chooses for each element, and a mask for each access to memory");
                 self.fail(d)

@@ -73,7 +73,7 @@ impl Cx<'_> {
             let local = self.local(*id);
             d = d
                 .label(local.span, format!("`{}` is a run-time variable", local.name))
-                .note("values for shapes come from parameters in `[..]`, from literals and from `const`");
+                .note("values for shapes come from parameters in `[..]`, such as `BLOCK: i32 = next_pow2(x.shape[0])`, from literals and from `const`");
         } else {
             d = self.taken_at_launch(d, h);
         }

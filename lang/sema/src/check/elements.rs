@@ -60,7 +60,7 @@ impl Cx<'_> {
         let (fixed, note) = match &ty {
             Ty::View { .. } => (
                 self.view_write(&name, &ty, items, &positions, &value),
-                format!("a view is written with `{name}.store(at, value)`"),
+                format!("a view is written with `{}`", self.view_store_form(&name, &ty, items, &positions)),
             ),
             Ty::Tile { elem: Elem::Ptr { .. }, .. } => (
                 self.pointer_write(&name, items, &value),
@@ -114,17 +114,8 @@ impl Cx<'_> {
         })
     }
 
-    fn view_write(
-        &self,
-        name: &str,
-        ty: &Ty,
-        items: &[Subscript],
-        positions: &[Option<HExpr>],
-        value: &Assigned,
-    ) -> Option<String> {
-        let Ty::View { rank, .. } = ty else { return None };
-        let rank = self.known_rank(rank)? as usize;
-        let single = |t: &Ty| matches!(t, Ty::Tile { elem: Elem::D(_), shape } if shape.is_scalar());
+    /// The position of the first element of a place in a view, axis by axis.
+    fn corner(&self, name: &str, items: &[Subscript], positions: &[Option<HExpr>]) -> Vec<String> {
         // A position from the end, where that is known.
         let at = |axis: usize, e: &ast::Expr| match positions.get(axis) {
             Some(Some(HExpr { kind: HKind::Int(n @ ..0), .. })) => {
@@ -136,8 +127,48 @@ impl Cx<'_> {
             Subscript::Slice(Some(a), _, _) | Subscript::Expr(a) => at(axis, a),
             Subscript::Slice(None, ..) | Subscript::Named(..) => "0".to_string(),
         };
-        let at = items.iter().enumerate().map(start).collect::<Vec<_>>().join(", ");
+        items.iter().enumerate().map(start).collect()
+    }
+
+    /// How a place in a view is written: `y.store([i], value)`, or `y[i].store([0], value)` where it is less than a position.
+    fn view_store_form(
+        &self,
+        name: &str,
+        ty: &Ty,
+        items: &[Subscript],
+        positions: &[Option<HExpr>],
+    ) -> String {
+        let rank = if let Ty::View { rank, .. } = ty { self.known_rank(rank) } else { None };
+        let at = self.corner(name, items, positions).join(", ");
+        let rest = rank.map_or(0, |rank| (rank as usize).saturating_sub(items.len()));
+        let is_part = rest > 0 && positions.iter().all(Option::is_some);
+        match is_part {
+            true => format!("{name}[{at}].store([{}], value)", vec!["0"; rest].join(", ")),
+            false => format!("{name}.store([{at}], value)"),
+        }
+    }
+
+    fn view_write(
+        &self,
+        name: &str,
+        ty: &Ty,
+        items: &[Subscript],
+        positions: &[Option<HExpr>],
+        value: &Assigned,
+    ) -> Option<String> {
+        let Ty::View { rank, .. } = ty else { return None };
+        let rank = self.known_rank(rank)? as usize;
+        let single = |t: &Ty| matches!(t, Ty::Tile { elem: Elem::D(_), shape } if shape.is_scalar());
         let whole = items.len() == rank;
+        let at = self.corner(name, items, positions).join(", ");
+        // A tile goes into a box from there on; at one position all of it would go into one element.
+        let is_corner = positions.iter().all(|p| p.as_ref().is_none_or(|p| single(&p.ty)));
+        if whole && is_corner && value.op.is_some() && !single(&value.ty) {
+            let Ty::Tile { shape: Shape::Dims(dims), .. } = &value.ty else { return None };
+            let extents: Vec<String> = dims.iter().map(|d| crate::show::poly(self.hir(), d)).collect();
+            let old = format!("{name}.load([{at}], [{}])", extents.join(", "));
+            return (dims.len() == rank).then(|| format!("{name}.store([{at}], {})", value.over(&old)));
+        }
         if whole && positions.iter().all(|p| p.as_ref().is_some_and(|p| single(&p.ty))) {
             return Some(match value.op {
                 Some(BinOp::Add) => format!("{name}.atomic_add([{at}], {})", value.text),

@@ -166,6 +166,7 @@ impl Cx<'_> {
         let word = name.text.as_str();
         let known = self.find_row(word).is_some()
             || tk_ops::DType::parse(word).is_some()
+            || matches!(word, "inf" | "nan")
             || matches!(self.lookup_item(name), Some(Def::Fn(_)));
         let library = ["gelu", "silu", "relu", "sigmoid"].contains(&word);
         let d =
@@ -372,6 +373,19 @@ impl Cx<'_> {
             None => self.arguments(args, &names, by_name.copied()),
         };
         let text = self.text(base.span);
+        // What a view's method takes as a position, a pointer has as an offset.
+        let of_pointer = matches!(base.ty, Ty::Tile { elem: Elem::Ptr { .. }, .. })
+            && row.is_some_and(|r| r.params.first().is_some_and(|p| p.kind == ParamKind::Pointer));
+        let at = args.first().filter(|a| of_pointer && a.name.is_none()).map(|a| &a.value.kind);
+        let (text, texts) = match at {
+            Some(ExprKind::Array(items)) => {
+                let [one] = items.as_slice() else { return None };
+                let offset = self.text(one.span);
+                let offset = if self.is_postfix(&offset) { offset } else { format!("({offset})") };
+                (format!("{text} + {offset}"), texts.into_iter().skip(1).collect())
+            }
+            _other => (text, texts),
+        };
         let read = if matches!(base.ty, Ty::Buffer { .. }) { ".tile()" } else { "" };
         let written = format!("{ours}({}{read}{})", unwrapped(&text), texts.concat());
         let message = format!("`{}` is a function, not a method", name.text);

@@ -288,7 +288,12 @@ impl Cx<'_> {
             format!("this is `{b}`"),
         );
         let d = self.fix_by_buffer(d, h);
-        self.fail(d)
+        let is_table = matches!(inner, Ty::View { elem: Elem::Ptr { .. }, .. });
+        self.fail(if is_table {
+            d.note("`pointers(a, b)` makes a table of the addresses of buffers")
+        } else {
+            d
+        })
     }
 
     /// The report of a compile-time argument without a name.

@@ -269,7 +269,7 @@ impl<'h> Planner<'h> {
                     Some(d) => wrong(
                         codes::LAUNCH_ARGS,
                         format!(
-                            "`{name}` has the extent {d}, but kernel `{kernel}` takes `{ty}`, whose extents are below 2^31"
+                            "`{name}` has the extent {d}, but kernel `{kernel}` takes `{ty}`, whose extents are below 2^31: with two dimensions it fits, and a pointer takes offsets of `i64`"
                         ),
                     ),
                     None => Ok(()),

@@ -200,7 +200,15 @@ impl Planner<'_> {
         let known: Vec<&str> = self.f.cparams.iter().map(|c| self.hir.cvar(*c).name.as_str()).collect();
         let message = format!("kernel `{}` has no compile-time parameter `{name}`", self.f.name);
         let mut d = refuse(codes::NOT_STATIC_ARG, self.f.span, message);
-        if let Some(near) = crate::check::names::closest(name, known.iter().copied()) {
+        let ours = match name {
+            "num_warps" => Some("warps"),
+            "num_stages" => Some("stages"),
+            "num_ctas" => Some("cluster"),
+            _other => None,
+        };
+        if let Some(ours) = ours {
+            d.message.push_str(&format!("; it is called `{ours}`"));
+        } else if let Some(near) = crate::check::names::closest(name, known.iter().copied()) {
             d.message.push_str(&format!("; did you mean `{near}`?"));
         } else if known.is_empty() {
             d.message.push_str(": it has none");

@@ -7,6 +7,7 @@
 mod dropped;
 mod grid;
 mod mask;
+mod meeting;
 mod names;
 mod padding;
 mod shadow;
@@ -82,6 +83,7 @@ impl<'a> Cx<'a> {
                 stride::function(self, f);
                 mask::function(self, f);
                 padding::function(self, f);
+                meeting::function(self, f);
             }
         }
         std::mem::take(&mut self.found)

@@ -275,7 +275,9 @@ impl Cx<'_> {
             return None;
         }
         let list: Vec<String> = words.iter().map(|w| format!("`{w}`")).collect();
-        self.error(codes::ARGUMENT_NAME, e.span, format!("`{name}` is one of {}", list.join(", ")), "");
+        let message = format!("`{name}` is one of {}", list.join(", "));
+        let d = Diagnostic::error(codes::ARGUMENT_NAME, e.span, message, "");
+        self.report(d.note("it is written out; a compile-time `if` chooses between two calls"));
         None
     }
 

@@ -494,12 +494,8 @@ impl Cx<'_> {
         let shape = self.shape_arg(s.get("shape")?)?;
         let (h, d) = self.dtype_slot(s, "dtype")?;
         let dims = self.dims_of(s, &shape)?;
-        self.built(
-            s,
-            vec![HArg::Shape(shape), HArg::Expr(h)],
-            Ty::Buffer { elem: Elem::D(d), shape: dims },
-            false,
-        )
+        let ty = self.buffer_type(Elem::D(d), dims, s.span);
+        self.built(s, vec![HArg::Shape(shape), HArg::Expr(h)], ty, false)
     }
 
     fn host_row(&mut self, s: &Slots, op: HostOp) -> Option<HExpr> {
