@@ -11,7 +11,7 @@ use super::add_require::add_require;
 use super::complete::{add_use, importable};
 use super::diagnostics::diagnostics;
 use super::extract::extract;
-use super::inline_let::inline_let;
+use super::inline_let::{inline_let, keeps_types};
 use super::scope::scope;
 use super::walk::{Node, around, declaration};
 use super::{Analysis, TextEdit, Workspace};
@@ -88,7 +88,10 @@ pub fn actions(ws: &mut Workspace, path: &str, range: Range<usize>, asked: bool)
     if !asked {
         return out;
     }
-    out.extend(inline_let(&a, at).filter(|x| checks(ws, &a, path, x)));
+    out.extend(inline_let(&a, at).filter(|x| {
+        let inlined = after(ws, &a, path, x);
+        inlined.is_some_and(|i| errors(&i).count() <= errors(&a).count() && keeps_types(&a, at, x, &i))
+    }));
     out.extend(extract(&a, &range).filter(|x| checks(ws, &a, path, x)));
     out.extend(add_require(&a, &range).filter(|x| checks(ws, &a, path, x)));
     if let Some(call) = memory_call(&a, at) {
@@ -276,6 +279,14 @@ fn to_view(a: &Analysis, call: &MemoryCall) -> Option<Action> {
     let view = format!("view({}, [{}], [1])", text(base), text(limit));
     let new = if call.store {
         let value = call.arg(1, "value")?;
+        // A view's box has the shape of the value.
+        let shape = |e: &Expr| match a.index.type_of(e.span) {
+            Some(Ty::Tile { shape, .. }) => Some(shape),
+            _other => None,
+        };
+        if shape(value) != shape(call.pointer) {
+            return None;
+        }
         format!("{view}.store([{start}], {})", text(value))
     } else {
         let other = call.arg(2, "other").map(|o| format!(", other = {}", text(o))).unwrap_or_default();

@@ -1,8 +1,9 @@
 //! The action that makes a condition over arguments a requirement of the launch or the call, where it fails with a sentence
 //! before anything runs.
 //!
-//! Offered for a selected condition, and for the comparison around the cursor, if the names in it are those of the
-//! signature, of the file, or of variables that have one value computed from these.
+//! Offered for a selected condition, and for the comparison around the cursor, if every call comes to it (the condition of an
+//! `assert`, or of an `if` that only returns, which is negated), and the names in it are those of the signature, of the
+//! file, or of variables that have one value computed from these.
 
 use std::ops::Range;
 
@@ -10,7 +11,7 @@ use tk_ops::DType;
 use tk_sema::index::SymbolKind;
 use tk_sema::types::Ty;
 use tk_syntax::Span;
-use tk_syntax::ast::{BinOp, Expr, ExprKind, Fn, ItemKind};
+use tk_syntax::ast::{BinOp, Expr, ExprKind, Fn, ItemKind, StmtKind};
 
 use super::actions::{Action, ActionKind};
 use super::inline_let::is_atom;
@@ -32,11 +33,9 @@ pub fn add_require(a: &Analysis, range: &Range<usize>) -> Option<Action> {
         true => (e.span.start, e.span.end) == (start, end),
         false => is_comparison(e),
     })?;
-    let is_in_body = owner.body.span.start < found.span.start;
-    if !is_in_body || !is_condition(a, found) {
-        return None;
-    }
-    let condition = in_signature(a, found, DEPTH)?;
+    let holds = holds(a, owner, found)?;
+    let condition = in_signature(a, found, DEPTH).filter(|_| is_condition(a, found))?;
+    let condition = if holds { condition } else { format!("!({condition})") };
     let is_required = |arg: &tk_syntax::ast::Arg| a.text(arg.value.span) == condition;
     let mut clauses = owner.clauses.iter().filter(|c| c.name.text == "require");
     if clauses.any(|c| c.args.iter().any(is_required)) {
@@ -57,6 +56,31 @@ fn owner<'a>(nodes: &[Node<'a>]) -> Option<&'a Fn> {
         },
         _other => None,
     })
+}
+
+/// Whether a condition holds where a call goes on: true for one of an `assert`, false for one of an `if` that only returns.
+/// `None` for any other condition, and for those that not every call comes to.
+fn holds(a: &Analysis, owner: &Fn, condition: &Expr) -> Option<bool> {
+    let own =
+        owner.body.stmts.iter().filter_map(|s| if let StmtKind::Expr(e) = &s.kind { Some(e) } else { None });
+    let mut own = own.chain(owner.body.tail.as_deref());
+    let e = own.find(|e| e.span.start <= condition.span.start && condition.span.end <= e.span.end)?;
+    match &e.kind {
+        ExprKind::Call(callee, args) if matches!(a.text(callee.span), "assert" | "static_assert") => {
+            is_part(&args.first()?.value, condition, BinOp::And).then_some(true)
+        }
+        ExprKind::If(c, then, None) => {
+            let returns = matches!(then.stmts.as_slice(), [s] if matches!(s.kind, StmtKind::Return(_)));
+            (returns && then.tail.is_none() && is_part(c, condition, BinOp::Or)).then_some(false)
+        }
+        _other => None,
+    }
+}
+
+/// Returns true if an expression is another one, or is joined to others by an operator to be that one.
+fn is_part(e: &Expr, part: &Expr, join: BinOp) -> bool {
+    let parts = |l: &Expr, r: &Expr| is_part(l, part, join) || is_part(r, part, join);
+    e.span == part.span || matches!(&e.kind, ExprKind::Binary(op, l, r) if *op == join && parts(l, r))
 }
 
 fn is_comparison(e: &Expr) -> bool {

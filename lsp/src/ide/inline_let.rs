@@ -44,6 +44,23 @@ pub fn inline_let(a: &Analysis, at: u32) -> Option<Action> {
     Some(Action { title, kind: ActionKind::Inline, edits, diagnostic: None })
 }
 
+/// Returns true if the value of the variable at an offset has the type of the variable wherever an action has put it: a literal
+/// adapts to what is around it.
+pub fn keeps_types(a: &Analysis, at: u32, action: &Action, inlined: &Analysis) -> bool {
+    let symbol = a.index.reference_at(Analysis::ROOT, at).and_then(|r| a.index.symbol(r.symbol));
+    let Some(SymbolKind::Local(ty)) = symbol.map(|s| &s.kind) else { return false };
+    let ty = a.show(ty);
+    let mut moved = 0;
+    action.edits.iter().all(|e| {
+        let start = (e.place.start as i64 + moved) as usize;
+        moved += e.text.len() as i64 - (e.place.end - e.place.start) as i64;
+        let inside = usize::from(e.text.starts_with('('));
+        let spans = [inside, 0].map(|n| Span::new(Analysis::ROOT, start + n, start + e.text.len() - n));
+        e.text.is_empty()
+            || spans.iter().any(|s| inlined.index.type_of(*s).is_some_and(|t| inlined.show(t) == ty))
+    })
+}
+
 /// The variables and parameters that a value is computed from; `None` if it does more than to compute.
 fn pure_names(a: &Analysis, e: &Expr) -> Option<Vec<(String, SymbolId)>> {
     let (mut names, mut is_pure) = (vec![], true);
