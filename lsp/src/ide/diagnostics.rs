@@ -1,5 +1,6 @@
 //! The messages about one file.
 
+use tk_syntax::ast::{Stmt, StmtKind};
 use tk_syntax::codes::{self, Code};
 use tk_syntax::{Diagnostic, Span};
 
@@ -27,6 +28,12 @@ pub fn underlined(a: &Analysis, d: &Diagnostic) -> Span {
     let nodes = a.root().map(|file| around(file, primary.start)).unwrap_or_default();
     let holds_all =
         |span: &Span| holds(*span, primary) && d.secondary.iter().all(|label| holds(*span, label.span));
-    let expressions = nodes.iter().rev().filter(|n| matches!(n, Node::Expr(_))).map(|n| n.span());
-    expressions.into_iter().find(holds_all).unwrap_or(primary)
+    let operations = nodes.iter().rev().filter_map(|n| match n {
+        Node::Expr(e) => Some(e.span),
+        Node::Stmt(Stmt { kind: StmtKind::Assign { place, op: Some(_), value }, .. }) => {
+            Some(place.span.to(value.span))
+        }
+        _other => None,
+    });
+    operations.into_iter().find(holds_all).unwrap_or(primary)
 }

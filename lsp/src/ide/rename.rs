@@ -91,18 +91,18 @@ pub fn rename(
 }
 
 /// The edits that let files find a file under its new name: those of `use` and of what it names; where that name is taken,
-/// the import keeps the old one (`use new as old;`). With a sentence if a file will not find it. None if the file moves to
-/// another folder, where those beside it do not find it.
+/// the import keeps the old one (`use new as old;`). With a sentence if a file will not find it, as those beside it do not in
+/// another folder.
 pub fn rename_file(ws: &mut Workspace, old: &str, new: &str) -> (Vec<TextEdit>, Option<String>) {
     let parts = |path: &str| {
         let (folder, name) = path.rsplit_once('/')?;
         Some((folder.to_string(), name.strip_suffix(".tk")?.to_string()))
     };
-    let (Some((folder, stem)), Some((target, name))) = (parts(old), parts(new)) else {
-        return (vec![], None);
-    };
+    let Some((folder, stem)) = parts(old) else { return (vec![], None) };
     let Some(text) = ws.text(old) else { return (vec![], None) };
-    if folder != target || stem == name {
+    // Where those beside it find it.
+    let name = parts(new).filter(|(target, _)| *target == folder).map(|(_, name)| name);
+    if name.as_ref() == Some(&stem) {
         return (vec![], None);
     }
     let beside = |path: &String| parts(path).is_some_and(|(other, _)| other == folder);
@@ -119,11 +119,15 @@ pub fn rename_file(ws: &mut Workspace, old: &str, new: &str) -> (Vec<TextEdit>, 
         if places.is_empty() {
             continue;
         }
+        let Some(name) = &name else {
+            let why = format!("`{stem}.tk` is no longer beside it");
+            return (vec![], Some(format!("`{}` still imports `{stem}`: {why}", short(&file))));
+        };
         if ws.text(new).is_some() {
             let why = format!("there is already a file `{}`", short(new));
             return (vec![], Some(format!("`{}` still imports `{stem}`: {why}", short(&file))));
         }
-        if let Err(why) = valid(&name) {
+        if let Err(why) = valid(name) {
             return (vec![], Some(format!("`{}` still imports `{stem}`: {why}", short(&file))));
         }
         let all = places.iter().map(|place| TextEdit { place: place.clone(), text: name.clone() });
@@ -133,7 +137,7 @@ pub fn rename_file(ws: &mut Workspace, old: &str, new: &str) -> (Vec<TextEdit>, 
             texts.insert(new.to_string(), text.clone());
             errors(&ws.analyse(&file, &texts)) <= errors(&before)
         };
-        match [all.collect(), imported_as(&before, &places, &name)].into_iter().find(fits) {
+        match [all.collect(), imported_as(&before, &places, name)].into_iter().find(fits) {
             Some(own) => edits.extend(own),
             None => {
                 let why = format!("with `{name}` it would have an error");
