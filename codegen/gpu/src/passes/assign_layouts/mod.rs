@@ -10,13 +10,13 @@
 //! Walks the kernel once. A value with a layout ([`ValueLayout::Fixed`]) is computed there, at its original position; a
 //! rematerializable value is computed again in each layout that a user requires, after its operands; where a user
 //! requires another layout of a value with one, a `convert` follows its definition, or comes before a cast that makes
-//! elements wider, unless it is for nothing ([`narrow_loads`]).
+//! elements wider, unless it is for nothing ([`unconverted_loads`]).
 //!
 //! Requires a verified kernel without calls. Guarantees that all operands of an instruction have the layouts that its
 //! operation requires (numbered in [`crate::verify`]).
 
 pub mod anchor;
-mod narrow_loads;
+mod unconverted_loads;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,7 +46,7 @@ fn assign_layouts(tile: TileKernel) -> Kernel {
     let func = &tile.module.funcs[tile.kernel];
     let (shortages, remarks) = (tile.shortages, tile.remarks);
     let mut kernel = Kernel { shortages, remarks, ..assign(&tile.module, func, tile.options) };
-    narrow_loads::run(&mut kernel);
+    unconverted_loads::run(&mut kernel);
     kernel
 }
 

@@ -1,4 +1,4 @@
-//! Loads element by element in the layout of their only user.
+//! Loads in the layout of their only user.
 //!
 //! ```text
 //! v2 = view_load v1, v0 : tile[f16, 5120] @l0     =>    v2 = view_load v1, v0 : tile[f16, 5120] @l1
@@ -8,7 +8,8 @@
 //!
 //! A load that memory does not align moves an element smaller than a register at a time. It takes as many instructions and
 //! transactions in any layout in which a lane has a register of neighbours and the lanes of a warp follow one another, so a
-//! conversion through shared memory would be for nothing.
+//! conversion through shared memory would be for nothing. Neither does a load whose lanes have the neighbours of a whole sector in
+//! several wide accesses, such as f32 weights beside rows of halves: its second access finds the sector in the cache.
 //!
 //! Requires layouts. Guarantees the same elements in the layout of the conversion, in no more registers.
 
@@ -27,9 +28,9 @@ pub fn run(kernel: &mut Kernel) {
     let func = kernel.func();
     let axis = AxisInfo::new(&kernel.module, func, &kernel.options.facts);
     let converts = walk::insts(func);
-    let found: Vec<Narrow> = converts.into_iter().filter_map(|i| narrow(kernel, &axis, i)).collect();
+    let found: Vec<Needless> = converts.into_iter().filter_map(|i| needless(kernel, &axis, i)).collect();
     let mut renames = Renames::default();
-    for Narrow { convert, loaded, converted, layout } in found {
+    for Needless { convert, loaded, converted, layout } in found {
         if let Some(slot) = kernel.value_layouts.get_mut(loaded.index()) {
             *slot = Some(layout);
         }
@@ -45,7 +46,7 @@ pub fn run(kernel: &mut Kernel) {
 }
 
 /// A conversion that is for nothing.
-struct Narrow {
+struct Needless {
     convert: InstId,
     loaded: ValueId,
     converted: ValueId,
@@ -53,7 +54,7 @@ struct Narrow {
 }
 
 /// The conversion of a load, if it is one of these.
-fn narrow(kernel: &Kernel, axis: &AxisInfo, convert: InstId) -> Option<Narrow> {
+fn needless(kernel: &Kernel, axis: &AxisInfo, convert: InstId) -> Option<Needless> {
     let func = kernel.func();
     let inst = &func.insts[convert];
     let (Some(GpuOp::Convert(_)), [loaded], [converted]) =
@@ -72,10 +73,17 @@ fn narrow(kernel: &Kernel, axis: &AxisInfo, convert: InstId) -> Option<Narrow> {
     let of = access(&kernel.module, func, axis, kernel.options.spec, load)?;
     let (from, to) = (kernel.layout(*loaded)?, kernel.layout(*converted)?);
     let fastest = *of.order.first()?;
-    let narrow = of.vector == 1 && to.vector(fastest) * of.bytes <= REGISTER;
+    let run = to.vector(fastest);
+    let is_narrow = of.vector == 1 && run * of.bytes <= REGISTER;
+    let is_wide = of.vector * of.bytes >= REGISTER && run > of.vector && run * of.bytes <= SECTOR;
     // As far as the lanes of a warp reach with an element each.
     let same =
         to.registers() <= from.registers() && neighbours(to, fastest, of.bytes) * of.bytes >= 2 * SECTOR;
     let layout = kernel.value_layouts.get(converted.index()).copied().flatten()?;
-    (narrow && same).then_some(Narrow { convert, loaded: *loaded, converted: *converted, layout })
+    ((is_narrow || is_wide) && same).then_some(Needless {
+        convert,
+        loaded: *loaded,
+        converted: *converted,
+        layout,
+    })
 }
