@@ -146,6 +146,16 @@ pub(crate) enum SigAst {
     Test(Arc<ast::Test>),
 }
 
+impl SigAst {
+    /// From the keyword to the body.
+    fn signature(&self) -> Span {
+        match self {
+            SigAst::Fn(f) => Span { end: f.sig_span.end.max(f.body.span.start), ..f.sig_span },
+            SigAst::Test(t) => t.name_span,
+        }
+    }
+}
+
 /// The state of the check of a constant.
 #[derive(Clone, PartialEq)]
 pub(crate) enum ConstState {
@@ -293,12 +303,39 @@ impl Program {
     /// The diagnostics of the program in order of place.
     fn diagnostics(&self) -> Vec<Diagnostic> {
         let mut all: Vec<Diagnostic> = self.all_diagnostics().chain(self.lints.found()).cloned().collect();
+        self.without_consequences(&mut all);
         if !all.iter().any(Diagnostic::is_error) {
             all.extend(self.all_notes().chain([&self.exported]).flat_map(|n| n.echoes.iter().cloned()));
         }
         all.sort_by_key(|d| (d.primary.span.file, d.primary.span.start, d.primary.span.end, d.code));
         all.dedup();
         all
+    }
+
+    /// Removes errors that may follow from one of the syntax: about a text that contains it, about what a signature that contains
+    /// it declares, elsewhere, and about names that this signature may have lost.
+    fn without_consequences(&self, all: &mut Vec<Diagnostic>) {
+        let errors = self.syntax.iter().filter(|d| d.is_error());
+        let labels = errors.flat_map(|d| d.secondary.iter().chain([&d.primary]));
+        let places: Vec<Span> = labels.map(|label| label.span).collect();
+        if places.is_empty() {
+            return;
+        }
+        let is_in =
+            |at: Span, outer: Span| at.file == outer.file && outer.start <= at.start && at.end <= outer.end;
+        let contains_one = |outer: &Span| places.iter().any(|at| is_in(*at, *outer));
+        let signatures = self.sigs.iter().map(|sig| sig.ast.signature());
+        let broken: Vec<Span> = signatures.filter(contains_one).collect();
+        let names = |d: &Diagnostic, signature: Span| {
+            !is_in(d.primary.span, signature) && d.secondary.iter().any(|label| is_in(label.span, signature))
+        };
+        let is_lost = |d: &Diagnostic, signature: Span| {
+            d.code == tk_syntax::codes::UNKNOWN_NAME && is_in(d.primary.span, signature)
+        };
+        let follows = |d: &Diagnostic| {
+            contains_one(&d.primary.span) || broken.iter().any(|s| names(d, *s) || is_lost(d, *s))
+        };
+        all.retain(|d| d.code.0.starts_with("E01") || !follows(d));
     }
 
     fn finish(self) -> Checked {
