@@ -192,10 +192,15 @@ impl Cx<'_> {
 
     /// Says where an option of launches belongs, for a name that is one here or in Triton.
     pub fn launch_option(name: &str) -> Option<String> {
+        let ours = Self::launch_option_named(name)?;
+        Some(format!("the kernel has this option in its signature: `launch({ours} = ..)`"))
+    }
+
+    /// The launch option with a name, here or in another language.
+    pub fn launch_option_named(name: &str) -> Option<&'static str> {
         let names: Vec<&str> = LAUNCH.iter().map(|l| l.0).collect();
         let ours = names.iter().copied().find(|n| *n == name);
-        let ours = ours.or_else(|| Self::foreign_parameter(name, &names))?;
-        Some(format!("the kernel has this option in its signature: `launch({ours} = ..)`"))
+        ours.or_else(|| Self::foreign_parameter(name, &names))
     }
 
     /// Reports a number that is too small for its launch option, where it is known.

@@ -16,7 +16,7 @@ mod clauses;
 mod coerce;
 mod conditional;
 mod consts;
-mod cx;
+pub(crate) mod cx;
 mod dtypes;
 mod elements;
 mod exports;

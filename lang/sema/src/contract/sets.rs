@@ -8,6 +8,7 @@ use tk_ops::{DType, DTypeSet, Scalar};
 use tk_syntax::codes;
 
 use super::{Planner, refuse};
+use crate::check::cx::Cx;
 use crate::eval::{CTy, CVal, EvalResult, Evaluator, FnVal, Lambda};
 use crate::hir::{CKind, CVarId, FnId, FnKind, HExpr, HFn, HKind, Hir};
 use crate::types::{DTerm, Elem, Shape, Ty};
@@ -200,13 +201,7 @@ impl Planner<'_> {
         let known: Vec<&str> = self.f.cparams.iter().map(|c| self.hir.cvar(*c).name.as_str()).collect();
         let message = format!("kernel `{}` has no compile-time parameter `{name}`", self.f.name);
         let mut d = refuse(codes::NOT_STATIC_ARG, self.f.span, message);
-        let ours = match name {
-            "num_warps" => Some("warps"),
-            "num_stages" => Some("stages"),
-            "num_ctas" => Some("cluster"),
-            _other => None,
-        };
-        if let Some(ours) = ours {
+        if let Some(ours) = Cx::launch_option_named(name) {
             d.message.push_str(&format!("; it is called `{ours}`"));
         } else if let Some(near) = crate::check::names::closest(name, known.iter().copied()) {
             d.message.push_str(&format!("; did you mean `{near}`?"));
