@@ -74,7 +74,7 @@ pub fn parse(name: &str, text: &str, wanted: DTypeSet) -> Result<Value, String> 
         let found = array.tensor().map(|(dtype, _)| dtype).filter(|d| !wanted.has(*d));
         return match found {
             Some(dtype) => {
-                Err(format!("{text} holds {dtype}, but `{name}` takes {wanted}{}", raw_form(dtype, wanted)))
+                Err(format!("{text} holds {dtype}, but `{name}` takes {wanted}{}", numpy_form(dtype, wanted)))
             }
             None => Ok(array),
         };
@@ -91,7 +91,7 @@ pub fn parse(name: &str, text: &str, wanted: DTypeSet) -> Result<Value, String> 
 
 /// What NumPy makes of an array of another type: how it saves the bits of the types that it has not, where integers of their
 /// width may be meant as such, and how it converts the others.
-fn raw_form(found: DType, wanted: DTypeSet) -> &'static str {
+fn numpy_form(found: DType, wanted: DTypeSet) -> &'static str {
     if matches!(found, DType::U16 | DType::I16) && wanted.has(DType::BF16) {
         "; if these are the bits of bf16, save `a.view(\"V2\")`"
     } else if matches!(found, DType::U8 | DType::I8) && wanted.and(DTypeSet::F8) != DTypeSet::EMPTY {

@@ -8,8 +8,8 @@
 //!
 //! A load that memory does not align moves an element smaller than a register at a time. It takes as many instructions and
 //! transactions in any layout in which a lane has a register of neighbours and the lanes of a warp follow one another, so a
-//! conversion through shared memory would be for nothing. Neither does a load whose lanes have the neighbours of a whole sector in
-//! several wide accesses, such as f32 weights beside rows of halves: its second access finds the sector in the cache.
+//! conversion through shared memory would be for nothing. The same holds where a lane reads the neighbours of at most a sector in
+//! several accesses, such as f32 weights beside rows of halves: all but the first find the sector in the cache.
 //!
 //! Requires layouts. Guarantees the same elements in the layout of the conversion, in no more registers.
 
