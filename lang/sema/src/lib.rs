@@ -11,6 +11,7 @@ pub mod dump;
 pub mod eval;
 pub mod hir;
 pub mod index;
+pub mod launch;
 mod lint;
 mod lower;
 pub mod poly;

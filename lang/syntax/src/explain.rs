@@ -226,6 +226,25 @@ impl<'s> StopPoint<'_, 's> {
         self.token(-1).map_or(self.span().before(), |t| self.place(t).after())
     }
 
+    /// What is wrong with `let a, b = ..`, before its first comma.
+    pub fn unpacked(&self) -> Option<Diagnostic> {
+        let is_name = |t: Option<Tok<'_>>| matches!(t, Some(Tok::Id(_)));
+        let mut end = 1;
+        while is_name(self.peek(end)) && self.peek(end + 1) == Some(Tok::Comma) {
+            end += 2;
+        }
+        if self.peek(-2) != Some(Tok::Let)
+            || !is_name(self.peek(end))
+            || self.peek(end + 1) != Some(Tok::Assign)
+        {
+            return None;
+        }
+        let names = self.place(self.token(-1)?).to(self.place(self.token(end)?));
+        let text = format!("({})", self.cx.text.get(names.start as usize..names.end as usize)?);
+        let d = self.error("several variables are declared in parentheses: `let (a, b) = ..`");
+        Some(d.fix(format!("write `{text}`"), names, text))
+    }
+
     /// A token as the user wrote it, between backquotes.
     pub fn shown(&self, t: Token<'s>) -> String {
         if matches!(t.tok, Tok::Block(_) | Tok::Rows(_) | Tok::Body(_)) {

@@ -541,7 +541,7 @@ fn shapes(s: &StopPoint<'_, '_>) -> Option<Diagnostic> {
             Some(s.error("a function inside a function is a lambda, `|a, b| a + b`"))
         }
         Tok::Comma if s.bracket().is_none() && s.is_statement() && s.head() == Some(Tok::Let) => {
-            Some(s.error("each variable has its own `let`"))
+            Some(s.unpacked().unwrap_or_else(|| s.error("each variable has its own `let`")))
         }
         Tok::Comma if message_outside(s) => Some(message_inside(s)),
         Tok::Comma if s.bracket().is_none() && s.after_operand() && s.is_statement() => {

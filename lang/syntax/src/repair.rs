@@ -144,6 +144,17 @@ impl<'s> Repair<'s> {
     fn evidence(&mut self, token: Token<'s>, rest: &[Token<'s>]) {
         let next = rest.get(1).map(|t| t.tok);
         let named = matches!(next, Some(Tok::Id(_)));
+        // A signature or a constant whose brackets are not closed yet, before the items that are there already.
+        if self.braces.is_empty() && !self.open.is_empty() && starts_item(rest) {
+            self.close_to(0, token);
+        }
+        // The result type after parameters; in them it follows those of a function type.
+        if token.tok == Tok::Arrow
+            && self.last() != Some(Tok::RParen)
+            && self.open.last().is_some_and(|o| o.header)
+        {
+            self.close_to(self.open.len() - 1, token);
+        }
         if self.trust.items && token.first {
             if starts_item(rest) {
                 self.close_to(0, token);

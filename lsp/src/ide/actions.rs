@@ -11,6 +11,7 @@ use super::add_require::add_require;
 use super::complete::{add_use, importable};
 use super::diagnostics::diagnostics;
 use super::extract::extract;
+use super::form::{applied, keep_form};
 use super::inline_let::{inline_let, keeps_types};
 use super::scope::scope;
 use super::walk::{Node, around, declaration};
@@ -98,6 +99,7 @@ pub fn actions(ws: &mut Workspace, path: &str, range: Range<usize>, asked: bool)
         masks(&a, &call, &mut out);
         out.extend(to_view(&a, &call).filter(|x| checks(ws, &a, path, x)));
     }
+    keep_form(&a, path, &mut out);
     out
 }
 
@@ -108,12 +110,7 @@ fn checks(ws: &Workspace, a: &Analysis, path: &str, action: &Action) -> bool {
 
 /// The analysis of the text that an action leaves.
 fn after(ws: &Workspace, a: &Analysis, path: &str, action: &Action) -> Option<Analysis> {
-    let mut text = a.root_text().to_string();
-    for e in action.edits.iter().rev() {
-        let range = e.place.start..e.place.end;
-        text.get(range.clone())?;
-        text.replace_range(range, &e.text);
-    }
+    let text = applied(a.root_text(), &action.edits)?;
     Some(ws.analyse(path, &[(path.to_string(), text)].into()))
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use tk_ops::table::{ParamKind, Receiver};
 use tk_sema::hir::{CKind, FnKind};
 use tk_sema::index::{Symbol, SymbolId, SymbolKind};
+use tk_sema::launch::launch_options;
 use tk_syntax::ast::{Fn, ItemKind};
 use tk_syntax::token::Tok;
 
@@ -15,9 +16,6 @@ use super::scope::{Scope, scope};
 use super::signature::{Declared, callee};
 use super::site::{CallSite, Site};
 use super::{Analysis, Workspace, describe};
-
-/// The options of `launch(..)` and of rows of `tune`.
-const LAUNCH: &[&str] = &["warps", "stages", "ctas", "cluster", "max_regs", "occupancy", "cooperative"];
 
 /// The clauses of a kernel, and what each says.
 const CLAUSES: &[(&str, &str, &str)] = &[
@@ -80,6 +78,10 @@ fn known(ws: &mut Workspace, a: &Analysis, path: &str, site: &Site, list: &mut L
             if found.is_some_and(|kind| parameter_values(a, kind, list)) {
                 return;
             }
+            if matches!(found, Some(CKind::Int(_) | CKind::Float(_))) {
+                values(a, &s, list);
+                return list.items.retain(|c| c.kind != K::Type);
+            }
         }
         Context::TuneName { kernel } => return tune_names(a, site, kernel, list),
         Context::Statement { after_if } => {
@@ -90,7 +92,7 @@ fn known(ws: &mut Workspace, a: &Analysis, path: &str, site: &Site, list: &mut L
             if site.at_margin {
                 item(list);
             }
-            statement(a, &s, list);
+            statement(a, &s, site.is_in_loop(), list);
         }
         Context::Loop => tk_ops::rows::methods(Receiver::None)
             .filter(|r| matches!(r.name, "range" | "static_range"))
@@ -187,7 +189,7 @@ fn parameter_values(a: &Analysis, kind: &CKind, list: &mut List) -> bool {
 fn tune_names(a: &Analysis, site: &Site, kernel: usize, list: &mut List) {
     let parameters = kernel_at(a, site, kernel).map_or(&[][..], |f| &f.cparams);
     let given = site.given();
-    let names = parameters.iter().map(|c| c.name.text.as_str()).chain(LAUNCH.iter().copied());
+    let names = parameters.iter().map(|c| c.name.text.as_str()).chain(launch_options().map(|o| o as &str));
     for name in names.filter(|name| !name.is_empty() && !given.contains(name)) {
         list.insert(&format!("{name} ="), K::Argument, "", "", &format!("{name} = "), false);
     }
@@ -199,7 +201,7 @@ fn argument(a: &Analysis, site: &Site, c: &CallSite, list: &mut List) -> bool {
     let Some(symbol) = callee(a, site, c) else {
         // A clause looks like a call.
         match text(c.callee) {
-            "launch" if c.fresh => arguments(LAUNCH.iter().copied(), c, list),
+            "launch" if c.fresh => arguments(launch_options(), c, list),
             "scratch" if c.fresh => arguments(["count", "zeroed"].into_iter(), c, list),
             "tune" if c.fresh => arguments(["key"].into_iter(), c, list),
             _other => return false,
@@ -282,15 +284,18 @@ fn item(list: &mut List) {
     list.snippet("struct", "a struct", "struct ${1:Name} {\n    ${2:x: f32},\n}");
 }
 
-fn statement(a: &Analysis, s: &Scope, list: &mut List) {
+fn statement(a: &Analysis, s: &Scope, is_in_loop: bool, list: &mut List) {
     for w in ["let", "for", "if"] {
         list.word(w, K::Keyword);
     }
     // What was declared last is likely to be changed next.
     names_in_scope(a, s, list);
     own_items(a, s, list);
-    for w in ["while", "return", "const", "break", "continue"] {
+    for w in ["while", "return", "const"] {
         list.word(w, K::Keyword);
+    }
+    if is_in_loop {
+        ["break", "continue"].iter().for_each(|w| list.word(w, K::Keyword));
     }
     if s.test {
         list.word("assert_error", K::Keyword);

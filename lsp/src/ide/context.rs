@@ -417,14 +417,17 @@ pub(super) fn completed(site: &Site, text: &str) -> Option<String> {
     let after = (site.before..site.tokens.len())
         .skip_while(|i| tok(*i).is_some() && site.tokens[*i].start < site.end);
     let next = after.clone().find(|i| site.begins_line(*i) && tok(*i).is_some_and(starts_item));
-    let mut rest = after.take_while(|i| next.is_none_or(|n| *i < n));
+    let rest: Vec<usize> = after.take_while(|i| next.is_none_or(|n| *i < n)).collect();
     let is_body = |i: &usize| tok(*i) == Some(Tok::LBrace) && site.tuned(*i).is_none();
     let in_body = open.first().is_some_and(is_body);
     let context = context(site);
     let is_value = context == Context::Value || site.back(1) == Some(Tok::Dot);
     let closes = |i: usize| matches!(tok(i), Some(Tok::RParen | Tok::RBracket | Tok::RBrace));
-    let has_end =
-        if in_body { !is_value || rest.any(|i| !closes(i)) } else { is_test || rest.any(|i| is_body(&i)) };
+    let has_end = if in_body {
+        !is_value || rest.iter().any(|i| !closes(*i))
+    } else {
+        is_test || rest.iter().any(is_body)
+    };
     if has_end {
         return None;
     }
@@ -437,19 +440,40 @@ pub(super) fn completed(site: &Site, text: &str) -> Option<String> {
         (Context::Value, _) => "0",
         _other => "",
     };
-    close(site, &open, in_body, &mut out);
+    // The rest of a signature is kept where it closes what is open.
+    let signature = rest_of_signature(site, &open, &rest).filter(|_| !in_body);
+    match signature.and_then(|end| text.get(site.end..end)) {
+        Some(kept) => out += kept,
+        None => close(site, &open, in_body, &mut out),
+    }
     if in_body {
         out.push('\n');
     } else {
         let in_parameters = open.first().is_some_and(|i| tok(*i) == Some(Tok::LParen));
-        let has_parameters =
-            in_parameters || site.level(start, site.before).any(|i| tok(i) == Some(Tok::RParen));
+        let end = signature.map_or(site.before, |end| site.tokens.partition_point(|t| t.end <= end));
+        let has_parameters = in_parameters || site.level(start, end).any(|i| tok(i) == Some(Tok::RParen));
         let in_tune = open.first().is_some_and(|i| tok(i.saturating_sub(1)) == Some(Tok::Id("tune")));
         out += if has_parameters { "" } else { "()" };
         out += if in_tune { " {} {}\n" } else { " {}\n" };
     }
     out += next.and_then(|n| site.tokens.get(n)).and_then(|t| text.get(t.start..)).unwrap_or("");
     Some(out)
+}
+
+/// Where the tokens after the place end, which are the rest of its signature: they close just the brackets that are open.
+fn rest_of_signature(site: &Site, open: &[usize], rest: &[usize]) -> Option<usize> {
+    let mut open = open.to_vec();
+    for i in rest {
+        match site.tokens.get(*i)?.tok {
+            Tok::LParen | Tok::LBracket | Tok::LBrace => open.push(*i),
+            close @ (Tok::RParen | Tok::RBracket | Tok::RBrace) => {
+                open.pop().filter(|o| site.closes(*o, close))?;
+            }
+            _other => {}
+        }
+    }
+    let last = rest.last().and_then(|i| site.tokens.get(*i));
+    last.filter(|_| open.is_empty()).map(|t| t.end)
 }
 
 /// Closes brackets, and ends the statements of the blocks among them; the `if`, `for` or `while` whose head the place is in

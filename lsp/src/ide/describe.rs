@@ -4,6 +4,7 @@ use tk_ops::reference;
 use tk_ops::rows::is_operator;
 use tk_ops::table::{Accuracy, Effects, ParamKind, Receiver, Row};
 use tk_sema::index::{Symbol, SymbolId, SymbolKind, const_value};
+use tk_sema::launch::LAUNCH_OPTIONS;
 use tk_sema::show;
 use tk_sema::target::{DeviceFact, FactValue, TARGET};
 use tk_sema::types::Ty;
@@ -310,6 +311,42 @@ pub fn facts(of: &str) -> Vec<(&'static str, &'static str, &'static str)> {
 
 /// A word, how it is written, and what it says.
 pub type Word = (&'static str, &'static str, &'static str);
+
+/// The words of signatures: clauses, attributes, `export`, and the options of clauses.
+pub fn all_words() -> impl Iterator<Item = Word> {
+    let launch = LAUNCH_OPTIONS.iter().map(|o| (o.name, o.example, o.doc));
+    WORDS.iter().copied().chain(launch).chain(OPTIONS.iter().map(|o| o.1))
+}
+
+/// An option of a clause.
+pub fn option(clause: &str, name: &str) -> Option<Word> {
+    let other = || OPTIONS.iter().find(|o| o.0 == clause && o.1.0 == name).map(|o| o.1);
+    match clause {
+        "launch" => LAUNCH_OPTIONS.iter().find(|o| o.name == name).map(|o| (o.name, o.example, o.doc)),
+        _other => other(),
+    }
+}
+
+/// The clauses that have options, but for `launch`, and each option.
+const OPTIONS: &[(&str, Word)] = &[
+    (
+        "tune",
+        (
+            "key",
+            "key = (n, ..)",
+            "The values on which the best choice depends. Launches for which they are equal share a record of `tk tune`.",
+        ),
+    ),
+    ("scratch", ("count", "count = n", "The number of elements, computed from the arguments of a launch.")),
+    (
+        "scratch",
+        (
+            "zeroed",
+            "zeroed = true",
+            "Clears the workspace before each launch. Otherwise what is in it before the kernel writes is undefined.",
+        ),
+    ),
+];
 
 /// The words before the body of a kernel, those of items and the attributes.
 pub const WORDS: &[Word] = &[

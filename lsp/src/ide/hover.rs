@@ -78,23 +78,32 @@ fn called(a: &Analysis, name: Span) -> Option<String> {
     (!with.is_empty() || !gives.is_empty()).then(|| format!("Here{gives}{with}."))
 }
 
-/// The description of the word of a clause, of an attribute, or of `export`.
+/// The description of the word of a clause or of its options, of an attribute, or of `export`.
 fn item_word(a: &Analysis, at: u32) -> Option<(Span, String)> {
     let (token, (_, code, doc)) = word_at(a, at)?;
-    Some((token, card(code, &[(*doc).to_string()])))
+    Some((token, card(code, &[doc.to_string()])))
 }
 
-/// The word of a clause, of an attribute, or `export` at an offset, and what is known of it.
-pub(super) fn word_at(a: &Analysis, at: u32) -> Option<(Span, &'static describe::Word)> {
+/// The word of a clause or of its options, of an attribute, or `export` at an offset, and what is known of it.
+pub(super) fn word_at(a: &Analysis, at: u32) -> Option<(Span, describe::Word)> {
     let token = token_at(a, at)?;
     let word = a.text(token);
-    let is_said = around(a.root()?, token.start).iter().any(|n| match n {
+    let nodes = around(a.root()?, token.start);
+    let is_said = nodes.iter().any(|n| match n {
         Node::Clause(c) => c.name.span == token,
         Node::Attr(attr) => attr.name.span == token,
         Node::Item(i) => matches!(i.kind, ItemKind::Export(_)) && i.span.start == token.start,
         _other => false,
     });
-    Some((token, describe::WORDS.iter().find(|w| is_said && w.0 == word)?))
+    let options = nodes.windows(2).filter_map(|pair| match pair {
+        [Node::Clause(c), Node::Arg(name, _)] if *name == token => Some(c.name.text.as_str()),
+        // A row gives values to what a launch has.
+        [Node::TuneRow(_), Node::Arg(name, _)] if *name == token => Some("launch"),
+        _other => None,
+    });
+    let option = options.into_iter().find_map(|clause| describe::option(clause, word));
+    let found = || describe::WORDS.iter().find(|w| is_said && w.0 == word).copied();
+    Some((token, option.or_else(found)?))
 }
 
 /// The description of a property of values and types: `x.shape`, `T.bits`, `target.has_tma`, `f16`.

@@ -19,6 +19,7 @@ mod describe;
 pub mod diagnostics;
 mod extract;
 pub mod folding;
+pub mod form;
 pub mod hints;
 pub mod hover;
 mod inline_let;

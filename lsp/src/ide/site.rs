@@ -290,6 +290,27 @@ impl<'s> Site<'s> {
         found
     }
 
+    /// Returns true if the place is in the body of a loop.
+    pub fn is_in_loop(&self) -> bool {
+        // Whether a block is open between a token and the place, which the statement of the token begins.
+        let mut is_in_block = false;
+        let mut after = self.before;
+        for (i, t) in self.outward(self.before) {
+            // Braces that were closed in between end a statement.
+            let ends = |i| matches!(self.tokens.get(i).map(|t: &Token| t.tok), Some(Tok::RBrace | Tok::Semi));
+            let has_ended = ends(i) || i + 1 < after && ends(after - 1);
+            is_in_block &= !has_ended;
+            after = i;
+            match t.tok {
+                Tok::Fn | Tok::Kernel => return false,
+                Tok::LBrace => is_in_block = true,
+                Tok::For | Tok::While if is_in_block => return true,
+                _other => {}
+            }
+        }
+        false
+    }
+
     /// The tokens of the statement around the place, in the block with this brace, that are in none of its brackets.
     pub fn statement(&self, brace: usize) -> impl Iterator<Item = usize> + '_ {
         let level: Vec<usize> = self.level(brace + 1, self.before).collect();

@@ -28,7 +28,7 @@ pub(super) const STD: &str = "std:/";
 pub const REFERENCE: &str = "std:/ops.md";
 /// Its text.
 pub(super) static REFERENCE_TEXT: LazyLock<String> = LazyLock::new(|| {
-    let words = describe::WORDS.iter().map(|(_, code, doc)| format!("\n### `{code}`\n\n{doc}\n"));
+    let words = describe::all_words().map(|(_, code, doc)| format!("\n### `{code}`\n\n{doc}\n"));
     let operations = include_str!("../../../spec/ops.md");
     format!("{operations}\n## Clauses, attributes and exports\n{}", words.collect::<String>())
 });

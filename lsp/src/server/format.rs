@@ -6,10 +6,13 @@
 use std::ops::Range;
 
 use gen_lsp_types as lsp;
+use tk_syntax::FileId;
+use tk_syntax::token::{Tok, lex};
 
 use super::answer::Answer;
 use super::lifecycle::Server;
 use super::position::Lines;
+use crate::ide::form::line_edits;
 
 impl Server {
     /// `textDocument/formatting`
@@ -39,7 +42,7 @@ impl Server {
         let Some((_, lines)) = self.plain(&p.text_document) else { return Ok(None) };
         let at = lines.offset(p.position);
         let start = at.saturating_sub(p.ch.len());
-        if lines.text().get(start..at) != Some(p.ch.as_str()) {
+        if lines.text().get(start..at) != Some(p.ch.as_str()) || !ends_token(lines.text(), at) {
             return Ok(None);
         }
         let Some((range, new)) = tk_fmt::format_range(lines.text(), start..at) else { return Ok(None) };
@@ -49,16 +52,15 @@ impl Server {
 
 /// The edits that make `new` of a range.
 fn edits(lines: &Lines, range: Range<usize>, new: &str) -> Vec<lsp::TextEdit> {
-    let old = lines.text().get(range.clone()).unwrap_or("");
-    let before: Vec<&str> = old.split_inclusive('\n').collect();
-    let after: Vec<&str> = new.split_inclusive('\n').collect();
-    let length = |lines: &[&str]| lines.iter().map(|l| l.len()).sum::<usize>();
-    let (mut line, mut at) = (0, range.start);
-    let edit = |(replaced, written): (Range<usize>, Range<usize>)| {
-        let start = at + length(before.get(line..replaced.start).unwrap_or(&[]));
-        let end = start + length(before.get(replaced.clone()).unwrap_or(&[]));
-        (line, at) = (replaced.end, end);
-        lsp::TextEdit { range: lines.range(start, end), new_text: after.get(written).unwrap_or(&[]).concat() }
+    let edit = |(r, text): (Range<usize>, String)| lsp::TextEdit {
+        range: lines.range(r.start, r.end),
+        new_text: text,
     };
-    tk_fmt::changes(&before, &after).into_iter().map(edit).collect()
+    line_edits(lines.text(), range, new).into_iter().map(edit).collect()
+}
+
+/// Returns true if a token of the text, and no part of a string or comment, ends at an offset.
+fn ends_token(text: &str, at: usize) -> bool {
+    let tokens = lex(FileId(0), text).tokens;
+    tokens.binary_search_by_key(&at, |t| t.end).is_ok_and(|i| !matches!(tokens[i].tok, Tok::Str(_)))
 }

@@ -199,6 +199,17 @@ const POSITIONS: &[(&str, &str, &str)] = &[
     ("argument", "kernel k(n: i32) { for i in range(0, n, $0", "step stages"),
     ("clause", "kernel k() scratch(w: *mut u32, 1) $0", "scratch"),
     ("value", "kernel k(v: view[f32, 3], a: i32) { let b = v[0, :, a : ($0", "a -tile"),
+    // The rest of a signature counts where it closes what is open.
+    ("member", "kernel k[N: i32 = x.$0](x: view[f32, 1])", "shape"),
+    ("member", "kernel k[N: i32 = x.$0](x: view[f32, 1]) grid(1)\n\nfn after() {}\n", "shape"),
+    ("member", "kernel k[N: i32 = cdiv(x.$0)](x: view[f32, 1]) grid(1)\n\nfn after() {}\n", "shape"),
+    ("value", "const M: i32 = 4;\nkernel k[N: i32](x: view[f32, 1]) {}\nexport k[N = $0", "M -f32"),
+    ("statement", "kernel k(n: i32) { for i in range(0, n) { b$0", "break"),
+    ("statement", "kernel k(n: i32) { while n > 1 { if n > 2 { c$0", "continue"),
+    ("statement", "kernel k(n: i32) { while n > 1 { let a = n; if n > 2 { } else { c$0", "continue"),
+    ("statement", "kernel k(n: i32) { for i in range(0, n) { } b$0", "-break"),
+    ("statement", "kernel k(n: i32) { for i in range(0, n) { } if n > 1 { b$0", "-break"),
+    ("statement", "kernel k(n: i32) { c$0", "-continue"),
 ];
 
 #[test]

@@ -7,8 +7,8 @@ use tk_lsp::ide::diagnostics;
 
 /// A text, a part of the title of its only fix or `nothing`, and the text after it.
 const FIXES: &[(&str, &str, &str)] = &[
+    ("fn f( x: f32 -> f32 { x }\n", "insert `)`", "x: f32) -> f32"),
     // Where the closing bracket would go it helps nothing.
-    ("fn f( x: f32 -> f32 { x }\n", "nothing", ""),
     ("fn f(x: tile[f32, 4]) -> tile[f32, 4; ] { x }\n", "nothing", ""),
     ("fn f() { let a = zeros([4]; , i32); }\n", "nothing", ""),
     ("fn f(v: tile[i32, 4]) { let a = maximum(let, max(v, axis = 0)); }\n", "nothing", ""),

@@ -30,6 +30,13 @@ pub(crate) fn assert_close(args: &mut Args<'_, '_>) -> Result<(), Fault> {
     }
 }
 
+/// What does not hold of an element of the operands 1 and 2 of an `assert`: `3 instead of 4`, `not 3 < 2`.
+pub(crate) fn sides(args: &mut Args<'_, '_>, operator: &str, lane: usize) -> Result<String, Fault> {
+    let mut side = |i| Ok::<_, Fault>(print::number(args.take(i)?.lane(lane)?.scalar()?));
+    let (a, b) = (side(1)?, side(2)?);
+    Ok(if operator == "==" { format!("{a} instead of {b}") } else { format!("not {a} {operator} {b}") })
+}
+
 /// The excess of the difference over its limit: 0 if it is within, infinite where the difference cannot be measured.
 fn excess(a: Scalar, b: Scalar, rtol: f64, atol: f64) -> f64 {
     if a == b {

@@ -240,14 +240,18 @@ impl<'c, 'm> Machine<'c, 'm> {
     }
 
     fn assert(&mut self, step: &'c Step<'m>) -> Result<(), Fault> {
-        let x = Args::new(step, &mut self.frame()?.slots).take(0)?;
-        let Some(lane) = promises::first_false(&x)? else { return Ok(()) };
+        let mut args = Args::new(step, &mut self.frame()?.slots);
+        let Some(lane) = promises::first_false(&args.take(0)?)? else { return Ok(()) };
         let shape = step.uses.first().and_then(|u| u.ty.shape()).unwrap_or_default();
         let place = crate::print::place(lane, shape);
-        Err(Fault::run(match step.attrs.str("message") {
-            Some(message) if !message.is_empty() => format!("assertion failed{place}: {message}"),
-            Some(_) | None => format!("assertion failed{place}"),
-        }))
+        let message = step.attrs.str("message").filter(|m| !m.is_empty()).map(str::to_string);
+        let sides = match step.attrs.str("compares") {
+            Some(operator) => Some(crate::compare::sides(&mut args, operator, lane)?),
+            None => None,
+        };
+        let said: Vec<String> = message.into_iter().chain(sides).collect();
+        let colon = if said.is_empty() { "" } else { ": " };
+        Err(Fault::run(format!("assertion failed{place}{colon}{}", said.join("; "))))
     }
 
     fn promised(&mut self, op: ControlOp, step: &'c Step<'m>) -> Result<(), Fault> {

@@ -193,6 +193,9 @@ impl Cx<'_> {
         } else {
             d = d.note(format!("its parameters are {}", list(&ps.names)));
         }
+        if ps.what == "`randint`" {
+            d = d.note("random integers from `low` up to `high` are `uniform([4], low, high, i32, seed = 1)` in a test");
+        }
         let text = self.text(call);
         let end = Span { start: call.end - 1, end: call.end - 1, ..call };
         d = match (missing, text.strip_suffix(')'), ps.what.as_str()) {

@@ -8,18 +8,9 @@ use super::cx::Cx;
 use super::names::closest;
 use crate::contract;
 use crate::hir::{CVarId, FnId, HExpr, HKind, HTuneRow, LocalId, Requirement, Scratch, Tune};
+use crate::launch::{LAUNCH_OPTIONS, LaunchOption, launch_options};
 use crate::types::{Elem, Ty};
 
-/// The options of `launch(..)`: the name, and whether it is a bool.
-const LAUNCH: &[(&str, bool)] = &[
-    ("warps", false),
-    ("stages", false),
-    ("ctas", false),
-    ("cluster", false),
-    ("max_regs", false),
-    ("occupancy", false),
-    ("cooperative", true),
-];
 const CLAUSES: &[&str] = &["grid", "launch", "require", "prefer", "alias", "scratch", "tune"];
 
 impl Cx<'_> {
@@ -165,7 +156,8 @@ impl Cx<'_> {
                 );
                 continue;
             };
-            let Some((name, is_bool)) = LAUNCH.iter().find(|l| l.0 == n.text) else {
+            let Some(LaunchOption { name, is_bool, .. }) = LAUNCH_OPTIONS.iter().find(|o| o.name == n.text)
+            else {
                 self.unknown_option(n);
                 continue;
             };
@@ -198,7 +190,7 @@ impl Cx<'_> {
 
     /// The launch option with a name, here or in another language.
     pub fn launch_option_named(name: &str) -> Option<&'static str> {
-        let names: Vec<&str> = LAUNCH.iter().map(|l| l.0).collect();
+        let names: Vec<&str> = launch_options().collect();
         let ours = names.iter().copied().find(|n| *n == name);
         ours.or_else(|| Self::foreign_parameter(name, &names))
     }
@@ -219,12 +211,12 @@ impl Cx<'_> {
             format!("unknown launch option `{}`", n.text),
             "unknown option",
         );
-        let names: Vec<&str> = LAUNCH.iter().map(|l| l.0).collect();
+        let names: Vec<&str> = launch_options().collect();
         let ours = Self::foreign_parameter(&n.text, &names);
         if let Some(s) = ours.or_else(|| closest(&n.text, names.iter().copied())) {
             d = d.fix(format!("use `{s}`"), n.span, s);
         } else {
-            let list: Vec<String> = LAUNCH.iter().map(|l| format!("`{}`", l.0)).collect();
+            let list: Vec<String> = launch_options().map(|o| format!("`{o}`")).collect();
             d = d.note(format!("there are {}", list.join(", ")));
         }
         self.report(d);
@@ -422,14 +414,14 @@ impl Cx<'_> {
             names.push((n.text.as_str(), n.span));
             let cvar =
                 self.hir().func(id).cparams.iter().copied().find(|c| self.hir().cvar(*c).name == n.text);
-            let option = LAUNCH.iter().find(|l| l.0 == n.text);
+            let option = LAUNCH_OPTIONS.iter().find(|o| o.name == n.text);
             let values = match (cvar, option) {
                 (Some(c), _) => {
                     self.saw_cvar(n, c);
                     self.follows_from_arguments(id, c, n.span);
                     self.value_list(c, &a.value)
                 }
-                (None, Some((name, is_bool))) => self.option_values(name, *is_bool, &a.value),
+                (None, Some(o)) => self.option_values(o.name, o.is_bool, &a.value),
                 (None, None) => {
                     self.not_tunable(id, n);
                     continue;
@@ -459,7 +451,7 @@ impl Cx<'_> {
     fn not_tunable(&mut self, id: FnId, n: &ast::Name) {
         let mut names: Vec<String> =
             self.hir().func(id).cparams.iter().map(|c| self.hir().cvar(*c).name.clone()).collect();
-        names.extend(LAUNCH.iter().map(|l| l.0.to_string()));
+        names.extend(launch_options().map(str::to_string));
         let mut d = Diagnostic::error(
             codes::CLAUSE,
             n.span,

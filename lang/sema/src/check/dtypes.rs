@@ -374,11 +374,30 @@ impl Cx<'_> {
                     let text = self.cast_text(span, "f32");
                     diag = diag.fix("cast to `f32`", span, text);
                 }
+                if set.within(DTypeSet::BOOL) && have.within(DTypeSet::NUMBER) {
+                    diag = self.compare_with_zero(diag, span);
+                }
+                let is_operator = !what.trim_matches('`').starts_with(char::is_alphabetic);
+                if is_operator && have.within(DTypeSet::BOOL) && DTypeSet::NUMBER.within(set) {
+                    let note = "`where(condition, a, b)` chooses by it, and `condition as f32` is 1 or 0";
+                    diag = diag.note(note);
+                }
                 diag
             }
         };
         self.report(diag);
         false
+    }
+
+    /// Offers the comparison with 0 of a number where a condition is wanted.
+    pub fn compare_with_zero(&self, d: Diagnostic, span: Span) -> Diagnostic {
+        let text = self.text(span);
+        let text = if self.is_postfix(&text) { text } else { format!("({text})") };
+        // An operator before it would take the number alone.
+        let is_negated =
+            span.start > 0 && self.text(Span { start: span.start - 1, end: span.start, ..span }) == "!";
+        let compared = if is_negated { format!("({text} != 0)") } else { format!("{text} != 0") };
+        d.fix("compare with 0", span, compared)
     }
 
     fn literal_class(&mut self, what: &str, d: DTerm, set: DTypeSet, span: Span) -> bool {

@@ -73,7 +73,9 @@ impl Cx<'_> {
         const SHOWN: usize = 24;
         let text = Some(self.text(base)).filter(|t| t.len() <= SHOWN && !t.contains('\n'));
         let what = text.map_or_else(|| "this".to_string(), |t| format!("`{t}`"));
-        self.error(codes::INDEX, at, format!("index {n} is out of range: {what} has {len}"), "counted from 0")
+        let message = format!("index {n} is out of range: {what} has {len}");
+        let d = Diagnostic::error(codes::INDEX, at, message, "counted from 0");
+        self.fail(from_the_start(d, n, len, at))
     }
 
     /// An entry of a list, whose length each specialization knows.
@@ -186,12 +188,9 @@ impl Cx<'_> {
                 Some(d) => HExpr { span, ..d.clone() },
                 None => {
                     let len = dims.len();
-                    self.error(
-                        codes::AXIS,
-                        i.span,
-                        format!("index {n} is out of range: the shape has {len} dimensions"),
-                        "out of range",
-                    )
+                    let message = format!("index {n} is out of range: the shape has {len} dimensions");
+                    let d = Diagnostic::error(codes::AXIS, i.span, message, "out of range");
+                    self.fail(from_the_start(d, n, len, i.span))
                 }
             };
         }
@@ -356,5 +355,13 @@ impl Cx<'_> {
             Some(Sym::CVar(id)) => Some(id),
             _ => None,
         }
+    }
+}
+
+/// Offers the position from the start for one that is meant from the end: -1 of 3 is 2.
+fn from_the_start(d: Diagnostic, n: i128, len: usize, at: Span) -> Diagnostic {
+    match usize::try_from(n + len as i128) {
+        Ok(ours) if n < 0 => d.fix(format!("count from the start: `{ours}`"), at, ours.to_string()),
+        Ok(_) | Err(_) => d,
     }
 }

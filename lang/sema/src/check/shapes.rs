@@ -220,10 +220,9 @@ impl Cx<'_> {
 
     /// Says which `require` would make two extents equal, where one would that [`Cx::learn`] can use.
     pub fn equality_hint(&self, d: Diagnostic, p: &Poly, q: &Poly) -> Diagnostic {
-        let Some((id, to, text)) = self.missing_fact(p, q) else { return d };
-        let known = self.with_facts(&Poly::param(id)) != Poly::param(id);
+        let Some((to, text)) = self.missing_fact(p, q) else { return d };
         // The quotients of other facts have no name.
-        if known || text.contains('_') && to.opaque().iter().any(|o| *o >= QUOTIENTS) {
+        if text.contains('_') && to.opaque().iter().any(|o| *o >= QUOTIENTS) {
             return d;
         }
         self.require_fix(d, &text, "make them equal")
@@ -239,22 +238,27 @@ impl Cx<'_> {
         d.fix(format!("`require({condition})` in the signature would {make}"), place, text)
     }
 
-    /// A fact under which two extents are equal: a variable, what it is replaced by, and the condition that says so.
-    fn missing_fact(&self, p: &Poly, q: &Poly) -> Option<(CVarId, Poly, String)> {
+    /// A fact under which two extents are equal: what a variable is replaced by, and the condition that says so. Only of
+    /// variables of which no fact is known yet, since one more would not be used.
+    fn missing_fact(&self, p: &Poly, q: &Poly) -> Option<(Poly, String)> {
         let difference = p.sub(q).filter(|d| d.choice().is_none())?;
+        let is_known = |id: CVarId| self.facts.iter().any(|(known, _)| *known == id);
         let mut divided: BTreeMap<CVarId, i128> = BTreeMap::new();
         quotients(&difference, &mut divided);
-        for (id, by) in divided {
+        for (id, by) in divided.into_iter().filter(|(id, _)| !is_known(*id)) {
             let quotient = Poly::atom(Atom::Opaque(QUOTIENTS + self.quotients + 1));
             let to = Poly::int(by).mul(&quotient)?;
             if self.equal_if(p, q, id, &to) {
                 let text = format!("{} % {by} == 0", self.hir().cvar(id).name);
-                return Some((id, Poly::default(), text));
+                return Some((Poly::default(), text));
             }
         }
         // A variable that is alone in the difference, with a factor that divides the rest.
         for (mono, factor) in difference.terms() {
             let [Atom::Param(id)] = mono else { continue };
+            if is_known(*id) {
+                continue;
+            }
             let own = Poly::param(*id).mul(&Poly::int(factor))?;
             let rest = difference.sub(&own)?;
             let mut to = Poly::default();
@@ -268,7 +272,7 @@ impl Cx<'_> {
             let is_empty = extent.and_then(|e| e.as_int()).is_some_and(|e| e < 1);
             if !is_empty && self.equal_if(p, q, *id, &to) {
                 let shown = crate::show::poly(self.hir(), &to);
-                return Some((*id, to, format!("{} == {shown}", self.hir().cvar(*id).name)));
+                return Some((to, format!("{} == {shown}", self.hir().cvar(*id).name)));
             }
         }
         None

@@ -23,6 +23,7 @@ use crate::eval::{Bindings, CVal, EvalResult, Evaluator, HostValues};
 use crate::hir::{CKind, CVar, FnId, HFn, HKind, Hir, Requirement};
 use crate::target::{CPU_SMEM, Target};
 
+pub use crate::launch::is_launch_option;
 pub(crate) use bind::elem_param;
 pub use bind::fit;
 pub use closed::{
@@ -34,7 +35,7 @@ pub use host::{HostParam, Table, kernel_named, launch_name, parameters, rank_nam
 pub use members::{Member, Values, candidates, is_listed, members, with_values};
 pub use reads::{ArgUse, argument_uses};
 pub(crate) use sets::set_text;
-pub use sets::{LambdaRef, SetValue, is_launch_option, parse_cargs, split_cargs};
+pub use sets::{LambdaRef, SetValue, parse_cargs, split_cargs};
 
 /// An argument of a launch. Tuples and structs are given by their parts, in order.
 #[derive(Clone, Debug, PartialEq)]

@@ -11,16 +11,9 @@ use super::{Planner, refuse};
 use crate::check::cx::Cx;
 use crate::eval::{CTy, CVal, EvalResult, Evaluator, FnVal, Lambda};
 use crate::hir::{CKind, CVarId, FnId, FnKind, HExpr, HFn, HKind, Hir};
+use crate::launch::is_launch_option;
 use crate::types::{DTerm, Elem, Shape, Ty};
 use crate::visit::{each_expr, each_in_block};
-
-/// The options of `launch(..)`, which a name may also set.
-const LAUNCH: &[&str] = &["warps", "stages", "ctas", "cluster", "max_regs", "occupancy", "cooperative"];
-
-/// Returns true if `launch(..)` knows an option of this name.
-pub fn is_launch_option(name: &str) -> bool {
-    LAUNCH.contains(&name)
-}
 
 /// A compile-time argument as text says it.
 #[derive(Clone, Debug, PartialEq)]
@@ -170,7 +163,7 @@ impl Planner<'_> {
                     let v = self.set_value(*id, value)?;
                     self.bindings.cvars.insert(*id, v);
                 }
-                None if LAUNCH.contains(&name.as_str()) => self.set_launch(name, value)?,
+                None if is_launch_option(name) => self.set_launch(name, value)?,
                 None => return Err(self.unknown_set(name)),
             }
         }

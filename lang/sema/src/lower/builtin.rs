@@ -4,7 +4,7 @@
 use tk_ops::table::{Accuracy, ParamKind, Row};
 use tk_ops::{ControlOp, CreateOp, DType, ElementwiseOp, Op, RandomOp, Scalar};
 use tk_syntax::{Diagnostic, Span, codes};
-use tk_tile::{Attr, Attrs, ElemType, Type, TypeId, ValueId, infer};
+use tk_tile::{Attr, Attrs, Def, ElemType, Type, TypeId, ValueId, infer};
 
 use super::args::{Arg, Args};
 use super::value::Val;
@@ -230,7 +230,15 @@ impl Lower<'_, '_> {
                 if let Some(m) = a.text("message").filter(|m| !m.is_empty()) {
                     attrs.set("message", Attr::Str(m.to_string()));
                 }
-                self.b.inst(op_, &[c], self.in_case(attrs, a.span), &[]);
+                let compared = self.compared(c).filter(|_| self.test);
+                let operands = match compared {
+                    Some((text, [l, r])) => {
+                        attrs.set("compares", Attr::Str(text.to_string()));
+                        vec![c, l, r]
+                    }
+                    None => vec![c],
+                };
+                self.b.inst(op_, &operands, self.in_case(attrs, a.span), &[]);
                 Ok(Val::Unit)
             }
             ControlOp::MultipleOf | ControlOp::MaxContiguous => {
@@ -266,6 +274,23 @@ impl Lower<'_, '_> {
                 Err(Box::new(d.note("put it under a compile-time `if`, such as `if target.has_ptx { .. }`")))
             }
         }
+    }
+
+    /// The operator and the operands of the comparison of numbers that gives a condition.
+    fn compared(&self, condition: ValueId) -> Option<(&'static str, [ValueId; 2])> {
+        let Def::Inst(inst, _) = self.b.func.values[condition].def else { return None };
+        let inst = &self.b.func.insts[inst];
+        let text = match inst.op {
+            Op::Elementwise(ElementwiseOp::Eq) => "==",
+            Op::Elementwise(ElementwiseOp::Ne) => "!=",
+            Op::Elementwise(ElementwiseOp::Lt) => "<",
+            Op::Elementwise(ElementwiseOp::Le) => "<=",
+            Op::Elementwise(ElementwiseOp::Gt) => ">",
+            Op::Elementwise(ElementwiseOp::Ge) => ">=",
+            _other => return None,
+        };
+        let [l, r] = *inst.operands.as_slice() else { return None };
+        (!self.b.is_pointer(l)).then_some((text, [l, r]))
     }
 
     /// Returns true if the target accepts inline assembly.

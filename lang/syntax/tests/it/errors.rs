@@ -1,6 +1,7 @@
 //! What the parser says about wrong text.
 
 use crate::common::{check, messages};
+use tk_syntax::ast::ItemKind;
 use tk_syntax::codes::{BAD_LITERAL, BAD_TOKEN, MISSING_SEMICOLON, SYNTAX, UNCLOSED, UNOPENED};
 use tk_syntax::diag::apply;
 use tk_syntax::{Code, dump};
@@ -223,8 +224,20 @@ fn one_message_for_an_open_bracket() {
         "fn f() {",
         "fn f(",
         "const A = [",
+        // The items below are there already, and stay.
+        "fn f(x: f32\n\nfn g() {\n    d();\n}\n",
+        "fn f[N: i32\n\ntest \"a\" {\n    d();\n}\n",
+        "kernel k(x: f32) grid((1\n\nexport k[N = 4];\n",
+        "fn f(x: f32 -> f32 { x }",
     ] {
         assert_eq!(codes(text), [UNCLOSED], "{text}\n{:#?}", check(text).1);
+    }
+    for text in ["fn f(x: f32\n\nfn g() {}\n", "kernel f(x: f32) grid((1\n\nfn g() {}\n"] {
+        let names = check(text).0.items.into_iter().map(|i| match i.kind {
+            ItemKind::Fn(f) => f.name.text.to_string(),
+            _other => String::new(),
+        });
+        assert_eq!(names.collect::<Vec<_>>(), ["f", "g"], "{text}");
     }
     for text in [
         "fn f() { x = a); }",

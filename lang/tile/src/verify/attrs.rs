@@ -123,7 +123,7 @@ fn control(op: ControlOp) -> Known {
         | ControlOp::SmId => NONE,
         ControlOp::Call => (&["callee"], &[]),
         ControlOp::MultipleOf | ControlOp::MaxContiguous => (&["value"], &[]),
-        ControlOp::Assert => (&[], &["case", "message"]),
+        ControlOp::Assert => (&[], &["case", "compares", "message"]),
         ControlOp::Print => (&[], &["message"]),
         ControlOp::InlineAsm => (&["code"], &["constraints", "pack"]),
     }

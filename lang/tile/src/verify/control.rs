@@ -67,8 +67,16 @@ pub(super) fn control(cx: Cx<'_>, op: ControlOp, signatures: &Signatures<'_>) ->
             let mut tiles = cx.operand_tiles()?.into_iter().map(Ok).chain(results);
             tiles.try_for_each(|t| same_shape(shape, t?.shape))
         }
-        ControlOp::Assume | ControlOp::Assert => {
+        ControlOp::Assume => {
             cx.counts(1, 0)?;
+            within(cx.operand_tile(0)?, bool)
+        }
+        // The operands of a comparison follow its result where a message is to show them.
+        ControlOp::Assert => {
+            let compares = inst.attrs.str("compares").is_some();
+            cx.counts(if compares { 3 } else { 1 }, 0)?;
+            let shape = cx.operand_tile(0)?.shape;
+            (1..inst.operands.len()).try_for_each(|i| same_shape(shape, cx.operand_tile(i)?.shape))?;
             within(cx.operand_tile(0)?, bool)
         }
         ControlOp::MultipleOf | ControlOp::MaxContiguous => {

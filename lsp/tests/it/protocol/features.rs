@@ -166,6 +166,20 @@ fn a_statement_is_formatted_when_it_ends() {
 }
 
 #[test]
+fn a_string_or_comment_ends_no_statement() {
+    let mut client = Client::new(json!({}));
+    let text = "test \"a;\" {\n  assert( true, \"a; b}\" ); // c; d\n}\n";
+    client.open(URI, text);
+    for (before, ch) in [(" b", ";"), ("\" )", "}"), (" d", ";")] {
+        let options = json!({ "tabSize": 4, "insertSpaces": true });
+        let at = position(text, before, 0, false);
+        let given = json!({ "textDocument": { "uri": URI }, "position": at, "ch": ch, "options": options });
+        assert_eq!(client.ok("textDocument/onTypeFormatting", given), json!(null), "before `{before}`");
+    }
+    assert_eq!(client.end(), 0);
+}
+
+#[test]
 fn files_that_are_used_are_links() {
     let mut client = opened();
     client.change(URI, 2, json!([{ "text": "use std::nn::softmax::softmax;\nuse helper;\nuse missing;\n" }]));

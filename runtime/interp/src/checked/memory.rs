@@ -229,7 +229,7 @@ impl Checker {
             }
             (false, true) => "atomics, of the scope of the device, combine the values of several programs",
             (false, false) => {
-                "programs of a launch run in any order: what one needs of another is the result of an earlier launch"
+                "programs of a launch run in any order: what one needs of another is the result of an earlier launch, or between the two are atomics with `order = release` and `order = acquire`"
             }
         };
         let (code, message) = match wrong {

@@ -178,9 +178,7 @@ impl Cx<'_> {
             format!("this is `{shown}`"),
         );
         if self.dterm_of(&h.ty).is_some() {
-            let text = self.text(h.span);
-            let text = if self.is_postfix(&text) { text } else { format!("({text})") };
-            d = d.fix("compare with 0", h.span, format!("{text} != 0"));
+            d = self.compare_with_zero(d, h.span);
         }
         self.report(d);
         None

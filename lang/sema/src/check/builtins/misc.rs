@@ -157,12 +157,12 @@ impl Cx<'_> {
         }
         if self.dterm_of(&c.ty) != Some(DTerm::Known(DType::Bool)) {
             let shown = self.show(&c.ty);
-            self.error(
-                codes::MASK,
-                c.span,
-                format!("the condition of `where` must be `bool`, not `{shown}`"),
-                format!("this is `{shown}`"),
-            );
+            let message = format!("the condition of `where` must be `bool`, not `{shown}`");
+            let mut d = Diagnostic::error(codes::MASK, c.span, message, format!("this is `{shown}`"));
+            if self.dterm_of(&c.ty).is_some() {
+                d = self.compare_with_zero(d, c.span);
+            }
+            self.report(d);
             return None;
         }
         let elem = match (&a.ty, &b.ty) {
@@ -345,8 +345,22 @@ impl Cx<'_> {
                 format!("`dot_scaled` multiplies matrices of rank 2, not `{ta}` with `{tb}`")
             }
         };
-        let d = Diagnostic::error(codes::DOT_SHAPE, b.span, message, format!("this is `{tb}`"))
+        let mut d = Diagnostic::error(codes::DOT_SHAPE, b.span, message, format!("this is `{tb}`"))
             .label(a.span, format!("this is `{ta}`"));
+        let rank = |h: &HExpr| match &h.ty {
+            Ty::Tile { shape, .. } => shape.dims().map(<[_]>::len),
+            _other => None,
+        };
+        let (x, y) = (self.text(a.span), self.text(b.span));
+        let sum = match (rank(a), rank(b)) {
+            (Some(1), Some(1)) => Some(format!("sum({x} * {y})")),
+            (Some(2), Some(1)) => Some(format!("sum({x} * {y}[None, :], axis = 1)")),
+            (Some(1), Some(2)) => Some(format!("sum({x}[:, None] * {y}, axis = 0)")),
+            (_, _) => None,
+        };
+        if let Some(sum) = sum.filter(|s| op == DotOp::Dot && !s.contains('\n')) {
+            d = d.note(format!("with a vector, a product is a sum: `{sum}`"));
+        }
         self.report(d);
         None
     }

@@ -242,7 +242,9 @@ impl<'a> Eval<'a> {
         b: Tile<'a>,
         acc: Option<Tile<'a>>,
     ) -> Option<Tile<'a>> {
-        let (Some(HArg::Expr(x)), Some(out)) = (args.first(), dtype(self.hir, &e.ty)) else { return None };
+        let ([HArg::Expr(x), HArg::Expr(y), ..], Some(out)) = (args, dtype(self.hir, &e.ty)) else {
+            return None;
+        };
         let along = |t: &Tile<'a>, d: usize| Tile {
             dims: vec![*t.dims.get(d).unwrap_or(&State::Unknown)],
             ..t.clone()
@@ -253,16 +255,16 @@ impl<'a> Eval<'a> {
         let product =
             elementwise(ElementwiseOp::Mul, &[(along(&a, inner), out), (along(&b, over), out)], out);
         if let Some(state) = product.dims.first().filter(|s| counts(ReduceOp::Sum, **s, &product)) {
-            let from = if a.origin.is_some() { a.clone() } else { Tile { moved: true, ..b.clone() } };
-            self.report(Found {
-                place: e,
-                what: "dot",
-                value: x,
-                dim: inner,
-                state: *state,
-                from,
-                op: ReduceOp::Sum,
-            });
+            // The operand whose own padding is not 0, the first one if both are such.
+            let is_cause = |t: &Tile<'a>, d: usize| {
+                t.origin.is_some() && t.dims.get(d).is_some_and(|s| counts(ReduceOp::Sum, *s, t))
+            };
+            let (value, dim, from) = match is_cause(&a, inner) || !is_cause(&b, over) {
+                true if a.origin.is_some() => (x, inner, a.clone()),
+                true => (x, inner, Tile { moved: true, ..b.clone() }),
+                false => (y, over, b.clone()),
+            };
+            self.report(Found { place: e, what: "dot", value, dim, state: *state, from, op: ReduceOp::Sum });
         }
         let kept = |s: Option<&State>| match s {
             Some(State::Same | State::Data) => State::Data,
