@@ -75,7 +75,7 @@ impl Hits {
 }
 
 /// What a client can change at any time.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Controls {
     /// By file.
     pub breakpoints: BTreeMap<PathBuf, Vec<Breakpoint>>,
@@ -83,6 +83,13 @@ pub struct Controls {
     pub nan: bool,
     /// Stop where a run fails.
     pub faults: bool,
+}
+
+impl Default for Controls {
+    /// As the filters of exceptions are announced: a client need not set them.
+    fn default() -> Self {
+        Controls { breakpoints: BTreeMap::new(), nan: false, faults: true }
+    }
 }
 
 /// What a client may want while something runs.

@@ -61,6 +61,8 @@ pub struct Diagnostic {
     pub notes: Vec<String>,
     /// Changes that the user may try, best first.
     pub fixes: Vec<Fix>,
+    /// The declaration that it follows from, where no label shows it.
+    pub declared: Option<Span>,
 }
 
 impl Diagnostic {
@@ -74,6 +76,7 @@ impl Diagnostic {
             secondary: vec![],
             notes: vec![],
             fixes: vec![],
+            declared: None,
         }
     }
 

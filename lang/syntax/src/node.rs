@@ -225,6 +225,17 @@ impl Cx<'_> {
     /// `a + b`
     pub fn binary(&mut self, op: BinOp, a: D<Expr>, b: D<Expr>) -> D<Expr> {
         let (depth, span) = (a.depth.max(b.depth), a.node.span.to(b.node.span));
+        // `x ** y` reads as a product with the pointer type `*y`.
+        let text = |from: u32, to: u32| self.text.get(from as usize..to as usize).unwrap_or("");
+        let between = text(a.node.span.end, b.node.span.end).trim_start();
+        if op == BinOp::Mul && matches!(b.node.kind, ExprKind::Type(_)) && between.starts_with("**") {
+            let (of, power) = (a.node.span, b.node.span);
+            let fixed =
+                format!("pow({}, {})", text(of.start, of.end), text(power.start + 1, power.end).trim_start());
+            let d = Diagnostic::error(SYNTAX, span, "there is no `**`; a power is `pow(x, y)`", "");
+            self.diags.push(d.fix("use `pow`", span, fixed));
+            return self.expr_at(ExprKind::Err, depth, span);
+        }
         self.expr_at(ExprKind::Binary(op, Box::new(a.node), Box::new(b.node)), depth, span)
     }
 

@@ -85,7 +85,8 @@ impl Cx<'_> {
     /// Reports an argument without a name after one with a name.
     fn unnamed_behind(&mut self, ps: &Params, named: Span, value: &ast::Expr) {
         let message = "positional arguments come before named ones";
-        let d = Diagnostic::error(ps.name_code(), value.span, message, "positional argument");
+        let mut d = Diagnostic::error(ps.name_code(), value.span, message, "positional argument");
+        d.declared = ps.declared;
         self.report(d.label(named, "named argument"));
     }
 
@@ -96,10 +97,9 @@ impl Cx<'_> {
         let message = format!("{} takes `{name}` by name", ps.what);
         let d = Diagnostic::error(ps.name_code(), span, message, "positional argument");
         // `max(a, 0)` may be meant either way.
-        let axis = given != 2 || matches!(value.kind, ast::ExprKind::Int(_));
         let d = match ps.what.as_str() {
-            "`max`" => self.of_two(d, "maximum", call, axis),
-            "`min`" => self.of_two(d, "minimum", call, axis),
+            "`max`" => self.of_two(d, "maximum", call, given != 2),
+            "`min`" => self.of_two(d, "minimum", call, given != 2),
             _ => d,
         };
         self.report(match &value.kind {
@@ -137,8 +137,12 @@ impl Cx<'_> {
                 format!("{} has no parameter `{}`", ps.what, n.text),
                 "unknown parameter",
             );
-            let names: Vec<&str> = ps.names.iter().map(AsRef::as_ref).collect();
-            let close = || closest(&n.text, ps.names.iter().copied());
+            d.declared = ps.declared;
+            // What is given already is not meant once more.
+            let is_free = |i: &usize| slots.get(*i).is_some_and(Option::is_none);
+            let names: Vec<&str> =
+                ps.names.iter().enumerate().filter(|(i, _)| is_free(i)).map(|(_, name)| *name).collect();
+            let close = || closest(&n.text, names.iter().copied());
             let option = if ps.launch { Cx::launch_option(&n.text) } else { None };
             if let Some(sentence) = Cx::parameter_elsewhere(&ps.what, &n.text) {
                 d = d.note(sentence);
@@ -197,14 +201,19 @@ impl Cx<'_> {
             d = d.note("random integers from `low` up to `high` are `uniform([4], low, high, i32, seed = 1)` in a test");
         }
         let text = self.text(call);
-        let end = Span { start: call.end - 1, end: call.end - 1, ..call };
-        d = match (missing, text.strip_suffix(')'), ps.what.as_str()) {
+        // Behind the last argument and a comma that is there already.
+        let inside = text.strip_suffix(')').map(str::trim_end);
+        let at = call.start + inside.map_or(0, str::len) as u32;
+        let end = Span { start: at, end: at, ..call };
+        let comma = if inside.is_some_and(|t| t.ends_with(',')) { " " } else { ", " };
+        d = match (missing, inside, ps.what.as_str()) {
             (["dtype"], Some(inside), _) if extra == 0 => {
-                let argument = if inside.contains(" = ") { ", dtype = f32" } else { ", f32" };
-                d.fix("give the element type", end, argument)
+                let argument = if inside.contains(" = ") { "dtype = f32" } else { "f32" };
+                d.fix("give the element type", end, format!("{comma}{argument}"))
             }
             (["axis"], Some(inside), _) if extra == 0 => {
-                let argument = if inside.ends_with('(') { "0" } else { ", axis = 0" };
+                let argument =
+                    if inside.ends_with('(') { "0".to_string() } else { format!("{comma}axis = 0") };
                 d.fix("give the axis", end, argument)
             }
             (_, _, "`maximum`" | "`minimum`") if extra > 0 => {

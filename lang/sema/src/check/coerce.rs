@@ -87,6 +87,10 @@ impl Cx<'_> {
                         "`/` of integers truncates; cast its operands to `{to}` for a fraction"
                     ));
                 } else {
+                    d = match &h.ty {
+                        Ty::Tile { elem: Elem::D(a), .. } => self.of_result(d, (*a, h.span), *b),
+                        _other => d,
+                    };
                     d = d.fix(format!("cast to `{to}`"), h.span, cast);
                 }
             } else if let (Shape::Dims(p), Shape::Dims(q)) = (x, y)

@@ -263,12 +263,31 @@ impl Cx<'_> {
             );
         } else if self.wider(b.0, a.0) || self.is_cast(b, &tb) && matches!(a.0, DTerm::Param(_)) {
             let cast = self.cast_text(a.1, &tb);
-            d = d.fix(format!("cast to `{tb}`"), a.1, cast);
+            d = self.of_result(d, a, b.0).fix(format!("cast to `{tb}`"), a.1, cast);
         } else if self.castable(a.0) {
             let cast = self.cast_text(b.1, &ta);
-            d = d.fix(format!("cast to `{ta}`"), b.1, cast);
+            d = self.of_result(d, b, a.0).fix(format!("cast to `{ta}`"), b.1, cast);
         }
         self.report(d);
+    }
+
+    /// Says of arithmetic whose result is cast to a wider type that it is still done in the narrower one.
+    pub fn of_result(&self, d: Diagnostic, (from, span): (DTerm, Span), to: DTerm) -> Diagnostic {
+        let text = self.text(span);
+        let is_arithmetic = !self.is_postfix(&text) && text.contains(['+', '-', '*', '/']);
+        let is_wider = match (to, from) {
+            (DTerm::Known(to), DTerm::Known(from)) if to.is_float() => {
+                from.is_int() || to.bits() > from.bits()
+            }
+            (_, _) => self.wider(to, from),
+        };
+        if !is_arithmetic || !is_wider {
+            return d;
+        }
+        let [from, to] = [from, to].map(|t| self.show_elem(&Elem::D(t)));
+        d.note(format!(
+            "the cast converts what was computed in `{from}`; to compute in `{to}`, cast the operands"
+        ))
     }
 
     /// Returns true for an operand that the program casts to a float type: the other one is meant to follow.
@@ -367,6 +386,9 @@ impl Cx<'_> {
                     format!("this is `{shown}`"),
                 )
                 .note(format!("it is defined for {set}"));
+                if what == "`ceil`" {
+                    diag = diag.note("a quotient of integers that is rounded up is `cdiv(a, b)`");
+                }
                 if set.has(DType::F32)
                     && !have.and(DTypeSet::ORDERED).within(DTypeSet::EMPTY)
                     && !set.has(DType::Bool)

@@ -89,6 +89,7 @@ impl Cx<'_> {
         let message = format!("`{}` has no compile-time parameter `{}`", f.name, n.text);
         let mut d =
             Diagnostic::error(codes::ARGUMENT_NAME, n.span, message, "unknown compile-time parameter");
+        d.declared = Some(f.span);
         if let Some(best) = closest(&n.text, known.iter().map(|k| k.1.as_str())) {
             d = d.fix(format!("use `{best}`"), n.span, best);
         }

@@ -223,15 +223,13 @@ impl Cx<'_> {
         );
         if let Some(hint) = self.foreign_hint(d.clone(), &n.text, n.span) {
             d = hint;
+        } else if let Some(file) = files::of_std(&n.text) {
+            // The library has just this name.
+            let top = Span { start: 0, end: 0, file: n.span.file };
+            let path = format!("{}::{}", files::std_path(file), n.text);
+            d = d.fix(format!("import it: `use {path};`"), top, format!("use {path};\n"));
         } else if let Some(s) = near {
             d = d.fix(format!("use `{s}`"), n.span, s);
-        } else if ["gelu", "gelu_tanh", "silu", "relu", "sigmoid"].contains(&n.text.as_str()) {
-            let top = Span { start: 0, end: 0, file: n.span.file };
-            d = d.fix(
-                format!("import it: `use std::math::{};`", n.text),
-                top,
-                format!("use std::math::{};\n", n.text),
-            );
         }
         self.fail(match call {
             Some((args, span)) => self.foreign_call(d, &n.text, args, span),
@@ -309,13 +307,11 @@ impl Cx<'_> {
                         format!("no file `{}` is imported", m.text),
                         "not imported",
                     );
-                    if ["grid", "math"].contains(&m.text.as_str()) {
+                    let own = files::std_files().find(|f| f.0.rsplit('/').next() == Some(m.text.as_str()));
+                    if let Some((file, _)) = own {
                         let top = Span { start: 0, end: 0, file: m.span.file };
-                        d = d.fix(
-                            format!("import it: `use std::{};`", m.text),
-                            top,
-                            format!("use std::{};\n", m.text),
-                        );
+                        let path = files::std_path(file);
+                        d = d.fix(format!("import it: `use {path};`"), top, format!("use {path};\n"));
                     }
                     self.report(d);
                     None

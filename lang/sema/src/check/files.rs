@@ -1,7 +1,7 @@
 //! Files and imports: loads what `use` reaches, collects the names of each file, resolves imports.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use tk_syntax::ast::{self, ItemKind};
 use tk_syntax::{Diagnostic, FileId, Span, codes};
@@ -226,6 +226,25 @@ fn empty_fn(name: String, kind: FnKind, file: FileId, span: Span, item: &ast::It
 /// `std::nn::softmax`) and texts.
 pub fn std_files() -> impl Iterator<Item = (&'static str, &'static str)> {
     BUILT_IN.iter().copied()
+}
+
+/// The name of the file of the standard library that has a public function or kernel with this name; of several, the first.
+pub fn of_std(name: &str) -> Option<&'static str> {
+    static ITEMS: LazyLock<BTreeMap<&'static str, &'static str>> = LazyLock::new(|| {
+        let mut items = BTreeMap::new();
+        for (file, text) in std_files().filter(|f| f.0 != "prelude") {
+            for line in text.lines() {
+                let line = line.strip_prefix("@fast ").unwrap_or(line);
+                let head = line.strip_prefix("fn ").or_else(|| line.strip_prefix("kernel "));
+                let name = head.and_then(|h| h.split(|c: char| !c.is_alphanumeric() && c != '_').next());
+                if let Some(name) = name.filter(|n| !n.is_empty() && !n.starts_with('_')) {
+                    items.entry(name).or_insert(file);
+                }
+            }
+        }
+        items
+    });
+    ITEMS.get(name).copied()
 }
 
 /// A file of the standard library as `use` names it: `std::nn::softmax` of `nn/softmax`.

@@ -38,7 +38,7 @@ impl Cx<'_> {
                         message,
                         format!("this is `{shown}`"),
                     );
-                    let d = self.fix_by_buffer(d, h);
+                    let d = self.fix_by_buffer(d, h, false);
                     self.fail(d);
                 }
                 return None;
@@ -287,7 +287,9 @@ impl Cx<'_> {
             format!("`{pname}` of kernel `{kernel}` is `{a}`, but this is `{b}`"),
             format!("this is `{b}`"),
         );
-        let d = self.fix_by_buffer(d, h);
+        let is_written = matches!(inner, Ty::View { mutable: true, .. })
+            || matches!(inner, Ty::Tile { elem: Elem::Ptr { mutable: true, .. }, .. });
+        let d = self.fix_by_buffer(d, h, is_written);
         let is_table = matches!(inner, Ty::View { elem: Elem::Ptr { .. }, .. });
         self.fail(if is_table {
             d.note("`pointers(a, b)` makes a table of the addresses of buffers")
@@ -370,8 +372,8 @@ impl Cx<'_> {
         true
     }
 
-    /// Offers to put a tile into memory.
-    fn fix_by_buffer(&self, d: Diagnostic, h: &HExpr) -> Diagnostic {
+    /// Offers to put a tile into memory; not what is to be written, which nobody could read then.
+    fn fix_by_buffer(&self, d: Diagnostic, h: &HExpr, is_written: bool) -> Diagnostic {
         if !matches!(h.ty, Ty::Tile { .. }) {
             return d;
         }
@@ -389,6 +391,9 @@ impl Cx<'_> {
                 let x = if text.len() > super::advice::SHOWN { "x" } else { &text };
                 d.note(format!("a tensor with one element is `buffer(full([1], {x}, f32))`"))
             }
+            (_, _) if is_written => d.note(
+                "what a launch writes is a tensor with a name, `let y = buffer(zeros([..], f32))`, whose values are `y.tile()` afterwards",
+            ),
             (_, _) => d.fix("put it into memory", h.span, format!("buffer({text})")),
         }
     }

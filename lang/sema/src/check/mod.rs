@@ -327,7 +327,8 @@ impl Program {
         let signatures = self.sigs.iter().map(|sig| sig.ast.signature());
         let broken: Vec<Span> = signatures.filter(contains_one).collect();
         let names = |d: &Diagnostic, signature: Span| {
-            !is_in(d.primary.span, signature) && d.secondary.iter().any(|label| is_in(label.span, signature))
+            let mut declared = d.secondary.iter().map(|label| label.span).chain(d.declared);
+            !is_in(d.primary.span, signature) && declared.any(|at| is_in(at, signature))
         };
         let is_lost = |d: &Diagnostic, signature: Span| {
             d.code == tk_syntax::codes::UNKNOWN_NAME && is_in(d.primary.span, signature)

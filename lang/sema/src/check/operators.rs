@@ -45,16 +45,6 @@ impl Cx<'_> {
 
     pub fn binary(&mut self, op: BinOp, a: &ast::Expr, b: &ast::Expr, span: Span) -> HExpr {
         let l = self.value(a);
-        // `x ** y` reads as a product with the pointer type `*y`.
-        if op == BinOp::Mul
-            && matches!(b.kind, ast::ExprKind::Type(_))
-            && self.text(Span { start: a.span.end, ..b.span }).trim_start().starts_with("**")
-        {
-            let power = Span { start: b.span.start + 1, ..b.span };
-            let fixed = format!("pow({}, {})", self.text(a.span), self.text(power).trim_start());
-            let d = Diagnostic::error(codes::SYNTAX, span, "there is no `**`; a power is `pow(x, y)`", "");
-            return self.fail(d.fix("use `pow`", span, fixed));
-        }
         let r = self.value(b);
         self.binary_op(op, l, r, span)
     }

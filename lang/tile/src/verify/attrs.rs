@@ -15,9 +15,9 @@ type Known = (&'static [&'static str], &'static [&'static str]);
 const NONE: Known = (&[], &[]);
 const AXIS: Known = (&["axis"], &[]);
 const PERM: Known = (&["perm"], &[]);
-/// `vector`, `bounded` and `ragged` are what code generation decides.
+/// `vector`, `bounded`, `ragged` and `shifted` are what code generation decides.
 const CACHED: Known = (&[], &["cache", "evict", "vector"]);
-const BOX: Known = (&[], &["bounded", "cache", "evict", "ragged", "vector"]);
+const BOX: Known = (&[], &["bounded", "cache", "evict", "ragged", "shifted", "vector"]);
 
 /// The attributes of `op`.
 fn known(op: Op) -> Known {
@@ -137,7 +137,7 @@ fn kind(op: Op, name: &str, value: &Attr) -> bool {
         "axis" | "bins" | "bounded" | "k" | "pack" | "ragged" | "seed" | "stages" | "start" | "turns"
         | "unroll" | "value" | "vector" => matches!(value, Attr::Int(_)),
         "absent" | "axes" | "perm" | "shape" | "starts" | "values" => matches!(value, Attr::Ints(_)),
-        "descending" | "fast" | "flatten" | "ordered" | "reverse" | "specialize" => {
+        "descending" | "fast" | "flatten" | "ordered" | "reverse" | "shifted" | "specialize" => {
             matches!(value, Attr::Bool(_))
         }
         "atol" | "rtol" => matches!(value, Attr::Scalar(s) if s.dtype().is_float()),

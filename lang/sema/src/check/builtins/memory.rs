@@ -51,6 +51,14 @@ impl Cx<'_> {
                 d = d.note(format!("a view has it as a method: `{v}.{}(..)`", s.row.name));
             } else if matches!(p.ty, Ty::Buffer { .. }) {
                 d = self.test_memory(d, s.row, &p);
+            } else if let HKind::Builtin(loads, args) = &p.kind
+                && let (Op::Memory(MemoryOp::ViewLoad), Some(HArg::Expr(view))) = (loads.op, args.first())
+            {
+                let v = self.text(view.span);
+                d = d.note(format!(
+                    "an element of a view is reached by a method: `{v}.{}([at], ..)`",
+                    s.row.name
+                ));
             }
             self.report(d);
             return None;

@@ -313,12 +313,11 @@ impl Cx<'_> {
             None | Some((ExprKind::Bool(false), _)) => Some(false),
             Some((ExprKind::Bool(true), _)) => Some(true),
             Some((_, span)) => {
-                self.error(
-                    codes::NOT_CONST,
-                    span,
-                    format!("`{name}` is `true` or `false`"),
-                    "neither `true` nor `false`",
-                );
+                let message = format!("`{name}` is `true` or `false`");
+                let d = Diagnostic::error(codes::NOT_CONST, span, message, "neither `true` nor `false`");
+                let ours = self.text(span).to_lowercase();
+                let is_word = matches!(ours.as_str(), "true" | "false");
+                self.report(if is_word { d.fix(format!("use `{ours}`"), span, ours) } else { d });
                 None
             }
         }

@@ -149,8 +149,10 @@ impl<'a> Eval<'a> {
         });
     }
 
-    /// Walks over the body until the variables stay as they are, and then once more, aloud.
+    /// Walks over the body until the variables stay as they are, and then once more, aloud. Behind the loop they are what they
+    /// were at its start, or, where a second iteration changes nothing, what the first has made of them.
     fn looping(&mut self, body: &mut dyn FnMut(&mut Self)) {
+        let behind = self.settled(body);
         let mut begin = vec![];
         for trip in 0.. {
             let mark = self.vars.mark();
@@ -173,6 +175,25 @@ impl<'a> Eval<'a> {
         let mark = self.vars.mark();
         body(self);
         self.vars.undo(mark);
+        for (id, value) in behind.unwrap_or_default() {
+            self.vars.set(id, moved(value));
+        }
+    }
+
+    /// The variables that one iteration changes, if a second one leaves them so.
+    fn settled(&mut self, body: &mut dyn FnMut(&mut Self)) -> Option<BTreeMap<usize, Value<'a>>> {
+        let mark = self.vars.mark();
+        self.quiet += 1;
+        body(self);
+        let first = self.vars.undo(mark);
+        first.iter().for_each(|(id, value)| self.vars.set(*id, value.clone()));
+        let again = self.vars.mark();
+        body(self);
+        let second = self.vars.undo(again);
+        let is_settled = second.iter().all(|(id, value)| self.vars.get(*id) == Some(value));
+        self.vars.undo(mark);
+        self.quiet -= 1;
+        is_settled.then_some(first)
     }
 
     /// Walks over two arms, of which one is taken.

@@ -104,7 +104,9 @@ pub(super) fn diagnostic(hir: &Hir, sources: &SourceMap, f: &Found) -> Diagnosti
             f.value.span,
             format!("where({inside}, {value}, {wanted})"),
         ),
-        None => d.note(format!("`where(inside, .., {wanted})` gives the padding a neutral value")),
+        None => d.note(format!(
+            "`other = {wanted}` of the load gives its padding a neutral value, and `where(inside, .., {wanted})` that of a result"
+        )),
     }
 }
 
