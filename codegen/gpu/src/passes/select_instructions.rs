@@ -37,8 +37,12 @@ fn run(kernel: &mut Kernel) {
             let vector = access_width::memory(kernel, &axis, inst, v);
             let ragged = access_width::ragged(kernel, &axis, inst, vector);
             let bounded = bounded(kernel, &axis, inst, v).filter(|_| ragged.is_none());
+            let is_shifted = access_width::shifted(kernel, &axis, inst).is_some();
             let attrs = &mut kernel.module.funcs[FuncId(0)].insts[id].attrs;
             attrs.set("vector", Attr::Int(vector.into()));
+            if is_shifted {
+                attrs.set("shifted", Attr::Bool(true));
+            }
             for (name, along) in [("bounded", bounded), ("ragged", ragged)] {
                 along.into_iter().for_each(|d| attrs.set(name, Attr::Int(d as i64)));
             }

@@ -139,6 +139,8 @@ pub struct TargetSpec {
     /// An access to device memory may be as wide as if it were aligned, at any address of an element. RDNA has it too, but lanes
     /// of 256 registers spilled in 6 of 60 plans of `matmul` that used it.
     pub has_unaligned_access: bool,
+    /// A load of neighbours at any address of an element is made of two aligned ones, whose words are shifted.
+    pub has_shifted_loads: bool,
     /// The cache policies of such an access to data that is used once, for loads and for stores: those that LLVM chooses for
     /// plain nontemporal accesses (`SIMemoryLegalizer`). Bits for `glc` or `sc0` (1), `slc` or `nt` (2), `dlc` (4).
     pub streaming_policies: [u32; 2],
@@ -218,6 +220,7 @@ pub const SM_80: TargetSpec = TargetSpec {
     },
     has_bounded_access: false,
     has_unaligned_access: false,
+    has_shifted_loads: true,
     streaming_policies: [0, 0],
     has_async_copy: true,
     has_tma: false,
@@ -343,6 +346,7 @@ pub const GFX90A: TargetSpec = TargetSpec {
     },
     has_bounded_access: true,
     has_unaligned_access: true,
+    has_shifted_loads: false,
     streaming_policies: [1 | 2, 1 | 2],
     has_async_copy: false,
     has_tma: false,

@@ -45,6 +45,10 @@ fn access(kernel: &Kernel, axis: &AxisInfo, inst: &Inst) -> Check {
                 "its neighbours are known to be aligned, and all inside or outside; nothing must ask".into()
             }
         })?;
+        let is_shifted = access_width::shifted(kernel, axis, inst).is_some_and(|s| chosen == Some(s.width));
+        ensure(inst.attrs.flag("shifted") || !is_shifted, S09, || {
+            "its address is not known to be aligned, and it is not made of aligned loads".into()
+        })?;
         return ensure(ragged.is_none() || along.is_none(), S09, || {
             "its bounds are the hardware's, which does not know where a row ends".into()
         });

@@ -141,7 +141,8 @@ impl<'c> Emit<'_, 'c> {
         let vector = self.vector(inst, p)?;
         let places = self.places(p, inst.operands.get(1).copied(), vector)?;
         let other = inst.operands.get(2).map(|v| self.tile(*v)).transpose()?;
-        self.read_now_or_late(r, Late { vector, places, other, caching: Caching::of(&inst.attrs) })
+        let (shifted, caching) = (false, Caching::of(&inst.attrs));
+        self.read_now_or_late(r, Late { vector, places, other, shifted, caching })
     }
 
     /// Reads a tile, unless its store reads it in chunks.
@@ -179,7 +180,11 @@ impl<'c> Emit<'_, 'c> {
             let mut regs = vec![];
             for (place, others) in places.iter().zip(others.chunks(vector as usize)) {
                 let access = self.access_at(dtype, place, vector, what.caching);
-                regs.extend(self.target.load(self, Space::Global, &access, others)?);
+                regs.extend(if what.shifted && vector > 1 {
+                    self.load_shifted(&access, others)?
+                } else {
+                    self.target.load(self, Space::Global, &access, others)?
+                });
             }
             Ok(regs)
         })?;

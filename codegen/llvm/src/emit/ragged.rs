@@ -3,17 +3,23 @@
 //! For all accesses of an instruction the lanes of a warp ask once whether one of them is partly inside of the view, or
 //! elements are no neighbours in memory. If not, as everywhere but at the end of a row, each access is a wide one without
 //! alignment, and otherwise each element is accessed by itself: nothing outside of the view is touched.
+//!
+//! A target without unaligned accesses loads the two aligned words of 16 bytes that have the elements, and shifts them. Of the second
+//! one nothing is read where the first has all. A word of which a byte is read has an element of the view, so it is in the same
+//! page and, if this begins and ends at multiples of 16 bytes, in the same allocation.
 
 use std::collections::BTreeMap;
 
 use inkwell::IntPredicate;
+use inkwell::intrinsics::Intrinsic;
 use inkwell::values::{BasicValueEnum, IntValue};
 use tk_gpu::ir::kernel::LayoutId;
 
 use super::state::{MemoryPlace, Ragged};
-use super::value::View;
+use super::value::{View, is_zero, vector_of};
 use super::view::Corner;
 use super::{Emit, Res, bug};
+use crate::target::{Access, Space};
 
 /// What is asked about the accesses of an instruction along one axis of a view.
 pub(super) struct RowEnd<'c> {
@@ -141,6 +147,69 @@ impl<'c> Emit<'_, 'c> {
             }
         }
         Ok(regs)
+    }
+
+    /// Loads elements at an address that nothing is known of: the two aligned words that have them, shifted.
+    pub(super) fn load_shifted(
+        &self,
+        access: &Access<'c>,
+        others: &[BasicValueEnum<'c>],
+    ) -> Res<Vec<BasicValueEnum<'c>>> {
+        const WORDS: u32 = 4;
+        let (b, word) = (self.builder, self.context.i32_type());
+        let address = b.build_int_add(access.address, self.long(access.offset), "")?;
+        let bytes = b.build_int_truncate(address, word, "")?;
+        let base = b.build_and(address, self.long(!i64::from(4 * WORDS - 1)), "")?;
+        let zeros = vec![word.const_zero().into(); WORDS as usize];
+        let mut words: Vec<IntValue<'c>> = vec![];
+        let is_split = b.build_and(bytes, self.int(4 * WORDS - 1), "")?;
+        let is_split = b.build_int_compare(IntPredicate::NE, is_split, word.const_zero(), "")?;
+        for (half, asked) in [None, Some(is_split)].into_iter().enumerate() {
+            let one = Access::of(base, half as i64 * i64::from(4 * WORDS), word.into(), 4, WORDS);
+            let predicate = self.both(access.predicate, asked)?;
+            let one = Access { predicate, caching: access.caching, ..one };
+            let loaded = self.target.load(self, Space::Global, &one, &zeros)?;
+            words.extend(loaded.into_iter().map(BasicValueEnum::into_int_value));
+        }
+        // By two words, by one, and by the bytes of one.
+        for by in [2, 1] {
+            let bit = b.build_and(bytes, self.int(4 * by as u32), "")?;
+            let moves = b.build_int_compare(IntPredicate::NE, bit, word.const_zero(), "")?;
+            let pairs = words.iter().zip(words.iter().skip(by));
+            let moved =
+                pairs.map(|(here, there)| Ok(b.build_select(moves, *there, *here, "")?.into_int_value()));
+            words = moved.collect::<Res<Vec<_>>>()?;
+        }
+        if access.bytes < 4 {
+            let bits = b.build_left_shift(bytes, self.int(3), "")?;
+            let bits = b.build_and(bits, self.int(31), "")?;
+            let pairs = words.iter().zip(words.iter().skip(1));
+            let moved = pairs.map(|(low, high)| self.shifted_right(*low, *high, bits));
+            words = moved.collect::<Res<Vec<_>>>()?;
+        }
+        words.truncate(WORDS as usize);
+        let parts: Vec<BasicValueEnum<'c>> = words.into_iter().map(Into::into).collect();
+        let ty = vector_of(access.ty, access.count)?;
+        let all = b.build_bit_cast(self.as_vector(&parts)?, ty, "")?.into_vector_value();
+        let mut out = vec![];
+        for (i, other) in others.iter().enumerate() {
+            let x = b.build_extract_element(all, self.int(i as u32), "")?;
+            out.push(match access.predicate.filter(|_| !is_zero(other)) {
+                Some(predicate) => b.build_select(predicate, x, *other, "")?,
+                None => x,
+            });
+        }
+        Ok(out)
+    }
+
+    /// 32 bits of 64, from a bit below 32 on.
+    fn shifted_right(&self, low: IntValue<'c>, high: IntValue<'c>, bit: IntValue<'c>) -> Res<IntValue<'c>> {
+        let declared = Intrinsic::find("llvm.fshr")
+            .and_then(|i| i.get_declaration(self.module, &[low.get_type().into()]));
+        let Some(declared) = declared else { return bug("LLVM has no `llvm.fshr`") };
+        let call = self.builder.build_call(declared, &[high.into(), low.into(), bit.into()], "")?;
+        let Some(x) = call.try_as_basic_value().basic() else { return bug("a shift gave nothing") };
+        Ok(x.into_int_value())
     }
 
     /// The accesses, each of all of its elements.

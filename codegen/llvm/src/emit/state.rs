@@ -84,6 +84,8 @@ pub struct Late<'c> {
     pub places: Vec<MemoryPlace<'c>>,
     /// The value where nothing is read; zeros if `None`.
     pub other: Option<Tile<'c>>,
+    /// Whether each access is made of two aligned ones.
+    pub shifted: bool,
     /// The cache hints of the source.
     pub caching: Caching,
 }

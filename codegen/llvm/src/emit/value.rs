@@ -97,3 +97,14 @@ pub(crate) fn vector_of(element: BasicTypeEnum<'_>, n: u32) -> Res<VectorType<'_
         | BasicTypeEnum::ScalableVectorType(_) => bug("an element is a number"),
     }
 }
+
+/// Returns true if a value is known to have no bit set.
+pub(crate) fn is_zero(x: &BasicValueEnum<'_>) -> bool {
+    match x {
+        BasicValueEnum::IntValue(x) => x.get_zero_extended_constant() == Some(0),
+        BasicValueEnum::FloatValue(x) => {
+            x.get_constant().is_some_and(|(x, _)| x == 0.0 && x.is_sign_positive())
+        }
+        _other => false,
+    }
+}

@@ -466,7 +466,8 @@ impl<'c> Emit<'_, 'c> {
             return self.write(tile, (vector, &places), Caching::of(&inst.attrs));
         }
         let other = inst.operands.get(1 + rank).map(|v| self.tile(*v)).transpose()?;
-        self.read_now_or_late(tile, Late { vector, places, other, caching: Caching::of(&inst.attrs) })
+        let (shifted, caching) = (inst.attrs.flag("shifted"), Caching::of(&inst.attrs));
+        self.read_now_or_late(tile, Late { vector, places, other, shifted, caching })
     }
 
     pub(super) fn inside(&mut self, inst: &Inst) -> Res<()> {
@@ -511,7 +512,8 @@ impl<'c> Emit<'_, 'c> {
             return self.write(tile, (1, &places), Caching::of(&inst.attrs));
         }
         let other = self.tile(self.operand(inst, 2 + rank)?)?;
-        let what = Late { vector: 1, places, other: Some(other), caching: Caching::of(&inst.attrs) };
+        let (other, caching) = (Some(other), Caching::of(&inst.attrs));
+        let what = Late { vector: 1, places, other, shifted: false, caching };
         let regs = self.read(tile, &what, 0..what.places.len())?;
         self.define_regs(tile, regs)
     }

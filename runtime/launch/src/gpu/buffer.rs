@@ -12,6 +12,9 @@ use super::error::CudaError;
 use super::stream::{Event, Stream};
 use crate::element::Element;
 
+/// Bytes of the widest load.
+const WORD: usize = 16;
+
 /// GPU memory. It is freed on drop, after earlier work of the GPU.
 pub struct Buffer {
     context: Arc<Context>,
@@ -31,8 +34,11 @@ impl Buffer {
         context.enter()?;
         // The driver refuses to allocate nothing; the address of no bytes is never used.
         if bytes > 0 {
+            // A load of unaligned elements reads the aligned words that have them. The last one is whole, so that tools which
+            // watch allocations see nothing of it.
+            let whole = bytes.checked_next_multiple_of(WORD).unwrap_or(bytes);
             // SAFETY: the place lives, and the context is current.
-            let code = unsafe { (context.driver.alloc)(&raw mut address, bytes) };
+            let code = unsafe { (context.driver.alloc)(&raw mut address, whole) };
             context.check(code, &format!("cannot allocate {bytes} bytes on the GPU"))?;
         }
         Ok(Buffer { context, address, bytes })

@@ -9,7 +9,8 @@
 //! A load that memory does not align moves an element smaller than a register at a time. It takes as many instructions and
 //! transactions in any layout in which a lane has a register of neighbours and the lanes of a warp follow one another, so a
 //! conversion through shared memory would be for nothing. The same holds where a lane reads the neighbours of at most a sector in
-//! several accesses, such as f32 weights beside rows of halves: all but the first find the sector in the cache.
+//! several accesses, such as f32 weights beside rows of halves: all but the first find the sector in the cache; and where a load
+//! of two aligned accesses, shifted, needs such a lane.
 //!
 //! Requires layouts. Guarantees the same elements in the layout of the conversion, in no more registers.
 
@@ -19,7 +20,7 @@ use tk_tile::{BlockId, Def, FuncId, Id, InstId, ValueId, walk};
 
 use super::{REGISTER, SECTOR, run as neighbours};
 use crate::analysis::axis::AxisInfo;
-use crate::analysis::coalesce::access;
+use crate::analysis::coalesce::{access, shifted};
 use crate::ir::kernel::{Kernel, LayoutId};
 use crate::ir::op::GpuOp;
 
@@ -80,7 +81,10 @@ fn needless(kernel: &Kernel, axis: &AxisInfo, convert: InstId) -> Option<Needles
     let same =
         to.registers() <= from.registers() && neighbours(to, fastest, of.bytes) * of.bytes >= 2 * SECTOR;
     let layout = kernel.value_layouts.get(converted.index()).copied().flatten()?;
-    ((is_narrow || is_wide) && same).then_some(Needless {
+    let (module, spec) = (&kernel.module, kernel.options.spec);
+    let is_shifted =
+        run * of.bytes <= SECTOR && shifted(module, func, axis, spec, load, |d| to.vector(d)).is_some();
+    ((is_narrow || is_wide || is_shifted) && same).then_some(Needless {
         convert,
         loaded: *loaded,
         converted: *converted,

@@ -10,7 +10,7 @@ use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, IntValue};
 
 use super::{Amdgcn, BUFFER, GLOBAL, is_streamed};
-use crate::emit::value::{vector_of, word};
+use crate::emit::value::{is_zero, vector_of, word};
 use crate::emit::{Emit, Res};
 use crate::target::{Access, Near, Space};
 
@@ -91,16 +91,5 @@ impl<'c> Amdgcn<'c> {
         let args = [data, resource, offset, shared, caches];
         super::intrinsic(e.builder, e.module, "llvm.amdgcn.raw.ptr.buffer.store", &[words], &args)?;
         Ok(())
-    }
-}
-
-/// Returns true if a value is known to have no bit set.
-pub(super) fn is_zero(x: &BasicValueEnum<'_>) -> bool {
-    match x {
-        BasicValueEnum::IntValue(x) => x.get_zero_extended_constant() == Some(0),
-        BasicValueEnum::FloatValue(x) => {
-            x.get_constant().is_some_and(|(x, _)| x == 0.0 && x.is_sign_positive())
-        }
-        _other => false,
     }
 }

@@ -8,8 +8,8 @@ use inkwell::module::Linkage;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValue, BasicValueEnum, GlobalValue, IntValue, PointerValue};
 
-use super::buffer::is_zero;
 use super::{ALIGN, Amdgcn, GLOBAL, SCALAR_UNIT, marked};
+use crate::emit::value::is_zero;
 use crate::emit::{Emit, Res, Stop, bug};
 use crate::target::uniform;
 use crate::target::{Access, Space};
