@@ -92,10 +92,22 @@ pub fn complete(ws: &mut Workspace, path: &str, offset: usize) -> Vec<Completion
         _ if in_use(&site).is_some() => imports(ws, &a, path, &site, &mut list),
         _ => super::complete_name::names(ws, &a, path, &site, &mut list),
     }
+    list.items.iter_mut().for_each(|c| fit_to(c, site.following()));
     if complete_order::applies(&site) {
         complete_order::sort(&a, &site, &mut list.items);
     }
     list.items
+}
+
+/// Leaves out of a completion what is written behind the place already: the brackets of a clause, the `=` of an argument.
+fn fit_to(c: &mut Completion, following: Option<Tok>) {
+    match following {
+        Some(Tok::LParen) if c.insert.strip_prefix(c.word()).is_some_and(|rest| rest.starts_with('(')) => {
+            (c.insert, c.snippet) = (c.word().to_string(), false);
+        }
+        Some(Tok::Assign) if c.insert.ends_with(" = ") => c.insert.truncate(c.insert.len() - 3),
+        _other => {}
+    }
 }
 
 /// Completions for one word.

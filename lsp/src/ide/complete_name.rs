@@ -37,17 +37,14 @@ pub(super) fn names(ws: &mut Workspace, a: &Analysis, path: &str, site: &Site, l
     }
 }
 
-fn known(ws: &mut Workspace, a: &Analysis, path: &str, site: &Site, list: &mut List) {
-    let offset = u32::try_from(site.start).unwrap_or(u32::MAX);
-    let empty = tk_syntax::ast::File::default();
-    let file = a.root().unwrap_or(&empty);
-    let mut s = scope(file, offset);
+/// The names that exist at a place.
+fn scope_at<'a>(file: &'a tk_syntax::ast::File, site: &Site) -> Scope<'a> {
+    let mut s = scope(file, u32::try_from(site.start).unwrap_or(u32::MAX));
     // A body that is not closed yet ends with its last token.
     let last = site.before.checked_sub(1).and_then(|i| site.tokens.get(i)).map_or(0, |t| t.end);
     if !s.body {
         s = scope(file, u32::try_from(last).unwrap_or(u32::MAX));
     }
-    let context = context(site);
     // A variable does not exist before its value does.
     if let Some(from) = site.declaration() {
         s.names.retain(|n| (n.span.start as usize) < from);
@@ -55,6 +52,13 @@ fn known(ws: &mut Workspace, a: &Analysis, path: &str, site: &Site, list: &mut L
     for names in site.receiving() {
         s.names.retain(|n| !names.contains(&(n.span.start as usize)));
     }
+    s
+}
+
+fn known(ws: &mut Workspace, a: &Analysis, path: &str, site: &Site, list: &mut List) {
+    let empty = tk_syntax::ast::File::default();
+    let s = scope_at(a.root().unwrap_or(&empty), site);
+    let context = context(site);
     match context {
         Context::Nothing => return,
         Context::Item => return item(list),
@@ -74,13 +78,8 @@ fn known(ws: &mut Workspace, a: &Analysis, path: &str, site: &Site, list: &mut L
             return types(a, &s, items(a), context, list);
         }
         Context::ParameterValue { kernel, name } => {
-            let found = parameter(a, site, kernel, name);
-            if found.is_some_and(|kind| parameter_values(a, kind, list)) {
+            if parameter(a, site, kernel, name).is_some_and(|kind| parameter_values(a, kind, list)) {
                 return;
-            }
-            if matches!(found, Some(CKind::Int(_) | CKind::Float(_))) {
-                values(a, &s, list);
-                return list.items.retain(|c| c.kind != K::Type);
             }
         }
         Context::TuneName { kernel } => return tune_names(a, site, kernel, list),
@@ -113,6 +112,13 @@ fn known(ws: &mut Workspace, a: &Analysis, path: &str, site: &Site, list: &mut L
         }
     }
     values(a, &s, list);
+    let kind = match context {
+        Context::ParameterValue { kernel, name } => parameter(a, site, kernel, name),
+        _other => site.call().and_then(|c| named_kind(a, site, &c)),
+    };
+    if let Some(kind) = kind {
+        list.items.retain(|c| may_be(kind, c));
+    }
     if site.end > site.start {
         unimported(ws, a, path, list);
     }
@@ -258,6 +264,27 @@ fn expected(a: &Analysis, symbol: &Symbol, c: &CallSite, list: &mut List) {
             }
         }
         _other => {}
+    }
+}
+
+/// The range of the compile-time parameter whose value, given by name, the place is in.
+fn named_kind<'a>(a: &'a Analysis, site: &Site, c: &CallSite) -> Option<&'a CKind> {
+    let symbol = callee(a, site, c).filter(|_| c.open == Tok::LBracket)?;
+    let SymbolKind::Fn(id) = symbol.kind else { return None };
+    let cparams = &a.checked.hir.fns.get(id.0 as usize)?.cparams;
+    let mut cvars = cparams.iter().filter_map(|c| a.checked.hir.cvars.get(c.0 as usize));
+    cvars.find(|v| Some(v.name.as_str()) == c.named).map(|v| &v.kind)
+}
+
+/// Returns true unless a completion is an element type, or a truth value, that a range does not have.
+fn may_be(kind: &CKind, c: &super::complete::Completion) -> bool {
+    let is_bool = matches!(c.label.as_str(), "true" | "false");
+    match (kind, DTYPES.iter().find(|d| d.name() == c.label)) {
+        (CKind::DType(set), Some(d)) => set.has(*d),
+        (CKind::DType(_), None) => !is_bool,
+        (CKind::Int(_) | CKind::Float(_), dtype) => dtype.is_none() && !is_bool,
+        (CKind::Bool, dtype) => dtype.is_none(),
+        (CKind::Fn(..) | CKind::Shape | CKind::Err, _) => true,
     }
 }
 

@@ -78,6 +78,8 @@ pub(super) fn context<'s>(site: &Site<'s>) -> Context<'s> {
     }
     match (site.back(1), site.back(2)) {
         (Some(Tok::Let), _) | (Some(Tok::Mut), Some(Tok::Let)) => return Context::Nothing,
+        // A code follows, as a string.
+        (Some(Tok::Id("assert_error") | Tok::AssertError), _) => return Context::Nothing,
         (Some(Tok::As), _) => return Context::Cast,
         (Some(Tok::In), _) => return Context::Loop,
         _other => {}

@@ -52,7 +52,13 @@ impl<'s> Site<'s> {
         let lexed = a.lexed(&a.near(&(offset..offset)));
         let comment =
             |c: &tk_syntax::ast::Comment| (c.span.start as usize) < offset && offset <= c.span.end as usize;
-        if lexed.comments.iter().any(comment) {
+        // A string without an end is no token.
+        let is_string = |d: &tk_syntax::Diagnostic| {
+            let s = d.primary.span;
+            let begun = text.get(s.start as usize..).is_some_and(|t| t.starts_with('"'));
+            begun && (s.start as usize) < offset && offset <= s.end as usize
+        };
+        if lexed.comments.iter().any(comment) || lexed.diags.iter().any(is_string) {
             return None;
         }
         let before = lexed.tokens.partition_point(|t| t.end < offset || (t.end == offset && !is_word(t.tok)));
@@ -74,6 +80,11 @@ impl<'s> Site<'s> {
         let margin = lexed.tokens.iter().map(|t| begins_line(t.start)).collect();
         let at_margin = begins_line(start);
         Some(Site { tokens: lexed.tokens, before, start, end, new_line, at_margin, after_number, margin })
+    }
+
+    /// The token behind the word that contains the position.
+    pub fn following(&self) -> Option<Tok<'s>> {
+        self.tokens.get(self.before..)?.iter().find(|t| t.start >= self.end).map(|t| t.tok)
     }
 
     /// The token this many before the word.

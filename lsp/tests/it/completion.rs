@@ -210,6 +210,12 @@ const POSITIONS: &[(&str, &str, &str)] = &[
     ("statement", "kernel k(n: i32) { for i in range(0, n) { } b$0", "-break"),
     ("statement", "kernel k(n: i32) { for i in range(0, n) { } if n > 1 { b$0", "-break"),
     ("statement", "kernel k(n: i32) { c$0", "-continue"),
+    // Values of a range; no names where a string is.
+    ("value", "kernel k[T: float](x: view[T, 1]) {}\ntest \"a\" { k[T = $0", "f32 -i32 -true"),
+    ("value", "kernel k[N: i32](n: i32) {}\ntest \"a\" { k[N = $0", "-f32 -true"),
+    ("name", "test \"a\" { assert_error $0", "nothing"),
+    ("name", "test \"a\" { assert_error \"E$0", "nothing"),
+    ("name", "test \"a\" { let s = \"x$0", "nothing"),
 ];
 
 #[test]
@@ -240,6 +246,23 @@ fn positions() {
         }
     }
     assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+#[test]
+fn what_follows_is_not_doubled() {
+    for (text, label, expected) in [
+        ("kernel k(n: i32) req$0(n > 0) {}", "require", "require"),
+        ("kernel k(n: i32) req$0 {}", "require", "require($0)"),
+        ("kernel k[N: i32](n: i32) {}\nexport k[$0= 4];", "N =", "N"),
+        ("kernel k[N: i32](n: i32) {}\nexport k[$0];", "N =", "N = "),
+    ] {
+        let offset = text.find("$0").unwrap();
+        let mut ws = workspace(&[("a.tk", &text.replace("$0", ""))]);
+        let found = complete::complete(&mut ws, "/w/a.tk", offset);
+        let inserts: Vec<&str> =
+            found.iter().filter(|c| c.label == label).map(|c| c.insert.as_str()).collect();
+        assert_eq!(inserts, [expected], "{text}");
+    }
 }
 
 /// A word of a source text that names something.
