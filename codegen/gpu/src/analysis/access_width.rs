@@ -86,15 +86,15 @@ pub fn memory(kernel: &Kernel, axis: &AxisInfo, inst: &Inst, v: ValueId) -> u32 
         return together.map_or(1, |(d, n)| n.min(layout.vector(d)));
     }
     let Some(access) = coalesce::access(module, func, axis, spec, inst) else { return 1 };
-    if let Some(shifted) = shifted(kernel, axis, inst) {
-        return shifted.width;
+    if let Some(width) = shifted(kernel, axis, inst) {
+        return width;
     }
     let fastest = access.order.first().copied().unwrap_or(0);
     access.vector.min(layout.vector(fastest))
 }
 
-/// How a load is made of two aligned ones, if it is.
-pub fn shifted(kernel: &Kernel, axis: &AxisInfo, inst: &Inst) -> Option<coalesce::Shifted> {
+/// The width of a load that is made of two aligned ones.
+pub fn shifted(kernel: &Kernel, axis: &AxisInfo, inst: &Inst) -> Option<u32> {
     let layout = kernel.layout(*inst.results.first()?)?;
     let (module, spec) = (&kernel.module, kernel.options.spec);
     coalesce::shifted(module, kernel.func(), axis, spec, inst, |d| layout.vector(d))
@@ -102,8 +102,8 @@ pub fn shifted(kernel: &Kernel, axis: &AxisInfo, inst: &Inst) -> Option<coalesce
 
 /// The axis along which the neighbours of an access of this width must be tested when it is executed.
 pub fn ragged(kernel: &Kernel, axis: &AxisInfo, inst: &Inst, width: u32) -> Option<usize> {
-    if let Some(shifted) = shifted(kernel, axis, inst).filter(|s| width == s.width) {
-        return shifted.asks.then_some(shifted.along);
+    if shifted(kernel, axis, inst) == Some(width) {
+        return None;
     }
     let (module, spec) = (&kernel.module, kernel.options.spec);
     let access = coalesce::access(module, kernel.func(), axis, spec, inst)?;

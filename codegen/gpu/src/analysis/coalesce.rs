@@ -121,19 +121,10 @@ pub fn access(
     Some(Coalescing { order, vector, certain, bytes, limit })
 }
 
-/// A load of neighbours that is made of two aligned ones ([`TargetSpec::has_shifted_loads`]).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shifted {
-    /// The axis of the neighbours.
-    pub along: usize,
-    /// Their number: that of the widest access.
-    pub width: u32,
-    /// Whether it must be asked if all of them are inside of the view or none is, or if the axis has a stride of 1.
-    pub asks: bool,
-}
-
-/// How a load moves as many neighbours as the widest access at any address of an element; `None` where it is at least half as wide
-/// without, or a lane does not have so many in neighbouring registers. `run` is their number along an axis.
+/// The neighbours that a load moves at any address of an element, those of the widest access, by two aligned loads
+/// ([`TargetSpec::has_shifted_loads`]); `None` where it is at least half as wide without, or a lane does not have so many in
+/// neighbouring registers, or it must be asked whether all of them are inside of the view: behind what asks, other loads wait.
+/// `run` is their number along an axis.
 pub fn shifted(
     module: &Module,
     func: &Func,
@@ -141,23 +132,19 @@ pub fn shifted(
     spec: &TargetSpec,
     inst: &Inst,
     run: impl Fn(usize) -> u32,
-) -> Option<Shifted> {
+) -> Option<u32> {
     let is_load = inst.op == Op::Memory(MemoryOp::ViewLoad);
     if !spec.has_shifted_loads || !is_load || Caching::of(&inst.attrs).level == Level::Volatile {
         return None;
     }
     let of = access(module, func, axis, spec, inst)?;
-    let place = *inst.operands.first()?;
-    let along = neighbours(module, func, axis, place)?;
+    let view = axis.view(*inst.operands.first()?)?;
+    let along = view.strides.iter().rposition(|(_, is_one)| *is_one)?;
     let width = spec.vector_bytes / of.bytes;
-    if 2 * of.certain * of.bytes >= spec.vector_bytes || run(along) < width {
-        return None;
-    }
-    let view = axis.view(place)?;
     let at = axis.tile(*inst.operands.get(1 + along)?).divisibility();
     let together = at.min(view.extents.get(along).copied().unwrap_or(1));
-    let is_unit = view.strides.get(along).is_some_and(|s| s.1);
-    Some(Shifted { along, width, asks: !is_unit || together < u64::from(width) })
+    let is_narrow = 2 * of.certain * of.bytes < spec.vector_bytes;
+    (is_narrow && run(along) >= width && together >= u64::from(width)).then_some(width)
 }
 
 /// Returns true if an access may be ragged, wherever it is.

@@ -225,7 +225,9 @@ impl Costs<'_> {
         let (module, func, spec) = (&self.kernel.module, self.kernel.func(), self.kernel.options.spec);
         let access = coalesce::access(module, func, self.axis, spec, inst);
         let d = access.as_ref().and_then(|a| a.order.first().copied());
-        let instructions = self.registers(v) / f64::from(vector.max(1)) * self.warps;
+        // One at any address is two aligned ones.
+        let each = if inst.attrs.flag("shifted") { 2.0 } else { 1.0 };
+        let instructions = each * self.registers(v) / f64::from(vector.max(1)) * self.warps;
         let (run, lanes) = self.run(v, d, vector.max(1));
         let runs = (lanes * f64::from(vector.max(1)) / run).max(1.0);
         let lines = runs * (run * bytes / LINE).ceil().max(1.0);

@@ -45,7 +45,7 @@ fn access(kernel: &Kernel, axis: &AxisInfo, inst: &Inst) -> Check {
                 "its neighbours are known to be aligned, and all inside or outside; nothing must ask".into()
             }
         })?;
-        let is_shifted = access_width::shifted(kernel, axis, inst).is_some_and(|s| chosen == Some(s.width));
+        let is_shifted = chosen.is_some() && access_width::shifted(kernel, axis, inst) == chosen;
         ensure(inst.attrs.flag("shifted") || !is_shifted, S09, || {
             "its address is not known to be aligned, and it is not made of aligned loads".into()
         })?;

@@ -4,9 +4,9 @@
 //! elements are no neighbours in memory. If not, as everywhere but at the end of a row, each access is a wide one without
 //! alignment, and otherwise each element is accessed by itself: nothing outside of the view is touched.
 //!
-//! A target without unaligned accesses loads the two aligned words of 16 bytes that have the elements, and shifts them. Of the second
-//! one nothing is read where the first has all. A word of which a byte is read has an element of the view, so it is in the same
-//! page and, if this begins and ends at multiples of 16 bytes, in the same allocation.
+//! A target without unaligned accesses loads elements that are all inside or outside by the two aligned words of 16 bytes that have
+//! them, and shifts these. A word of which a byte is read has an element of the view, so it is in the same page and, if this begins
+//! and ends at multiples of 16 bytes, in the same allocation.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use super::state::{MemoryPlace, Ragged};
 use super::value::{View, is_zero, vector_of};
 use super::view::Corner;
 use super::{Emit, Res, bug};
-use crate::target::{Access, Space};
+use crate::target::Access;
 
 /// What is asked about the accesses of an instruction along one axis of a view.
 pub(super) struct RowEnd<'c> {
@@ -155,22 +155,10 @@ impl<'c> Emit<'_, 'c> {
         access: &Access<'c>,
         others: &[BasicValueEnum<'c>],
     ) -> Res<Vec<BasicValueEnum<'c>>> {
-        const WORDS: u32 = 4;
         let (b, word) = (self.builder, self.context.i32_type());
         let address = b.build_int_add(access.address, self.long(access.offset), "")?;
         let bytes = b.build_int_truncate(address, word, "")?;
-        let base = b.build_and(address, self.long(!i64::from(4 * WORDS - 1)), "")?;
-        let zeros = vec![word.const_zero().into(); WORDS as usize];
-        let mut words: Vec<IntValue<'c>> = vec![];
-        let is_split = b.build_and(bytes, self.int(4 * WORDS - 1), "")?;
-        let is_split = b.build_int_compare(IntPredicate::NE, is_split, word.const_zero(), "")?;
-        for (half, asked) in [None, Some(is_split)].into_iter().enumerate() {
-            let one = Access::of(base, half as i64 * i64::from(4 * WORDS), word.into(), 4, WORDS);
-            let predicate = self.both(access.predicate, asked)?;
-            let one = Access { predicate, caching: access.caching, ..one };
-            let loaded = self.target.load(self, Space::Global, &one, &zeros)?;
-            words.extend(loaded.into_iter().map(BasicValueEnum::into_int_value));
-        }
+        let mut words = self.target.load_around(self, address, access)?;
         // By two words, by one, and by the bytes of one.
         for by in [2, 1] {
             let bit = b.build_and(bytes, self.int(4 * by as u32), "")?;
@@ -187,7 +175,7 @@ impl<'c> Emit<'_, 'c> {
             let moved = pairs.map(|(low, high)| self.shifted_right(*low, *high, bits));
             words = moved.collect::<Res<Vec<_>>>()?;
         }
-        words.truncate(WORDS as usize);
+        words.truncate(4);
         let parts: Vec<BasicValueEnum<'c>> = words.into_iter().map(Into::into).collect();
         let ty = vector_of(access.ty, access.count)?;
         let all = b.build_bit_cast(self.as_vector(&parts)?, ty, "")?.into_vector_value();
