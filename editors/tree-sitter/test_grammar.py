@@ -31,8 +31,7 @@ atexit.register(shutil.rmtree, SCRATCH, ignore_errors=True)
 
 # The grammar has no limit of depth.
 TOO_DEEP = "E0106"
-POWER = "there is no `**`; a power is `pow(x, y)`"
-# The checker reports this where the parser has read a product of a pointer type; the tree has no hole then.
+# The grammar reads `x ** y` as a product with the pointer type `*y`.
 POWER = "there is no `**`; a power is `pow(x, y)`"
 # Nor does it know the values of numbers.
 TOO_LARGE = "this number does not fit in 128 bits"
@@ -434,7 +433,6 @@ class Trees(unittest.TestCase):
                 ours = PARSER.parse(source)
                 if TOO_DEEP in (code for code, _ in error):
                     continue
-                # The grammar reads `x ** y` as a product with the pointer type `*y`.
                 if error and all(message == POWER for _, message in error):
                     continue
                 self.assertEqual(ours.root_node.has_error, bool(error), f"{where}: {error or first_error(ours)}")

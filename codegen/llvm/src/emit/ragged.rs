@@ -19,7 +19,7 @@ use super::state::{MemoryPlace, Ragged};
 use super::value::{View, is_zero, vector_of};
 use super::view::Corner;
 use super::{Emit, Res, bug};
-use crate::target::Access;
+use crate::target::{Access, Space};
 
 /// What is asked about the accesses of an instruction along one axis of a view.
 pub(super) struct RowEnd<'c> {
@@ -158,7 +158,10 @@ impl<'c> Emit<'_, 'c> {
         let (b, word) = (self.builder, self.context.i32_type());
         let address = b.build_int_add(access.address, self.long(access.offset), "")?;
         let bytes = b.build_int_truncate(address, word, "")?;
-        let mut words = self.target.load_around(self, address, access)?;
+        let mut words = match self.target.load_around(self, address, access)? {
+            Some(words) => words,
+            None => self.aligned_words(address, access)?,
+        };
         // By two words, by one, and by the bytes of one.
         for by in [2, 1] {
             let bit = b.build_and(bytes, self.int(4 * by as u32), "")?;
@@ -188,6 +191,25 @@ impl<'c> Emit<'_, 'c> {
             });
         }
         Ok(out)
+    }
+
+    /// The two aligned words of 16 bytes that have the elements of an access, as eight of 4 bytes: zeros where the predicate is
+    /// false. Nothing of the second one is read where the first has all elements.
+    fn aligned_words(&self, address: IntValue<'c>, access: &Access<'c>) -> Res<Vec<IntValue<'c>>> {
+        const BYTES: i64 = 16;
+        let (b, zeros) = (self.builder, vec![self.int(0).into(); 4]);
+        let base = b.build_and(address, self.long(!(BYTES - 1)), "")?;
+        let rest = b.build_and(address, self.long(BYTES - 1), "")?;
+        let is_split = b.build_int_compare(IntPredicate::NE, rest, self.long(0), "")?;
+        let mut words = vec![];
+        for (offset, asked) in [(0, None), (BYTES, Some(is_split))] {
+            let predicate = self.both(access.predicate, asked)?;
+            let one = Access::of(base, offset, self.i32().into(), 4, 4);
+            let one = Access { predicate, caching: access.caching, ..one };
+            let loaded = self.target.load(self, Space::Global, &one, &zeros)?;
+            words.extend(loaded.into_iter().map(BasicValueEnum::into_int_value));
+        }
+        Ok(words)
     }
 
     /// 32 bits of 64, from a bit below 32 on.

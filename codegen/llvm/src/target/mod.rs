@@ -10,12 +10,12 @@ pub mod request;
 pub mod sim;
 mod uniform;
 
+use inkwell::AddressSpace;
 use inkwell::builder::Builder;
 use inkwell::context::Context;
 use inkwell::module::Module;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, FunctionValue, IntValue};
-use inkwell::{AddressSpace, IntPredicate};
 use tk_gpu::Kernel;
 use tk_ops::{AtomicOp, DType, ElementwiseOp};
 use tk_tile::Loc;
@@ -26,6 +26,7 @@ use crate::math::LlvmMath;
 use crate::processor::Processor;
 use crate::scalar::Width;
 use crate::target::request::{MmaRequest, PrintedPart, WgmmaOperands};
+pub use crate::target::request::{Near, Words};
 use tk_gpu::ir::caching::Caching;
 
 /// The state at the beginning of a kernel.
@@ -117,15 +118,6 @@ impl<'c> Access<'c> {
         let alignment = bytes * count;
         Access { address, offset, ty, bytes, count, alignment, predicate, near, caching }
     }
-}
-
-/// An address as a uniform one of the warp, and an offset in bytes.
-#[derive(Clone, Copy, Debug)]
-pub struct Near<'c> {
-    /// Uniform; 64 bits.
-    pub base: IntValue<'c>,
-    /// Nonnegative and below 2^30, as is the sum with the offset of the access; 32 bits.
-    pub distance: IntValue<'c>,
 }
 
 /// A memory space.
@@ -253,29 +245,9 @@ pub trait TargetEmitter<'c> {
         other: &[BasicValueEnum<'c>],
     ) -> Res<Vec<BasicValueEnum<'c>>>;
 
-    /// Loads the two aligned words of 16 bytes that have the elements of an access at an address that is only known to be that of
-    /// an element, as eight words of 4 bytes: zeros where the predicate is false. The bytes of other elements mean nothing.
-    fn load_around(
-        &self,
-        e: &Emit<'_, 'c>,
-        address: IntValue<'c>,
-        access: &Access<'c>,
-    ) -> Res<Vec<IntValue<'c>>> {
-        const BYTES: i64 = 16;
-        let (b, zeros) = (e.builder, vec![e.int(0).into(); 4]);
-        let base = b.build_and(address, e.long(!(BYTES - 1)), "")?;
-        // Nothing of the second one is read where the first has all.
-        let rest = b.build_and(address, e.long(BYTES - 1), "")?;
-        let is_split = b.build_int_compare(IntPredicate::NE, rest, e.long(0), "")?;
-        let mut words = vec![];
-        for (offset, asked) in [(0, None), (BYTES, Some(is_split))] {
-            let predicate = e.both(access.predicate, asked)?;
-            let one = Access::of(base, offset, e.i32().into(), 4, 4);
-            let one = Access { predicate, caching: access.caching, ..one };
-            let loaded = self.load(e, Space::Global, &one, &zeros)?;
-            words.extend(loaded.into_iter().map(BasicValueEnum::into_int_value));
-        }
-        Ok(words)
+    /// The words around elements at an address ([`Emit::load_shifted`]), from a target that reads the elements alone.
+    fn load_around(&self, _: &Emit<'_, 'c>, _: IntValue<'c>, _: &Access<'c>) -> Res<Option<Words<'c>>> {
+        Ok(None)
     }
 
     /// Writes these elements.

@@ -5,6 +5,18 @@ use tk_gpu::analysis::wgmma_shared::WgmmaShared;
 use tk_gpu::target::mma::MmaInstruction;
 use tk_ops::DType;
 
+/// Words of 4 bytes.
+pub type Words<'c> = Vec<IntValue<'c>>;
+
+/// An address as a uniform one of the warp, and an offset in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Near<'c> {
+    /// Uniform; 64 bits.
+    pub base: IntValue<'c>,
+    /// Nonnegative and below 2^30, as is the sum with the offset of the access; 32 bits.
+    pub distance: IntValue<'c>,
+}
+
 /// An instruction for operands of these types.
 #[derive(Clone, Copy, Debug)]
 pub struct MmaRequest {

@@ -1,6 +1,7 @@
 //! Emits code for the simulated target: the shipped lowering as a function of the host, which accesses memory and other
 //! lanes by the calls of [`crate::sim::symbols`].
 
+mod around;
 mod calls;
 
 use std::cell::{Cell, RefCell};
@@ -17,9 +18,9 @@ use tk_tile::Loc;
 use tk_tile::message::{Form, Kind, Message};
 
 use self::calls::Place;
-use super::{Access, Atomic, Entry, Failing, Lane, PlacedBox, Space, Start, TargetEmitter};
+use super::{Access, Atomic, Entry, Failing, Lane, PlacedBox, Space, Start, TargetEmitter, Words};
 use crate::emit::value::word;
-use crate::emit::{Emit, Res, Stop, bug, slots};
+use crate::emit::{Emit, Res, bug, slots};
 use crate::math::{Approximations, LlvmMath};
 use crate::scalar::Width;
 use crate::sim::{Order, Scope, Shuffle, SimSpace};
@@ -157,37 +158,8 @@ impl<'c> TargetEmitter<'c> for Sim {
         e.act_where(access.predicate, || self.touch(e, space, access, alloca, true))
     }
 
-    /// Reads the elements alone, each by itself: what else is in the words is no access of the program.
-    fn load_around(
-        &self,
-        e: &Emit<'_, 'c>,
-        address: IntValue<'c>,
-        access: &Access<'c>,
-    ) -> Res<Vec<IntValue<'c>>> {
-        let (b, byte) = (e.builder, e.context.i8_type());
-        let words = Access::of(address, 0, e.i32().into(), 4, 8);
-        let window = self.alloca(e, &words)?;
-        for i in 0..8 {
-            b.build_store(self.element(e, &words, window, i)?, e.int(0))?;
-        }
-        let first = b.build_and(address, e.long(15), "")?;
-        let zero = access.ty.const_zero();
-        for i in 0..i64::from(access.count) {
-            let at = i * i64::from(access.bytes);
-            let one = Access::of(address, at, access.ty, access.bytes, 1);
-            let one = Access { predicate: access.predicate, caching: access.caching, ..one };
-            let x = self.load(e, Space::Global, &one, &[zero])?;
-            let place = b.build_int_add(first, e.long(at), "")?;
-            // SAFETY: less than 16 bytes before 16 bytes are in the window of 32.
-            let place = unsafe { b.build_gep(byte, window, &[place], "")? };
-            for x in x {
-                b.build_store(place, x)?
-                    .set_alignment(1)
-                    .map_err(|_| Stop::Bug("an alignment is 1".into()))?;
-            }
-        }
-        let word = |i| Ok(b.build_load(e.i32(), self.element(e, &words, window, i)?, "")?.into_int_value());
-        (0..8).map(word).collect()
+    fn load_around(&self, e: &Emit<'_, 'c>, at: IntValue<'c>, of: &Access<'c>) -> Res<Option<Words<'c>>> {
+        self.elements_in_words(e, at, of).map(Some)
     }
 
     fn async_copy(&self, e: &Emit<'_, 'c>, from: &Access<'c>, to: &Access<'c>) -> Res<()> {
