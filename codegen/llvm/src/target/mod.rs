@@ -245,7 +245,7 @@ pub trait TargetEmitter<'c> {
         other: &[BasicValueEnum<'c>],
     ) -> Res<Vec<BasicValueEnum<'c>>>;
 
-    /// The words around elements at an address ([`Emit::load_shifted`]), from a target that reads the elements alone.
+    /// The words around elements at an address, for `Emit::load_shifted`, from a target that reads the elements alone.
     fn load_around(&self, _: &Emit<'_, 'c>, _: IntValue<'c>, _: &Access<'c>) -> Res<Option<Words<'c>>> {
         Ok(None)
     }
