@@ -209,8 +209,14 @@ fn binary(op: BinOp, a: Scalar, b: Scalar) -> Result<Scalar, String> {
         Bool(_) => None,
     };
     let dtype = match (of(a), of(b)) {
-        (Some(a), Some(b)) if a != b && a.is_int() && b.is_int() => None,
-        (Some(a), Some(b)) if a != b => return Err(format!("these are of two types, `{a}` and `{b}`")),
+        (Some(a), Some(b)) if a == b => Some(a),
+        // The narrower integer widens.
+        (Some(a), Some(b)) if a.is_int() && b.is_int() && a.is_signed() == b.is_signed() => {
+            Some(if a.bits() < b.bits() { b } else { a })
+        }
+        // Whatever their types, integers are in one order.
+        (Some(a), Some(b)) if a.is_int() && b.is_int() && compares(op) => None,
+        (Some(a), Some(b)) => return Err(format!("these are of two types, `{a}` and `{b}`")),
         (a, b) => a.or(b),
     };
     // A literal has the type of the other operand; an integer without one is a float beside a float.
@@ -266,6 +272,12 @@ fn binary(op: BinOp, a: Scalar, b: Scalar) -> Result<Scalar, String> {
         (BinOp::Or, Bool(a), Bool(b)) => Bool(a || b),
         (_, _, _) => return Err(UNFIT.into()),
     })
+}
+
+/// Returns true for a comparison.
+fn compares(op: BinOp) -> bool {
+    use BinOp::{Eq, Ge, Gt, Le, Lt, Ne};
+    matches!(op, Eq | Ne | Lt | Le | Gt | Ge)
 }
 
 /// Why an operator has no value.

@@ -36,6 +36,8 @@ pub struct Breakpoint {
     pub log: Option<String>,
     /// How often it was reached.
     pub reached: u64,
+    /// Whether it was said that its condition cannot be evaluated.
+    pub complained: bool,
 }
 
 /// Which of the times that a breakpoint is reached count.
@@ -108,6 +110,8 @@ pub struct Interrupts {
 enum Step {
     /// To the next breakpoint.
     Run,
+    /// To the first statement.
+    Entry,
     /// To the next statement.
     Into,
     /// To the next statement of this function or of its callers; in a program of a grid, of this one.
@@ -139,6 +143,8 @@ struct State {
     expected: bool,
     /// Whether a fault was shown.
     failed: bool,
+    /// Whether it was said that a grid does not have the program to stop in.
+    outside: bool,
     requests: Receiver<Request>,
 }
 
@@ -216,8 +222,8 @@ impl Debuggee {
             Some((c.span.file, c.name.clone(), Held::Known(value)))
         });
         let consts = Arc::new(consts.collect());
-        let step = if stop_on_entry { Step::Into } else { Step::Run };
-        let state = State { step, outer: vec![], expected: false, failed: false, requests };
+        let step = if stop_on_entry { Step::Entry } else { Step::Run };
+        let state = State { step, outer: vec![], expected: false, failed: false, outside: false, requests };
         Debuggee { wire, sources, paths, consts, controls, interrupts, only, state: Mutex::new(state) }
     }
 
@@ -245,6 +251,7 @@ impl Debuggee {
     fn reason(&self, at: &Stopped<'_>, here: &mut Option<Here>) -> Option<&'static str> {
         let mut controls = lock(&self.controls);
         let wanted = self.only.is_none() || at.program.is_none() || at.program == self.only;
+        self.look_for_program(at);
         let statement = at.frames.first().and_then(|f| f.statement);
         let (path, line) = self.line(statement.map(|s| s.loc));
         let places = path.and_then(|p| controls.breakpoints.get_mut(p));
@@ -263,24 +270,39 @@ impl Debuggee {
         let step = lock(&self.state).step;
         let done = match step {
             Step::Run => false,
-            Step::Into => wanted,
+            Step::Into | Step::Entry => wanted,
             Step::Over(from, program) => depth < from || depth == from && at.program == program,
             Step::Out(from) => depth < from,
         };
-        done.then_some("step")
+        done.then_some(if step == Step::Entry { "entry" } else { "step" })
+    }
+
+    /// Says once that a launch does not have the program to stop in.
+    fn look_for_program(&self, at: &Stopped<'_>) {
+        let Some(only) = self.only.filter(|_| at.program.is_some()) else { return };
+        let is_outside = only.iter().zip(at.grid).any(|(i, n)| *i >= n);
+        if is_outside && !std::mem::replace(&mut lock(&self.state).outside, true) {
+            let ([x, y, z], [nx, ny, nz]) = (only, at.grid);
+            let name = at.frames.last().map_or("", |f| f.name());
+            self.wire.say(&format!("`{name}` has no program {x}, {y}, {z}: its grid is {nx}, {ny}, {nz}\n"));
+        }
     }
 
     /// Whether a breakpoint that was reached stops; one with a text says it instead.
     fn holds(&self, breakpoint: &mut Breakpoint, here: &Here) -> bool {
         let names = InFrame(here, 0);
         if let Some(condition) = &breakpoint.condition {
-            match condition::evaluate(condition, &names) {
+            let wrong = match condition::evaluate(condition, &names) {
                 Ok(Scalar::Bool(false)) => return false,
-                Ok(Scalar::Bool(true)) => {}
+                Ok(Scalar::Bool(true)) => None,
                 Ok(Scalar::Int(..) | Scalar::Number(..)) => {
-                    self.wire.say(&format!("the condition `{condition}` is no bool\n"))
+                    Some(format!("the condition `{condition}` is no bool\n"))
                 }
-                Err(why) => self.wire.say(&format!("the condition `{condition}`: {why}\n")),
+                Err(why) => Some(format!("the condition `{condition}`: {why}\n")),
+            };
+            if let Some(wrong) = wrong.filter(|_| !breakpoint.complained) {
+                breakpoint.complained = true;
+                self.wire.say(&wrong);
             }
         }
         breakpoint.reached += 1;
@@ -486,7 +508,7 @@ impl Debugger for Debuggee {
         let controls = lock(&self.controls);
         let breakpoints = path.and_then(|p| controls.breakpoints.get(p));
         let breaks = breakpoints.is_some_and(|all| all.iter().any(|b| b.line == line));
-        breaks || lock(&self.state).step == Step::Into
+        breaks || matches!(lock(&self.state).step, Step::Into | Step::Entry)
     }
 
     fn statement(&self, at: &Stopped<'_>) -> Result<(), Fault> {

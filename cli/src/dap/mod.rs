@@ -267,6 +267,7 @@ impl Server {
                 hits,
                 log: text("logMessage"),
                 reached: 0,
+                complained: false,
             }));
         }
         if let Some((path, _, _)) = place {

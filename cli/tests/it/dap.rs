@@ -3,6 +3,7 @@
 
 mod hostile;
 mod lambdas;
+mod reports;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdout, Stdio};

@@ -1,0 +1,82 @@
+//! What a debugger says, and how often; the numbers of its console.
+
+use super::{Client, lines};
+use serde_json::{Value, json};
+
+const PROGRAM: &str = "kernel rows(y: mut view[i64, 1], unsigned: u32)
+    grid(3)
+{
+    let i = program_id(0);
+    let wide = 4294967295 as i64;
+    y.store([i], full([1], wide, i64));
+}
+
+test \"rows\" {
+    let y = buffer(zeros([3], i64));
+    rows(y, 7);
+}
+";
+
+/// All that is said until it has stopped this many times, with the reasons; it ends then.
+fn stops(launch: Value, lines: Value) -> (Vec<String>, Vec<String>) {
+    let (mut c, _) = Client::of(PROGRAM, launch, lines, &[]);
+    let (mut reasons, mut said) = (vec![], vec![]);
+    loop {
+        let message = if c.events.is_empty() { c.receive() } else { c.events.remove(0) };
+        let body = &message["body"];
+        match message["event"].as_str() {
+            Some("stopped") => {
+                reasons.push(body["reason"].as_str().unwrap().to_string());
+                c.ask("continue", json!({ "threadId": 1 }));
+            }
+            Some("output") => said.extend(body["output"].as_str().map(str::to_string)),
+            Some("exited") => return (reasons, said),
+            _other => {}
+        }
+    }
+}
+
+fn of<'a>(said: &'a [String], word: &str) -> Vec<&'a str> {
+    said.iter().map(String::as_str).filter(|s| s.contains(word)).collect()
+}
+
+#[test]
+fn the_first_stop_is_the_entry() {
+    assert_eq!(
+        stops(json!({ "stopOnEntry": true }), json!([6])).0,
+        ["entry", "breakpoint", "breakpoint", "breakpoint"]
+    );
+}
+
+#[test]
+fn a_condition_without_a_value_is_reported_once() {
+    let (reasons, said) = stops(json!({}), json!([{ "line": 6, "condition": "nothing == 1" }]));
+    assert_eq!(reasons, ["breakpoint"; 3]);
+    assert_eq!(
+        of(&said, "condition"),
+        ["the condition `nothing == 1`: there is no variable `nothing` here\n"]
+    );
+}
+
+#[test]
+fn a_program_beyond_the_grid_is_reported_once() {
+    let (reasons, said) = stops(json!({ "programId": [3] }), json!([4, 6]));
+    assert_eq!(reasons, [""; 0]);
+    assert_eq!(of(&said, "grid"), ["`rows` has no program 3, 0, 0: its grid is 3, 1, 1\n"]);
+    let (reasons, said) = stops(json!({ "programId": [2] }), json!([6]));
+    assert_eq!((reasons.as_slice(), of(&said, "grid").len()), (&["breakpoint".to_string()][..], 0));
+}
+
+#[test]
+fn integers_of_several_types() {
+    let (mut c, _) = Client::of(PROGRAM, json!({ "programId": [1] }), json!([6]), &[]);
+    assert_eq!(lines(&c.stopped().1)[0], ("rows", 6));
+    // The narrower of two integers widens.
+    assert_eq!(c.value("wide + i"), "4294967296");
+    assert_eq!(c.value("i - wide * wide * 2"), "17179869183");
+    // Types of different signs have an order, but no sum.
+    assert_eq!(c.value("i < unsigned && wide > unsigned"), "true");
+    let answer = c.answer("evaluate", json!({ "expression": "i - unsigned", "frameId": 1 }));
+    assert_eq!(answer["message"], "these are of two types, `i32` and `u32`");
+    assert_eq!(c.end(), 0);
+}
