@@ -98,9 +98,8 @@ def parsed_by_tk(sources):
                 number = files.get((message["primary"] or {}).get("file"))
                 if number is not None:
                     errors[number].append((message["code"], message["message"]))
-    for tree, found in zip(trees, errors):
-        has_hole = any(line.strip() == "?" for line in tree.splitlines())
-        found[:] = [e for e in found if e[1] != TOO_LARGE and (e[1] != POWER or has_hole)]
+    for found in errors:
+        found[:] = [e for e in found if e[1] != TOO_LARGE]
     return trees, errors
 
 

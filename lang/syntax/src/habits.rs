@@ -2,6 +2,7 @@
 
 use crate::diag::{Diagnostic, Replacement};
 use crate::explain::{StopPoint, nesting};
+use crate::node::NO_POWER;
 use crate::span::Span;
 use crate::token::{Tok, Token};
 
@@ -270,7 +271,7 @@ fn powers(s: &StopPoint<'_, '_>, offset: isize) -> bool {
 
 /// The message for `x ** y`, with a fix where both are a name, a number or something in parentheses.
 fn power(s: &StopPoint<'_, '_>) -> Diagnostic {
-    let d = s.error("there is no `**`; a power is `pow(x, y)`");
+    let d = s.error(NO_POWER);
     let fixed = || {
         let (left, right) = (s.operand_before(-3)?, s.operand_from(0)?);
         let inner = |span: Span| {

@@ -10,6 +10,9 @@ use crate::diag::Diagnostic;
 use crate::literal;
 use crate::span::{FileId, Span};
 
+/// What is said of `x ** y`.
+pub const NO_POWER: &str = "there is no `**`; a power is `pow(x, y)`";
+
 /// A node with its depth: 1 for a leaf.
 #[derive(Debug)]
 pub struct D<T> {
@@ -232,7 +235,7 @@ impl Cx<'_> {
             let (of, power) = (a.node.span, b.node.span);
             let fixed =
                 format!("pow({}, {})", text(of.start, of.end), text(power.start + 1, power.end).trim_start());
-            let d = Diagnostic::error(SYNTAX, span, "there is no `**`; a power is `pow(x, y)`", "");
+            let d = Diagnostic::error(SYNTAX, span, NO_POWER, "");
             self.diags.push(d.fix("use `pow`", span, fixed));
             return self.expr_at(ExprKind::Err, depth, span);
         }
