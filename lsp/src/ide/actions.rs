@@ -99,7 +99,7 @@ pub fn actions(ws: &mut Workspace, path: &str, range: Range<usize>, asked: bool)
         masks(&a, &call, &mut out);
         out.extend(to_view(&a, &call).filter(|x| checks(ws, &a, path, x)));
     }
-    keep_form(&a, path, &mut out);
+    keep_form(a.root_text(), path, &mut out);
     out
 }
 

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::actions::Action;
-use super::{Analysis, Place, TextEdit};
+use super::{Place, TextEdit};
 
 /// The edits, as places and texts, that make `new` of a range of a text.
 pub fn line_edits(text: &str, range: Range<usize>, new: &str) -> Vec<(Range<usize>, String)> {
@@ -22,8 +22,7 @@ pub fn line_edits(text: &str, range: Range<usize>, new: &str) -> Vec<(Range<usiz
 }
 
 /// Has actions leave the layout of `tk fmt` in a file that has it.
-pub fn keep_form(a: &Analysis, path: &str, actions: &mut [Action]) {
-    let text = a.root_text();
+pub fn keep_form(text: &str, path: &str, actions: &mut [Action]) {
     if actions.is_empty() || tk_fmt::format(text).ok().as_deref() != Some(text) {
         return;
     }

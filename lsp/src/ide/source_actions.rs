@@ -5,6 +5,7 @@ use tk_syntax::ast::{Item, ItemKind};
 use tk_syntax::{Code, Diagnostic, Span, codes};
 
 use super::actions::{Action, ActionKind};
+use super::form::keep_form;
 use super::{Analysis, Place, TextEdit, Workspace};
 
 /// What may be mended without a question: the program means the same.
@@ -25,7 +26,9 @@ pub fn source_actions(ws: &Workspace, path: &str, text: &str) -> Vec<Action> {
         action("remove what is not needed", ActionKind::FixAll, mended),
         action("organize imports", ActionKind::OrganizeImports, organised),
     ];
-    all.into_iter().flatten().collect()
+    let mut all: Vec<Action> = all.into_iter().flatten().collect();
+    keep_form(text, path, &mut all);
+    all
 }
 
 /// The text after the fixes of these diagnostics.

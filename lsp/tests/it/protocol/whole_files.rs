@@ -113,6 +113,30 @@ fn source_actions_are_for_those_who_ask() {
     assert!(organised.contains("let mut a"), "{organised}");
 }
 
+/// A list of imports that takes several lines has those of `tk fmt` without a name that is not used.
+#[test]
+fn organized_imports_keep_the_layout() {
+    let names = ["first", "second", "third", "fourth", "fifth", "sixth"].map(|n| format!("the_{n}_function"));
+    let functions = names.iter().map(|n| format!("fn {n}() -> f32 {{ 2.0 }}\n"));
+    let calls = names.iter().skip(1).map(|n| format!("{n}()")).collect::<Vec<_>>().join(" + ");
+    let rest = format!("fn f() -> f32 {{ relu({calls}) }}\n");
+    let text = format!("use b::{{{}}};\nuse std::math::relu;\n\n{rest}", names.join(", "));
+    let text = tk_fmt::format(&text).unwrap();
+    let disk = Memory::default();
+    disk.write("/w/b.tk", &functions.collect::<String>());
+    let mut client = Client::over(disk, json!({}));
+    client.open(URI, &text);
+    let whole = json!({ "start": { "line": 0, "character": 0 }, "end": { "line": 99, "character": 0 } });
+    let context = json!({ "diagnostics": [], "only": ["source.organizeImports"] });
+    let asked = json!({ "textDocument": { "uri": URI }, "range": whole, "context": context });
+    let answer = client.ok("textDocument/codeAction", asked);
+    let organised = apply(&text, &answer[0]["edit"]["changes"][URI]);
+    assert!(text.starts_with("use b::{\n    the_first_function, the_second"), "{text}");
+    assert!(organised.starts_with("use std::math::relu;\nuse b::{"), "{organised}");
+    assert!(!organised.contains("first"), "{organised}");
+    assert_eq!(tk_fmt::format(&organised).unwrap(), organised);
+}
+
 /// An import goes with its line, the comment on it, and the blank lines around it that are too many.
 #[test]
 fn unused_imports_go_with_their_lines() {
