@@ -1,18 +1,19 @@
 //! Descriptions of symbols: their declaration on one line, their documentation, members.
 
-use tk_ops::reference;
 use tk_ops::rows::is_operator;
 use tk_ops::table::{Accuracy, Effects, ParamKind, Receiver, Row};
+use tk_ops::{DTypeSet, reference};
 use tk_sema::index::{Symbol, SymbolId, SymbolKind, const_value};
 use tk_sema::launch::LAUNCH_OPTIONS;
 use tk_sema::show;
 use tk_sema::target::{DeviceFact, FactValue, TARGET};
 use tk_sema::types::Ty;
 use tk_syntax::Span;
-use tk_syntax::ast::{Fn, Item, ItemKind};
+use tk_syntax::ast::{ExprKind, Fn, Item, ItemKind, StmtKind};
 
 use super::Analysis;
 use super::signature::Declared;
+use super::walk::{Node, around};
 
 /// A symbol in words.
 pub struct Words {
@@ -70,8 +71,12 @@ pub fn words(a: &Analysis, s: &Symbol) -> Words {
             (format!("{}: {}", s.name, a.show(ty)), said("Run-time parameter", a, s, &doc))
         }
         SymbolKind::Local(ty) => {
-            let word = if s.mutable { "let mut" } else { "let" };
-            (format!("{word} {}: {}", s.name, a.show(ty)), doc)
+            let (word, of) = match s.span.map(|at| binder(a, at)) {
+                Some(Some(of)) => ("", of),
+                _variable if s.mutable => ("let mut ", ""),
+                _variable => ("let ", ""),
+            };
+            (format!("{word}{}: {}", s.name, a.show(ty)), if of.is_empty() { doc } else { of.to_string() })
         }
         SymbolKind::Alias(to) => match resolve(a, *to) {
             Some(to) => {
@@ -86,6 +91,23 @@ pub fn words(a: &Analysis, s: &Symbol) -> Words {
         }
     };
     Words { code, doc }
+}
+
+/// What declares the variable with this name, unless it is a `let`.
+fn binder(a: &Analysis, name: Span) -> Option<&'static str> {
+    let nodes = around(&a.index.file(name.file)?.tree, name.start);
+    nodes.windows(2).rev().find_map(|pair| match pair {
+        [Node::Expr(e), Node::Pat(_)] if matches!(e.kind, ExprKind::Lambda(..)) => {
+            Some("Parameter of a lambda.")
+        }
+        [Node::Stmt(s), Node::Pat(_)] if matches!(s.kind, StmtKind::For { .. }) => {
+            Some("Variable of a loop.")
+        }
+        [Node::Clause(_), Node::Arg(at, _)] if *at == name => {
+            Some("Workspace: device memory that the launcher provides for the time of a launch.")
+        }
+        _other => None,
+    })
 }
 
 /// The name of a file after `use`.
@@ -309,6 +331,61 @@ pub fn facts(of: &str) -> Vec<(&'static str, &'static str, &'static str)> {
     }
 }
 
+/// What has facts.
+pub const MACHINES: &[(&str, &str)] = &[
+    ("target", "The machine that the program is compiled for. Its facts are known at compile time."),
+    (
+        "device",
+        "The machine that runs the program. Its facts are known when a kernel is launched, in its clauses.",
+    ),
+];
+
+/// The bound of a compile-time parameter that has this name: a class of element types, or shapes.
+pub fn class(name: &str) -> Option<String> {
+    if name == "shape" {
+        return Some("The extents of a tile, of any rank.".into());
+    }
+    let members: Vec<String> = DTypeSet::class(name)?.iter().map(|d| format!("`{}`", d.name())).collect();
+    Some(format!("A class of element types: {}.", members.join(", ")))
+}
+
+/// What a word says that is given for a parameter with this name of a builtin.
+pub fn argument_word(parameter: &str, word: &str) -> Option<&'static str> {
+    ARGUMENT_WORDS.iter().find(|(p, w, _)| (*p, *w) == (parameter, word)).map(|w| w.2)
+}
+
+/// The words for parameters of builtins: the parameter, the word, what it says.
+const ARGUMENT_WORDS: &[(&str, &str, &str)] = &[
+    ("order", "relaxed", "orders nothing else."),
+    ("order", "acquire", "everything after it happens after it, plain accesses of all lanes included."),
+    ("order", "release", "everything before it happens before it, plain accesses of all lanes included."),
+    ("order", "acq_rel", "both `acquire` and `release`."),
+    ("scope", "block", "in one step for the threads of the program."),
+    ("scope", "device", "in one step for all programs of the device."),
+    ("scope", "system", "in one step for the other devices and the host, too."),
+    ("cache", "all", "at every level of the caches."),
+    ("cache", "back", "written back from the caches when these need the place."),
+    ("cache", "global", "in the cache of the whole device only."),
+    ("cache", "streaming", "likely to be accessed once."),
+    ("cache", "volatile", "read again each time, past the caches."),
+    ("cache", "through", "written through the caches to memory."),
+    ("evict", "normal", "leaves the cache when it has not been used for a while."),
+    ("evict", "first", "is the first to leave the cache."),
+    ("evict", "last", "is the last to leave the cache."),
+    ("precision", "ieee", "products and sums of f32."),
+    ("precision", "tf32", "operands may be rounded to the 11 significant bits of a tf32."),
+    ("precision", "tf32x3", "each operand may be the sum of two tf32; three products are added."),
+    ("precision", "bf16x3", "each operand is the sum of two bf16; three products are added."),
+    ("precision", "bf16x6", "each operand is the sum of three bf16; six products are added."),
+    ("rounding", "nearest", "to the nearest value, as `as` rounds."),
+    ("rounding", "toward_zero", "to the neighbour that is nearer to zero."),
+    (
+        "rounding",
+        "stochastic",
+        "to one of the two neighbours, chosen by random `bits`, with the value as the mean.",
+    ),
+];
+
 /// A word, how it is written, and what it says.
 pub type Word = (&'static str, &'static str, &'static str);
 
@@ -390,6 +467,16 @@ pub const WORDS: &[Word] = &[
         "export",
         "export k[T = [f16, bf16], BLOCK = 1024];",
         "Instances of a kernel that `tk build` compiles: every combination of the values.",
+    ),
+    (
+        "test",
+        "test \"title\" { .. }",
+        "What `tk test` runs: it makes tensors, launches kernels and asserts what they give.",
+    ),
+    (
+        "assert_error",
+        "assert_error \"E0701\" { .. }",
+        "Holds if the block fails with this code, and fails if it does not.",
     ),
     (
         "fast",

@@ -1,6 +1,7 @@
 //! Hover: the text for the symbol under the pointer.
 
 use tk_ops::DType;
+use tk_ops::table::ParamKind;
 use tk_sema::index::{SymbolKind, value_at};
 use tk_syntax::Span;
 use tk_syntax::ast::{ExprKind, ItemKind, StmtKind};
@@ -25,6 +26,7 @@ pub fn hover(ws: &mut Workspace, path: &str, offset: usize) -> Option<Hover> {
     let at = a.offset(offset)?;
     let (span, markdown) = name(&a, offset)
         .or_else(|| item_word(&a, at))
+        .or_else(|| argument_word(&a, at))
         .or_else(|| property(&a, at))
         .or_else(|| expression(&a, at))?;
     Some(Hover { place: a.place(span), markdown })
@@ -92,7 +94,10 @@ pub(super) fn word_at(a: &Analysis, at: u32) -> Option<(Span, describe::Word)> {
     let is_said = nodes.iter().any(|n| match n {
         Node::Clause(c) => c.name.span == token,
         Node::Attr(attr) => attr.name.span == token,
-        Node::Item(i) => matches!(i.kind, ItemKind::Export(_)) && i.span.start == token.start,
+        Node::Item(i) => {
+            matches!(i.kind, ItemKind::Export(_) | ItemKind::Test(_)) && i.span.start == token.start
+        }
+        Node::Stmt(s) => matches!(s.kind, StmtKind::AssertError { .. }) && s.span.start == token.start,
         _other => false,
     });
     let options = nodes.windows(2).filter_map(|pair| match pair {
@@ -104,6 +109,19 @@ pub(super) fn word_at(a: &Analysis, at: u32) -> Option<(Span, describe::Word)> {
     let option = options.into_iter().find_map(|clause| describe::option(clause, word));
     let found = || describe::WORDS.iter().find(|w| is_said && w.0 == word).copied();
     Some((token, option.or_else(found)?))
+}
+
+/// The description of a word that stands for a parameter of a builtin: `relaxed` of `order = relaxed`.
+fn argument_word(a: &Analysis, at: u32) -> Option<(Span, String)> {
+    let token = token_at(a, at)?;
+    let nodes = around(a.root()?, token.start);
+    let [.., Node::Arg(name, _), Node::Expr(value)] = nodes.as_slice() else { return None };
+    let symbol = a.index.reference(*name).and_then(|r| a.index.symbol(r.symbol))?;
+    let SymbolKind::BuiltinParam(row, i) = symbol.kind else { return None };
+    let ParamKind::Word(words) = row.params.get(i as usize)?.kind else { return None };
+    let word = words.iter().find(|w| value.span == token && **w == a.text(token))?;
+    let doc = describe::argument_word(a.text(*name), word).unwrap_or_default();
+    Some((token, card(&describe::row_param(row, i as usize), &[format!("`{word}`: {doc}")])))
 }
 
 /// The description of a property of values and types: `x.shape`, `T.bits`, `target.has_tma`, `f16`.
@@ -130,6 +148,16 @@ fn property(a: &Analysis, at: u32) -> Option<(Span, String)> {
     }
     let token = token_at(a, at)?;
     let word = a.text(token);
+    if let Some(Node::Type(_)) = nodes.last()
+        && let Some(doc) = describe::class(word)
+    {
+        return Some((token, card(word, &[doc])));
+    }
+    if let Some(machine) = describe::MACHINES.iter().find(|m| m.0 == word) {
+        let facts = describe::facts(word).into_iter();
+        let facts: Vec<String> = facts.map(|(name, _, doc)| format!("- `{word}.{name}`: {doc}")).collect();
+        return Some((token, card(word, &[machine.1.to_string(), facts.join("\n")])));
+    }
     let doc = match word {
         "tile" => {
             "tile[T, D0, D1, ..]\n```\n\nA tile of values; its extents are known at compile time.\n\n```tk\nlet x: tile[f32, 4, 8] = zeros([4, 8], f32);"

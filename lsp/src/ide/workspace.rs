@@ -30,7 +30,7 @@ pub const REFERENCE: &str = "std:/ops.md";
 pub(super) static REFERENCE_TEXT: LazyLock<String> = LazyLock::new(|| {
     let words = describe::all_words().map(|(_, code, doc)| format!("\n### `{code}`\n\n{doc}\n"));
     let operations = include_str!("../../../spec/ops.md");
-    format!("{operations}\n## Clauses, attributes and exports\n{}", words.collect::<String>())
+    format!("{operations}\n## Clauses, attributes, exports and tests\n{}", words.collect::<String>())
 });
 
 /// The files below the open ones.
