@@ -112,12 +112,15 @@ fn known(ws: &mut Workspace, a: &Analysis, path: &str, site: &Site, list: &mut L
         }
     }
     values(a, &s, list);
-    let kind = match context {
-        Context::ParameterValue { kernel, name } => parameter(a, site, kernel, name),
-        _other => site.call().and_then(|c| named_kind(a, site, &c)),
+    let wanted = match context {
+        Context::ParameterValue { kernel, name } => parameter(a, site, kernel, name).map(Wanted::Of),
+        _other => site.call().and_then(|c| wanted(a, callee(a, site, &c)?, &c)),
     };
-    if let Some(kind) = kind {
-        list.items.retain(|c| may_be(kind, c));
+    // Inside of the value something else may begin, such as a condition.
+    let begins =
+        matches!(site.back(1), Some(Tok::Assign | Tok::LParen | Tok::LBracket | Tok::Comma | Tok::Bar));
+    if let Some(wanted) = wanted.filter(|_| begins) {
+        list.items.retain(|c| may_be(wanted, c));
     }
     if site.end > site.start {
         unimported(ws, a, path, list);
@@ -241,50 +244,75 @@ fn argument(a: &Analysis, site: &Site, c: &CallSite, list: &mut List) -> bool {
     matches!(symbol.kind, SymbolKind::Struct(_)) || (c.open == Tok::LBracket && !d.fixed.is_empty())
 }
 
-/// What the argument at the place has to be, where that can be listed: an element type, true or false.
-fn expected(a: &Analysis, symbol: &Symbol, c: &CallSite, list: &mut List) {
+/// What the argument at a place has to be.
+#[derive(Clone, Copy)]
+enum Wanted<'a> {
+    /// The value of a compile-time parameter with this range.
+    Of(&'a CKind),
+    /// What a builtin takes, and whether it is given by name.
+    Builtin(ParamKind, bool),
+}
+
+/// What the argument at the place has to be, where that is known before it is written.
+fn wanted<'a>(a: &'a Analysis, symbol: &Symbol, c: &CallSite) -> Option<Wanted<'a>> {
     match &symbol.kind {
         SymbolKind::Builtin(row) => {
             let skip = usize::from(describe::has_receiver(row));
-            let number = c.named.map_or(Some(c.position + skip), |n| row.param(n));
-            match number.and_then(|n| row.params.get(n)).map(|p| p.kind) {
-                Some(ParamKind::DType) => DTYPES.iter().for_each(|d| list.word(d.name(), K::Type)),
-                Some(ParamKind::ConstBool) if c.named.is_some() => {
-                    ["true", "false"].iter().for_each(|w| list.word(w, K::Keyword));
-                }
-                _other => {}
-            }
+            let number = c.named.map_or(Some(c.position + skip), |n| row.param(n))?;
+            row.params.get(number).map(|p| Wanted::Builtin(p.kind, c.named.is_some()))
         }
         SymbolKind::Fn(id) => {
-            let cparams = a.checked.hir.fns.get(id.0 as usize).map_or(&[][..], |f| &f.cparams);
-            let cvars = cparams.iter().filter_map(|c| a.checked.hir.cvars.get(c.0 as usize));
-            let named = cvars.into_iter().find(|v| Some(v.name.as_str()) == c.named);
-            if let Some(v) = named {
-                parameter_values(a, &v.kind, list);
-            }
+            let cparams = &a.checked.hir.fns.get(id.0 as usize)?.cparams;
+            let mut cvars = cparams.iter().filter_map(|c| a.checked.hir.cvars.get(c.0 as usize));
+            cvars.find(|v| Some(v.name.as_str()) == c.named).map(|v| Wanted::Of(&v.kind))
         }
-        _other => {}
+        _other => None,
     }
 }
 
-/// The range of the compile-time parameter whose value, given by name, the place is in.
-fn named_kind<'a>(a: &'a Analysis, site: &Site, c: &CallSite) -> Option<&'a CKind> {
-    let symbol = callee(a, site, c).filter(|_| c.open == Tok::LBracket)?;
-    let SymbolKind::Fn(id) = symbol.kind else { return None };
-    let cparams = &a.checked.hir.fns.get(id.0 as usize)?.cparams;
-    let mut cvars = cparams.iter().filter_map(|c| a.checked.hir.cvars.get(c.0 as usize));
-    cvars.find(|v| Some(v.name.as_str()) == c.named).map(|v| &v.kind)
+/// What the argument at the place has to be, where that can be listed: an element type, true or false.
+fn expected(a: &Analysis, symbol: &Symbol, c: &CallSite, list: &mut List) {
+    match wanted(a, symbol, c) {
+        Some(Wanted::Builtin(ParamKind::DType, _)) => {
+            DTYPES.iter().for_each(|d| list.word(d.name(), K::Type))
+        }
+        Some(Wanted::Builtin(ParamKind::ConstBool, true)) => {
+            ["true", "false"].iter().for_each(|w| list.word(w, K::Keyword));
+        }
+        Some(Wanted::Of(kind)) => {
+            parameter_values(a, kind, list);
+        }
+        Some(Wanted::Builtin(..)) | None => {}
+    }
 }
 
-/// Returns true unless a completion is an element type, or a truth value, that a range does not have.
-fn may_be(kind: &CKind, c: &super::complete::Completion) -> bool {
+/// Returns true unless a completion is an element type, or a truth value, that cannot be what is wanted.
+fn may_be(wanted: Wanted, c: &super::complete::Completion) -> bool {
     let is_bool = matches!(c.label.as_str(), "true" | "false");
-    match (kind, DTYPES.iter().find(|d| d.name() == c.label)) {
-        (CKind::DType(set), Some(d)) => set.has(*d),
-        (CKind::DType(_), None) => !is_bool,
-        (CKind::Int(_) | CKind::Float(_), dtype) => dtype.is_none() && !is_bool,
-        (CKind::Bool, dtype) => dtype.is_none(),
-        (CKind::Fn(..) | CKind::Shape | CKind::Err, _) => true,
+    let dtype = DTYPES.iter().find(|d| d.name() == c.label);
+    match (wanted, dtype) {
+        (Wanted::Of(CKind::DType(set)), Some(d)) => set.has(*d),
+        (Wanted::Of(CKind::DType(_)), None) => !is_bool,
+        (Wanted::Of(CKind::Int(_) | CKind::Float(_)), dtype) => dtype.is_none() && !is_bool,
+        (Wanted::Of(CKind::Bool), dtype) => dtype.is_none(),
+        (Wanted::Of(CKind::Fn(..) | CKind::Shape | CKind::Err), _) => true,
+        (Wanted::Builtin(kind, _), dtype) => match kind {
+            ParamKind::DType => !is_bool,
+            ParamKind::Value | ParamKind::Mask | ParamKind::ConstBool | ParamKind::Rest => true,
+            ParamKind::Axis
+            | ParamKind::Int
+            | ParamKind::Pointer
+            | ParamKind::View
+            | ParamKind::Shape
+            | ParamKind::ConstInt
+            | ParamKind::ConstFloat
+            | ParamKind::ConstInts
+            | ParamKind::Fn
+            | ParamKind::Position
+            | ParamKind::Positions
+            | ParamKind::Str
+            | ParamKind::Word(_) => dtype.is_none() && !is_bool,
+        },
     }
 }
 

@@ -428,7 +428,7 @@ pub(super) fn completed(site: &Site, text: &str) -> Option<String> {
     let has_end = if in_body {
         !is_value || rest.iter().any(|i| !closes(*i))
     } else {
-        is_test || rest.iter().any(is_body)
+        is_test || has_body(site, &open, &rest)
     };
     if has_end {
         return None;
@@ -460,6 +460,24 @@ pub(super) fn completed(site: &Site, text: &str) -> Option<String> {
     }
     out += next.and_then(|n| site.tokens.get(n)).and_then(|t| text.get(t.start..)).unwrap_or("");
     Some(out)
+}
+
+/// Returns true if a body follows among the tokens after the place: a block where nothing is open any more.
+fn has_body(site: &Site, open: &[usize], rest: &[usize]) -> bool {
+    let mut open = open.to_vec();
+    for i in rest {
+        match site.tokens.get(*i).map(|t| t.tok) {
+            Some(Tok::LBrace) if open.is_empty() && site.tuned(*i).is_none() => return true,
+            Some(Tok::LParen | Tok::LBracket | Tok::LBrace) => open.push(*i),
+            Some(close @ (Tok::RParen | Tok::RBracket | Tok::RBrace)) => {
+                if let Some(at) = open.iter().rposition(|o| site.closes(*o, close)) {
+                    open.truncate(at);
+                }
+            }
+            _other => {}
+        }
+    }
+    false
 }
 
 /// Where the tokens after the place end, which are the rest of its signature: they close just the brackets that are open.

@@ -210,6 +210,27 @@ const POSITIONS: &[(&str, &str, &str)] = &[
     ("statement", "kernel k(n: i32) { for i in range(0, n) { } b$0", "-break"),
     ("statement", "kernel k(n: i32) { for i in range(0, n) { } if n > 1 { b$0", "-break"),
     ("statement", "kernel k(n: i32) { c$0", "-continue"),
+    // A body follows rows of `tune` that are not closed.
+    (
+        "argument",
+        "kernel k[M: i32 = 4, N: i32 = 4](n: i32) tune(key = (n)) {\n    { M = 4, $0\n{\n    let a = 1;\n}\n",
+        "N warps -M",
+    ),
+    ("argument", "kernel k[N: i32 = 4](n: i32) tune(key = (n)) { { $0 }\n{\n    let a = 1;\n}\n", "N warps"),
+    (
+        "value",
+        "kernel k[ON: bool = true](n: i32) tune(key = (n)) { { ON = $0\n{\n    let a = 1;\n}\n",
+        "true false -n",
+    ),
+    (
+        "value",
+        "kernel k[ON: bool](n: i32) tune(key = (n)) {\n    { ON = [true, $0\n{\n}\nfn after() {}\n",
+        "false",
+    ),
+    // An axis is neither true nor a type.
+    ("value", "fn f(v: tile[f32, 4]) { let a = sum(v, axis = $0", "-true -f32"),
+    ("value", "fn f(v: tile[f32, 4]) { let a = sum(v, keep = $0", "true false"),
+    ("value", "fn f(v: tile[f32, 4]) { let a = sum(v, axis = if $0", "v"),
     // Values of a range; no names where a string is.
     ("value", "kernel k[T: float](x: view[T, 1]) {}\ntest \"a\" { k[T = $0", "f32 -i32 -true"),
     ("value", "kernel k[N: i32](n: i32) {}\ntest \"a\" { k[N = $0", "-f32 -true"),
