@@ -128,6 +128,8 @@ catalogue! {
     UNUSED_PRIVATE = "W0204", "private item is never used";
     SHADOWED_BUILTIN = "W0205", "parameter shadows a builtin";
 
+    FRACTION = "W0301", "quotient of integers becomes a float";
+
     UNMASKED_LANES = "W0501", "lanes past the end are not masked";
     MASK_OFF_BY_ONE = "W0502", "mask is off by one";
     NARROW_OFFSET = "W0503", "pointer offset may wrap";

@@ -5,6 +5,7 @@
 //! linted, since the others cannot be fixed from there, and a lint that cannot decide is silent.
 
 mod dropped;
+mod fraction;
 mod grid;
 mod mask;
 mod meeting;
@@ -78,6 +79,7 @@ impl<'a> Cx<'a> {
     fn function(&mut self, f: &'a HFn) -> Vec<Diagnostic> {
         if !f.broken {
             dropped::function(self, f);
+            fraction::function(self, f);
             if f.kind != FnKind::Test {
                 grid::function(self, f);
                 stride::function(self, f);
