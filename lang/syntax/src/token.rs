@@ -264,7 +264,7 @@ pub fn lex_range<'s>(file: FileId, text: &'s str, start: usize, divisions: &BTre
                 (base, end) = (range.start + 2, range.start + 2);
                 lexer = Tok::lexer(text.get(base..).unwrap_or(""));
                 let slash = Span::new(file, range.start, base);
-                out.diags.push(division(slash));
+                out.diags.push(division(text, slash));
                 let reported = true;
                 out.tokens.push(Token { tok: Tok::Slash, start: range.start, end, first, indent, reported });
                 first = false;
@@ -312,15 +312,51 @@ fn divides(out: &Lexed<'_>, text: &str, base: usize, start: usize) -> bool {
     line && out.tokens.last().is_some_and(|t| ends_operand(t.tok))
 }
 
-fn division(slash: Span) -> Diagnostic {
-    Diagnostic::error(
+fn division(text: &str, slash: Span) -> Diagnostic {
+    let d = Diagnostic::error(
         BAD_TOKEN,
         slash,
         "`//` starts a comment; a division is written `/`",
         "starts a comment",
-    )
-    .note("`/` of integers gives an integer, rounded toward zero.")
-    .fix("write `/`", slash, "/")
+    );
+    match rounded_up(text, slash) {
+        Some((whole, a, b)) => d.note("`/` of integers rounds toward zero, and `cdiv(a, b)` up.").fix(
+            format!("write `cdiv({a}, {b})`"),
+            whole,
+            format!("cdiv({a}, {b})"),
+        ),
+        None => d.note("`/` of integers gives an integer, rounded toward zero.").fix("write `/`", slash, "/"),
+    }
+}
+
+/// What Python's ways to round a quotient up divide, and by what: `-(-a // b)`, `(a + b - 1) // b`.
+fn rounded_up(text: &str, slash: Span) -> Option<(Span, &str, &str)> {
+    let (before, after) = (text.get(..slash.start as usize)?.trim_end(), text.get(slash.end as usize..)?);
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
+    let gap = after.len() - after.trim_start().len();
+    let by = after.trim_start();
+    let by = by.get(..by.find(|c| !is_part(c)).unwrap_or(by.len()))?;
+    let by_end = slash.end as usize + gap + by.len();
+    // An operand of names, brackets and calls.
+    let inner = |open: usize| before.get(open..).filter(|t| !t.is_empty() && !by.is_empty());
+    if let Some(inside) = before.strip_suffix(')') {
+        let open = inside.rfind('(')?;
+        let (sum, rest) = (inner(open + 1)?, before.get(..open)?);
+        let sum = sum.strip_suffix(')')?.strip_suffix('1')?.trim_end().strip_suffix('-')?.trim_end();
+        let a = sum.strip_suffix(by)?.trim_end().strip_suffix('+')?.trim();
+        let is_call = rest.ends_with(is_part) || rest.ends_with([')', ']']);
+        return (!a.is_empty() && !is_call).then_some((
+            Span { start: open as u32, end: by_end as u32, ..slash },
+            a,
+            by,
+        ));
+    }
+    let open = before.rfind("-(-")?;
+    let a = inner(open + 3)?.trim();
+    let close = text.get(by_end..)?.trim_start().starts_with(')');
+    let end = by_end + text.get(by_end..)?.find(')')? + 1;
+    let is_operand = a.chars().all(|c| is_part(c) || matches!(c, '[' | ']'));
+    (close && is_operand).then_some((Span { start: open as u32, end: end as u32, ..slash }, a, by))
 }
 
 /// The message about a literal that is malformed.
