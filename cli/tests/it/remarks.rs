@@ -55,3 +55,30 @@ fn what_tma_does_not_copy_has_a_reason() {
     assert_eq!(texts.iter().filter(|t| t.contains(alone)).count(), 1);
     assert_eq!(texts.iter().filter(|t| t.contains("\"remarks\": []")).count(), 1);
 }
+
+/// A loop that ends by a condition is a reason of its own.
+#[test]
+fn a_persistent_loop_with_a_break_says_so() {
+    if without_ptxas() {
+        return;
+    }
+    let folder = Folder::new("ship-break");
+    let source = |head: &str| {
+        format!(
+            "kernel product(a: view[f16, 2], b: view[f16, 2], c: mut view[f32, 2])\n    grid(4)\n{{\n    let mut t = program_id(0);\n    {head}\n        \
+             let mut acc = zeros([64, 64], f32);\n        for k in range(0, a.shape[1], 64) {{\n            \
+             acc = dot(a.load([t * 64, k], [64, 64]), b.load([k, 0], [64, 64]), acc);\n        }}\n        \
+             c.store([t * 64, 0], acc);\n        t += 4;\n    }}\n}}\nexport product;\n"
+        )
+    };
+    let why = "operands of a product are not copied by TMA: a loop around the product ends by a condition, as `while` and `break` do";
+    let (broken, counted) = ("while true {\n        if t >= 16 { break; }", "for _i in range(0, 4) {");
+    for (name, head, says) in [("broken", broken, true), ("counted", counted, false)] {
+        folder.write(&format!("{name}.tk"), source(head));
+        tk(&folder, &["build", &format!("{name}.tk"), "--target", "sm_90a", "--emit", "bundle", "-o", "."])
+            .code(0);
+        let bundle = Bundle::open(&folder.path(&format!("{name}.tkb"))).unwrap();
+        let variants = &bundle.manifest().kernels[0].variants;
+        assert_eq!(variants.iter().any(|v| v.remarks.iter().any(|r| r.text == why)), says, "{name}");
+    }
+}

@@ -170,8 +170,11 @@ fn specialize(kernel: &mut Kernel) {
     let slice = Slice::new(kernel, &known.roots);
     let reached = |f: &Feed| f.taken.iter().all(|t| slice.reaches(kernel.func(), t.load));
     let (feeds, unreached): (Vec<Feed>, Vec<Feed>) = feeds.into_iter().partition(reached);
-    let why = "their positions depend on a product or a store";
-    let remarks: Vec<Remark> = unreached.iter().flat_map(|f| f.without(kernel, why)).collect();
+    let why = |f: &Feed| match f.taken.iter().any(|t| slice.is_in_while(kernel.func(), t.load)) {
+        true => "a loop around the product ends by a condition, as `while` and `break` do",
+        false => "their positions depend on a product or a store",
+    };
+    let remarks: Vec<Remark> = unreached.iter().flat_map(|f| f.without(kernel, why(f))).collect();
     kernel.remarks.extend(remarks);
     let mut pipelines: Vec<PlannedPipeline> = vec![];
     for feed in feeds {

@@ -85,6 +85,12 @@ impl Slice {
         self.load(func, load, &mut SlicePart::default())
     }
 
+    /// Returns true if a load is in a loop that ends by a condition, which no slice follows.
+    pub fn is_in_while(&self, func: &Func, load: InstId) -> bool {
+        let owner = self.block(load).and_then(|b| self.owner.get(b.index()).copied().flatten());
+        owner.is_some_and(|o| func.insts[o].op == Op::Control(ControlOp::While) || self.is_in_while(func, o))
+    }
+
     /// The slice that determines how often a load runs.
     pub fn of_loops(&self, func: &Func, load: InstId) -> SlicePart {
         let mut part = SlicePart::default();
