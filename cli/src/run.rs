@@ -168,8 +168,9 @@ fn outputs(
     let kernel = &session.checked().hir.func(kernel).name;
     let mut out: Vec<(String, PathBuf)> = vec![];
     for text in outs {
-        let (name, path) = value::split_output(text)?;
         let names: Vec<&str> = params.iter().filter(|p| p.mutable).map(|p| p.name.as_str()).collect();
+        let (name, path) =
+            value::split_output(text).map_err(|why| unnamed_output(text, &names).unwrap_or(why))?;
         let base = name.split('[').next().unwrap_or(name);
         match params.iter().find(|p| p.name == base) {
             Some(HostParam { table: Some(table), .. }) if table.mutable && base != name => {}
@@ -201,6 +202,16 @@ fn outputs(
         out.push((name.to_string(), PathBuf::from(path)));
     }
     Ok(out)
+}
+
+/// What is said of a destination without the name of an array: which it could be.
+fn unnamed_output(text: &str, names: &[&str]) -> Option<String> {
+    let first = names.first().filter(|_| !text.contains('='))?;
+    let others = match names.len() {
+        1 => String::new(),
+        _ => format!("; the kernel can change {}", names.join(", ")),
+    };
+    Some(format!("--out {text}: the array is named too, as in `--out {first}={text}`{others}"))
 }
 
 /// The values in the order of the parameters. What is left out is optional or has a default.

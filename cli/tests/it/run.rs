@@ -150,6 +150,7 @@ fn mistakes_in_arguments_are_one_sentence() {
         (&["x=ones:f32[3]", "z=zeros:f32[3]", "--set", "BLOCK"], &["NAME=VALUE"]),
         (&["x=ones:f32[3]", "z=zeros:f32[3]", "--out", "x=x.npy"], &["`x`", "mut"]),
         (&["x=ones:f32[3]", "z=zeros:f32[3]", "--out", "w=x.npy"], &["`w`"]),
+        (&["x=ones:f32[3]", "z=zeros:f32[3]", "--out", "z.npy"], &["named too, as in `--out z=z.npy`"]),
         (&["x=ones:f32[3]", "z=zeros:f32[3]", "--out", "z=a.npy", "--out", "z=b.npy"], &["`z`", "twice"]),
         (&["x=ones:f32[3]", "z=zeros:f32[3]", "--out", "z=no/such/folder/z.npy"], &["cannot write"]),
     ];

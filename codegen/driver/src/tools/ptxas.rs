@@ -15,8 +15,7 @@ use crate::tools::find::{Environment, Found};
 use crate::tools::tool::{Files, ToolError, ending, output_text, reason, version};
 
 /// The instruction to install it: the package with the smallest download that has it.
-const INSTALL: &str =
-    "install it with `tk setup ptxas` or `pip install nvidia-cuda-nvcc-cu12`, or set TK_PTXAS to its path";
+const INSTALL: &str = "install it with `tk setup ptxas` or `pip install nvidia-cuda-nvcc-cu12`, or set TK_VENV to the virtual environment that has it, or TK_PTXAS to its path";
 
 /// The instruction to install another one.
 const REPLACE: &str = "install another one with `pip install nvidia-cuda-nvcc-cu12`, or set TK_PTXAS to the path of another one";
