@@ -191,6 +191,8 @@ pub struct Local {
     pub ty: Ty,
     /// Whether it may be assigned again.
     pub mutable: bool,
+    /// Whether its value is known at compile time.
+    pub known: bool,
     /// The place of its declaration.
     pub span: Span,
 }
@@ -492,8 +494,7 @@ pub enum HStmtKind {
     Err,
     /// `let p = e;` (without value: assigned later on every path before it is read).
     Let(HPat, Option<HExpr>),
-    /// Assignment to a variable or to a field path of it (struct fields, tuple elements). Compound assignments
-    /// have been expanded.
+    /// Assignment to a variable or to a field path of it. Compound assignments have been expanded.
     Assign {
         /// The variable.
         local: LocalId,

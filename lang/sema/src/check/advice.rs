@@ -1,12 +1,12 @@
 //! Advice for values that are in memory where a tile is wanted, and for positions.
 
-use tk_ops::table::{BuiltinParam, Effects, ParamKind, Row};
+use tk_ops::table::{BuiltinParam, Effects, ParamKind, Receiver, Row};
 use tk_ops::{DType, DTypeSet, Op};
 use tk_syntax::{Diagnostic, Span, ast, codes};
 
 use super::builtins::Slots;
 use super::cx::{Cx, Lit};
-use crate::hir::{HExpr, HKind};
+use crate::hir::{HExpr, HKind, Local};
 use crate::poly::Poly;
 use crate::types::{DTerm, Elem, Shape, Ty};
 
@@ -62,6 +62,34 @@ impl Cx<'_> {
         d.note(format!(
             "a parameter in `[..]` takes it at the launch, as in `BLOCK: i32 = next_pow2({text})`; a view masks what is past its end"
         ))
+    }
+
+    /// The method of views that has the name of a function, `x.gather([i])`, called on a view of rank 1 with its position.
+    pub(super) fn method_instead(&self, s: &Slots, h: &HExpr) -> Option<String> {
+        let row = tk_ops::rows::find(s.row.name, Receiver::View)?;
+        let given: Vec<&ast::Expr> = s.exprs.iter().flatten().copied().collect();
+        let takes_positions = row.params.get(1).is_some_and(|p| p.kind == ParamKind::Positions);
+        match (&h.ty, given.as_slice()) {
+            (Ty::View { rank, .. }, [x, at]) if takes_positions && self.known_rank(rank) == Some(1) => {
+                let text = self.text(x.span);
+                let x = if self.is_postfix(&text) { text } else { format!("({text})") };
+                Some(format!("{x}.{}([{}])", row.name, self.text(at.span)))
+            }
+            (_, _) => None,
+        }
+    }
+
+    /// Says how a variable could be known at compile time.
+    pub(super) fn known_at_run_time(&self, d: Diagnostic, local: &Local) -> Diagnostic {
+        let d = d.label(local.span, format!("`{}` is a run-time variable", local.name));
+        let text = self.p.sources.get(local.span.file).map_or("", |s| &s.text);
+        let before = text.get(..local.span.start as usize).unwrap_or("").trim_end();
+        if local.known && before.ends_with("let") {
+            let end = before.len() as u32;
+            let word = Span { start: end - 3, end, ..local.span };
+            return d.fix(format!("make `{}` a constant", local.name), word, "const");
+        }
+        d.note("values for shapes come from parameters in `[..]`, such as `BLOCK: i32 = next_pow2(x.shape[0])`, from literals and from `const`")
     }
 
     /// Reports a method of views on a buffer.
@@ -236,6 +264,56 @@ impl Cx<'_> {
         Some(out)
     }
 
+    /// Reports `zeros(3, 4)`: the extents one by one, and perhaps no element type.
+    pub(super) fn spread_extents(
+        &mut self,
+        name: &str,
+        params: &[&BuiltinParam],
+        args: &[ast::Arg],
+        span: Span,
+    ) -> bool {
+        let kinds: Vec<ParamKind> = params.iter().take(2).map(|p| p.kind).collect();
+        let is_extent = |a: &&ast::Arg| a.name.is_none() && matches!(a.value.kind, ast::ExprKind::Int(_));
+        let count = args.iter().take_while(is_extent).count();
+        let (Some(first), Some(last), [ParamKind::Shape, ParamKind::DType]) = (
+            args.first(),
+            count.checked_sub(1).filter(|n| *n > 0).and_then(|n| args.get(n)),
+            kinds.as_slice(),
+        ) else {
+            return false;
+        };
+        let is_typed = args.get(count).is_some_and(|a| match &a.name {
+            Some(n) => n.text == "dtype",
+            None => self.is_dtype(&a.value),
+        });
+        self.check_rest(args);
+        let whole = first.value.span.to(last.value.span);
+        let list = format!("[{}]{}", self.text(whole), if is_typed { "" } else { ", f32" });
+        let message = format!("`{name}` takes the extents as one list");
+        let d = Diagnostic::error(codes::ARGUMENT_COUNT, span, message, format!("{count} extents"));
+        self.report(d.fix(format!("write `{name}({list})`"), whole, list));
+        true
+    }
+
+    /// Labels the declarations of two compile-time values with one name, where a message shows the same text for both.
+    pub(super) fn namesakes(&self, d: Diagnostic, shown: &str) -> Option<Diagnostic> {
+        let sig = self.func.and_then(|id| self.p.sigs.get(id.0 as usize));
+        let Some(super::SigAst::Fn(f)) = sig.map(|s| &s.ast) else { return None };
+        let whole = f.sig_span.to(f.body.span);
+        let is_here = |s: Span| s.file == whole.file && whole.start <= s.start && s.end <= whole.end;
+        let words = shown.split(|c: char| !c.is_alphanumeric() && c != '_');
+        words.filter(|w| !w.is_empty()).find_map(|w| {
+            let spans = self.hir().cvars.iter().filter(|v| v.name == w && is_here(v.span)).map(|v| v.span);
+            let (first, last) = (spans.clone().min()?, spans.max()?);
+            (first != last).then(|| {
+                d.clone()
+                    .label(first, format!("one `{w}`"))
+                    .label(last, format!("another `{w}`, which hides it"))
+                    .note(format!("the two are different values; one of them needs another name than `{w}`"))
+            })
+        })
+    }
+
     /// Reports `reshape(x, 4, 8)`: the entries of a list one by one.
     pub(super) fn spread_list(
         &mut self,
@@ -272,8 +350,10 @@ impl Cx<'_> {
         }
         if !self.value(&one.value).ty.is_err() {
             let message = format!("`{}` takes a start and an end", row.name);
-            let d = Diagnostic::error(codes::ARGUMENT_COUNT, span, message, "`start` missing");
-            self.report(d.fix("start at 0", one.value.span.before(), "0, "));
+            let is_open = self.text(span).trim_end_matches(')').trim_end().ends_with(',');
+            let missing = if is_open { "`end` missing" } else { "`start` missing" };
+            let d = Diagnostic::error(codes::ARGUMENT_COUNT, span, message, missing);
+            self.report(if is_open { d } else { d.fix("start at 0", one.value.span.before(), "0, ") });
         }
         true
     }

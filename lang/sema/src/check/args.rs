@@ -43,6 +43,7 @@ impl Cx<'_> {
         let fixed = ps.names.len() - usize::from(ps.rest);
         let (mut rest, mut next, mut ok, mut extra) = (vec![], 0usize, true, 0usize);
         let mut named: Option<Span> = None;
+        let mut unnamed: Vec<&ast::Expr> = vec![];
         for a in args {
             if let (None, Some(before)) = (&a.name, named) {
                 // Which parameter it would be for is not clear: `f(a = 1, 2)` has no second argument.
@@ -55,7 +56,7 @@ impl Cx<'_> {
                 None if ps.rest && next >= ps.positional => rest.push(&a.value),
                 None if next >= ps.positional && ps.names.get(next).is_some() => {
                     ok = false;
-                    self.needs_name(ps, next, &a.value, (args.len(), call));
+                    unnamed.push(&a.value);
                     next += 1;
                 }
                 None if next < fixed => {
@@ -69,6 +70,7 @@ impl Cx<'_> {
                 Some(n) => ok &= self.named_arg(ps, n, &a.value, &mut slots),
             }
         }
+        self.need_names(ps, &unnamed, (args.len(), call));
         let missing: Vec<&str> = (0..fixed)
             .filter(|i| {
                 slots.get(*i).is_some_and(Option::is_none) && !ps.optional.get(*i).copied().unwrap_or(false)
@@ -90,24 +92,46 @@ impl Cx<'_> {
         self.report(d.label(named, "named argument"));
     }
 
-    /// Reports an argument that is only given by name.
-    fn needs_name(&mut self, ps: &Params, i: usize, value: &ast::Expr, (given, call): (usize, Span)) {
-        let span = value.span;
-        let name = ps.names.get(i).copied().unwrap_or_default();
-        let message = format!("{} takes `{name}` by name", ps.what);
-        let d = Diagnostic::error(ps.name_code(), span, message, "positional argument");
+    /// Reports arguments that are only given by name, with all their names. One that means nothing has its own message.
+    fn need_names(&mut self, ps: &Params, values: &[&ast::Expr], (given, call): (usize, Span)) {
+        let values: Vec<&ast::Expr> = values.iter().copied().filter(|e| !self.is_unknown(e)).collect();
+        let (Some(first), Some(last)) = (values.first(), values.last()) else { return };
+        let names = names_of(ps, &values);
+        let list: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
+        let message = format!("{} takes {} by name", ps.what, list.join(" and "));
+        let label = if values.len() == 1 { "positional argument" } else { "positional arguments" };
+        let d = Diagnostic::error(ps.name_code(), first.span.to(last.span), message, label);
         // `max(a, 0)` may be meant either way.
         let d = match ps.what.as_str() {
             "`max`" => self.of_two(d, "maximum", call, given != 2),
             "`min`" => self.of_two(d, "minimum", call, given != 2),
             _ => d,
         };
-        self.report(match &value.kind {
-            ast::ExprKind::Int(_) | ast::ExprKind::Unary(..) | ast::ExprKind::Lambda(..) => {
-                d.fix(format!("name it `{name}`"), span.before(), format!("{name} = "))
-            }
-            _other => d,
-        });
+        let is_plain = |e: &&ast::Expr| {
+            matches!(e.kind, ast::ExprKind::Int(_) | ast::ExprKind::Unary(..) | ast::ExprKind::Lambda(..))
+        };
+        if values.len() != names.len() || !values.iter().any(is_plain) {
+            return self.report(d);
+        }
+        let title = format!("name {} {}", if values.len() == 1 { "it" } else { "them" }, list.join(" and "));
+        let (mut text, mut done) = (String::new(), first.span.start);
+        for (value, name) in values.iter().zip(&names) {
+            let between = self.text(Span { start: done, end: value.span.start, ..value.span });
+            text += &format!("{between}{name} = {}", self.text(value.span));
+            done = value.span.end;
+        }
+        self.report(d.fix(title, first.span.to(last.span), text));
+    }
+
+    /// Returns true for a name that nothing has.
+    fn is_unknown(&self, e: &ast::Expr) -> bool {
+        let ast::ExprKind::Path(p) = &e.kind else { return false };
+        let [name] = p.segments.as_slice() else { return false };
+        self.lookup(name).is_none()
+            && self.lookup_item(name).is_none()
+            && self.find_row(&name.text).is_none()
+            && !self.is_dtype(e)
+            && !self.is_word(e)
     }
 
     /// Says which function takes two values, where a reduction is called with them.
@@ -148,6 +172,11 @@ impl Cx<'_> {
                 d = d.note(sentence);
             } else if let Some(sentence) = option {
                 d = d.note(sentence);
+            } else if let Some((s, word)) =
+                Cx::foreign_parameter(&n.text, &names).zip(Cx::foreign_word(value))
+            {
+                let whole = n.span.to(value.span);
+                d = d.fix(format!("use `{s} = {word}`"), whole, format!("{s} = {word}"));
             } else if let Some(s) = Cx::foreign_parameter(&n.text, &names).or_else(close) {
                 d = d.fix(format!("use `{s}`"), n.span, s);
             } else if !ps.names.is_empty() {
@@ -224,6 +253,18 @@ impl Cx<'_> {
         };
         self.report(d);
     }
+}
+
+/// The names of arguments that have none: a function is what combines, the others follow each other.
+fn names_of<'s>(ps: &Params<'s>, values: &[&ast::Expr]) -> Vec<&'s str> {
+    let is_lambda = |e: &ast::Expr| matches!(e.kind, ast::ExprKind::Lambda(..));
+    let combine = ps.names.iter().find(|n| **n == "combine" && values.iter().any(|e| is_lambda(e)));
+    let mut others = ps.names.iter().skip(ps.positional).filter(|n| Some(*n) != combine);
+    values
+        .iter()
+        .filter_map(|e| combine.filter(|_| is_lambda(e)).or_else(|| others.next()))
+        .copied()
+        .collect()
 }
 
 fn list(names: &[&str]) -> String {

@@ -156,6 +156,11 @@ impl Cx<'_> {
                     _ => self.let_type(&h),
                 };
                 let p = self.bind_pat(pat, &bind, true);
+                if let HPat::Local(id) = &p
+                    && let Some(local) = self.locals.get_mut(id.0 as usize)
+                {
+                    local.known = h.konst && !local.mutable;
+                }
                 HStmtKind::Let(p, Some(h))
             }
             None => {

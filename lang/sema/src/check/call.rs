@@ -140,7 +140,7 @@ impl Cx<'_> {
     }
 
     /// Returns true if this is not the name of a value but a word that some operation takes, such as `acquire`.
-    fn is_word(&self, e: &ast::Expr) -> bool {
+    pub(super) fn is_word(&self, e: &ast::Expr) -> bool {
         let ExprKind::Path(p) = &e.kind else { return false };
         let [n] = p.segments.as_slice() else { return false };
         let mut kinds = tk_ops::rows::rows().flat_map(|row| row.params.iter().map(|p| p.kind));

@@ -76,6 +76,11 @@ impl Cx<'_> {
             format!("{what} is `{need}`, but this is `{have}`"),
             format!("this is `{have}`"),
         );
+        if have == need
+            && let Some(d) = self.namesakes(d.clone(), &have)
+        {
+            return d;
+        }
         if let (Ty::Tile { elem: Elem::D(_), shape: x }, Ty::Tile { elem: Elem::D(b), shape: y }) =
             (&h.ty, want)
         {

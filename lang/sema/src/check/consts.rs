@@ -70,10 +70,7 @@ impl Cx<'_> {
             "this is only known at run time",
         );
         if let HKind::Local(id) = &h.kind {
-            let local = self.local(*id);
-            d = d
-                .label(local.span, format!("`{}` is a run-time variable", local.name))
-                .note("values for shapes come from parameters in `[..]`, such as `BLOCK: i32 = next_pow2(x.shape[0])`, from literals and from `const`");
+            d = self.known_at_run_time(d, self.local(*id));
         } else {
             d = self.taken_at_launch(d, h);
         }

@@ -303,7 +303,7 @@ impl<'p> Cx<'p> {
 
     pub fn new_local(&mut self, name: &ast::Name, ty: Ty, mutable: bool) -> LocalId {
         let id = LocalId(self.locals.len() as u32);
-        self.locals.push(Local { name: name.text.clone(), ty, mutable, span: name.span });
+        self.locals.push(Local { name: name.text.clone(), ty, mutable, known: false, span: name.span });
         if name.text != "_" && !name.text.is_empty() {
             self.bind(&name.text.clone(), Sym::Local(id));
         }

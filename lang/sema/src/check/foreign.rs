@@ -7,7 +7,7 @@ use tk_syntax::{Diagnostic, Span, codes};
 
 use super::Def;
 use super::cx::{Cx, Sym};
-use super::foreign_names::{ELSEWHERE, Here, MEMBERS, NAMES, PARAMETERS, TYPES};
+use super::foreign_names::{ELSEWHERE, Here, MEMBERS, NAMES, PARAMETERS, TYPES, WORDS};
 use crate::hir::{CKind, HExpr};
 use crate::types::{Elem, Ty};
 
@@ -86,7 +86,8 @@ impl Cx<'_> {
         };
         let first = args.first().filter(|a| a.name.is_none() && made)?;
         // Random numbers take each extent as an argument of its own, other functions the element type after the shape.
-        let several = random && args.get(1).is_some_and(|a| a.name.is_none());
+        let second = args.get(1).filter(|a| a.name.is_none());
+        let several = second.is_some_and(|a| random || !self.is_dtype(&a.value));
         let extents = if several { args } else { std::slice::from_ref(first) };
         let extents: Vec<ast::Arg> = extents.iter().filter(|a| a.name.is_none()).cloned().collect();
         let shape = self.as_list(&extents).unwrap_or_else(|| match &first.value.kind {
@@ -94,8 +95,7 @@ impl Cx<'_> {
             _ => format!("[{}]", self.text(first.value.span)),
         });
         let typed = args.iter().find(|a| a.name.as_ref().is_some_and(|n| n.text == "dtype"));
-        let second = args.get(1).filter(|a| a.name.is_none() && !random);
-        let dtype = typed.or(second).and_then(|a| self.dtype_text(&a.value, &Ty::Err));
+        let dtype = typed.or(second.filter(|_| !several)).and_then(|a| self.dtype_text(&a.value, &Ty::Err));
         let dtype = dtype.unwrap_or("f32".to_string());
         let (ours, takes, fixed) = match name.text.as_str() {
             "randn" => {
@@ -143,6 +143,18 @@ impl Cx<'_> {
     pub fn foreign_parameter<'n>(name: &str, ours: &[&'n str]) -> Option<&'n str> {
         let known = PARAMETERS.iter().find(|p| p.0 == name)?;
         ours.iter().copied().find(|p| *p == known.1)
+    }
+
+    /// The word that a text of another language stands for as an argument: `"relaxed"`, `"evict_last"`, `".cg"`.
+    pub fn foreign_word(e: &ast::Expr) -> Option<&str> {
+        let ExprKind::Str(text) = &e.kind else { return None };
+        let text = text.strip_prefix("evict_").unwrap_or(text);
+        let found = WORDS.iter().find(|w| w.0 == text).map_or(text, |w| w.1);
+        let words = tk_ops::rows::rows().flat_map(|r| r.params).filter_map(|p| match p.kind {
+            ParamKind::Word(words) => Some(words),
+            _other => None,
+        });
+        words.flatten().copied().find(|w| *w == found)
     }
 
     /// Says which operation has a parameter that this one has not.
@@ -355,9 +367,11 @@ impl Cx<'_> {
         if find(MEMBERS, &name.text).is_some() {
             return None;
         }
+        // What views memory at a pointer is no name for another shape of a tile.
+        let is_pointer = matches!(base.ty, Ty::Tile { elem: Elem::Ptr { .. }, .. });
         let ours = match here(&name.text) {
-            Some(Name(ours)) => ours,
-            Some(Form(_)) | None => &name.text,
+            Some(Name(ours)) if !(is_pointer && self.find_row(&name.text).is_some()) => ours,
+            Some(Name(_) | Form(_)) | None => &name.text,
         };
         let first = |p: &ParamKind| matches!(p, ParamKind::Value | ParamKind::Int | ParamKind::Pointer);
         let row = self.find_row(ours).filter(|r| r.params.first().is_some_and(|p| first(&p.kind)));
@@ -399,7 +413,7 @@ impl Cx<'_> {
 }
 
 /// A text without the parentheses around all of it.
-fn unwrapped(text: &str) -> &str {
+pub(super) fn unwrapped(text: &str) -> &str {
     let Some(inner) = text.strip_prefix('(').and_then(|t| t.strip_suffix(')')) else { return text };
     let mut depth = 0i32;
     let balanced = inner.chars().all(|c| {

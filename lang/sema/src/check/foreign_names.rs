@@ -21,12 +21,26 @@ pub(super) const PARAMETERS: &[(&str, &str)] = &[
     ("eviction_policy", "evict"),
     ("cache_modifier", "cache"),
     ("sem", "order"),
+    ("memory_order", "order"),
     ("num_warps", "warps"),
     ("num_stages", "stages"),
     ("num_ctas", "ctas"),
     ("maxnreg", "max_regs"),
     ("loop_unroll_factor", "unroll"),
     ("warp_specialize", "specialize"),
+];
+
+/// Texts that are words here.
+pub(super) const WORDS: &[(&str, &str)] = &[
+    (".ca", "all"),
+    (".cg", "global"),
+    (".cs", "streaming"),
+    (".cv", "volatile"),
+    (".wb", "back"),
+    (".wt", "through"),
+    ("gpu", "device"),
+    ("cta", "block"),
+    ("sys", "system"),
 ];
 
 /// Names of Triton's language after `tl.`, and of Python. A name that is the same here is not in it.
@@ -154,6 +168,7 @@ pub(super) const NAMES: &[(&str, Here)] = &[
         ),
     ),
     ("take", Name("gather")),
+    ("view", Name("reshape")),
     ("pad", Form("a load reads `other` outside of a view: `x.load([-1], [N], other = 0.0)`")),
     (
         "repeat",

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tk_ops::DType;
 use tk_syntax::ast;
-use tk_syntax::{Diagnostic, codes};
+use tk_syntax::{Diagnostic, Span, codes};
 
 use super::cx::Cx;
 use super::{Body, Program, Sig, SigAst, Slot};
@@ -511,6 +511,10 @@ impl Cx<'_> {
                 continue;
             };
             let Some(want) = self.hir().func(id).params.get(i).map(|p| p.ty.clone()) else { continue };
+            if matches!(e.kind, ast::ExprKind::None) && !want.is_err() {
+                self.absent_default(prm, e.span, &want);
+                continue;
+            }
             let h = self.value(e);
             let mut h = self.coerce(h, &want, "the default");
             if self.need_const(&h) && !h.ty.is_err() {
@@ -520,6 +524,22 @@ impl Cx<'_> {
                 }
             }
         }
+    }
+
+    /// Reports `bias: view[f32, 1] = None`: whether a parameter may be absent is part of its type.
+    fn absent_default(&mut self, prm: &ast::Param, at: Span, want: &Ty) {
+        let name = &prm.name.text;
+        let end = prm.ty.as_ref().map_or(at.start, |t| t.span.end);
+        let given = Span { start: end, ..at };
+        let message = "a parameter that may be absent has an optional type, and no default";
+        let d = Diagnostic::error(codes::NOT_A_VALUE, at, message, "");
+        self.report(match want {
+            Ty::Option(_) => d.fix("remove the default", given, ""),
+            Ty::View { .. } => d.fix("make the view optional", given, "?"),
+            _other => d.note(format!(
+                "only views can be optional: `{name}: view[f32, 1]?`, tested by `if let v = {name} {{ .. }}`"
+            )),
+        });
     }
 
     /// Returns true if a function computes its value from its arguments alone, by the names that it mentions.

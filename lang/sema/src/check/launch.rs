@@ -9,7 +9,7 @@ use super::Slot;
 use super::args::Params;
 use super::cx::Cx;
 use super::subst::Subst;
-use crate::hir::{FnId, FnKind, HArg, HExpr, HKind};
+use crate::hir::{CKind, CVarId, FnId, FnKind, HArg, HExpr, HKind};
 use crate::poly::Poly;
 use crate::types::{CTerm, Elem, Ty};
 
@@ -305,7 +305,10 @@ impl Cx<'_> {
         }
         let message = "compile-time arguments are given by name";
         let d = Diagnostic::error(codes::ARGUMENT_NAME, e.span, message, "as in `f[N = 4](..)`");
-        match self.hir().func(id).cparams.first() {
+        // A lambda is meant for the parameter that is a function.
+        let is_lambda = matches!(e.kind, ExprKind::Lambda(..));
+        let fits = |c: &&CVarId| !is_lambda || matches!(self.hir().cvar(**c).kind, CKind::Fn(..));
+        match self.hir().func(id).cparams.iter().find(fits) {
             Some(p) => {
                 let name = &self.hir().cvar(*p).name;
                 d.fix(format!("name it `{name}`"), e.span.before(), format!("{name} = "))
@@ -318,7 +321,11 @@ impl Cx<'_> {
     fn grid_given(&self, id: FnId, e: &ast::Expr, brackets: &[Subscript]) -> Option<Diagnostic> {
         let named = |p: &ast::Path| matches!(p.segments.as_slice(), [n] if n.text == "grid");
         let grid = match &e.kind {
-            ExprKind::Tuple(_) | ExprKind::Lambda(..) => true,
+            ExprKind::Tuple(_) => true,
+            ExprKind::Lambda(..) => {
+                let takes_function = |c: &CVarId| matches!(self.hir().cvar(*c).kind, CKind::Fn(..));
+                !self.hir().func(id).cparams.iter().any(takes_function)
+            }
             ExprKind::Path(p) => named(p),
             _other => false,
         };

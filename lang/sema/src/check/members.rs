@@ -48,13 +48,20 @@ impl Cx<'_> {
                 self.mk(HKind::Transpose(Box::new(b)), Ty::Tile { elem, shape }, span, false)
             }
             (Ty::Tile { shape: Shape::Dims(d), .. }, "T") => {
-                let (n, _) = (d.len(), ());
-                self.error(
-                    codes::RANK_MISMATCH,
-                    span,
-                    format!("`.T` swaps the dimensions of a tile of rank 2, but this has rank {n}"),
-                    "use `permute(x, [..])`",
-                )
+                let n = d.len();
+                let message = format!("`.T` swaps the dimensions of a tile of rank 2, but this has rank {n}");
+                let label = if n < 2 { "nothing to swap" } else { "use `permute(x, [..])`" };
+                let d = Diagnostic::error(codes::RANK_MISMATCH, span, message, label);
+                // All that follow, `x.T.T`, have nothing to swap either.
+                let text = self.p.sources.get(span.file).map_or("", |s| &s.text);
+                let rest = text.get(span.end as usize..).unwrap_or("");
+                let mut more = rest;
+                while let Some(after) = more.strip_prefix(".T").filter(|t| !t.starts_with(is_name_part)) {
+                    more = after;
+                }
+                let end = span.end + (rest.len() - more.len()) as u32;
+                let all = Span { start: b.span.end, end, ..span };
+                self.fail(if n < 2 { d.fix("remove it", all, "") } else { d })
             }
             (Ty::Tile { shape, .. }, "shape") => self.tile_shape(&shape, span),
             (Ty::View { rank, wide, .. }, "shape") => self.extents(b, &rank, wide, false, span),
@@ -296,4 +303,9 @@ impl Cx<'_> {
         self.report(d);
         None
     }
+}
+
+/// Returns true for a character of names.
+fn is_name_part(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
 }

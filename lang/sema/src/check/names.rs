@@ -5,7 +5,8 @@ use std::cmp::Reverse;
 /// The candidate nearest to a misspelt name, if one is near enough to be meant.
 ///
 /// Distance: optimal string alignment (insertions, deletions, substitutions, swaps of neighbours), at most a third of
-/// the length and at most 3; ties go to the candidate that begins like the name for longer, then to the first one.
+/// the length and at most 3; ties go to the candidate that begins like the name for longer, then to the first one. Of two
+/// letters both have to be there.
 pub fn closest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     // A single letter is near to every other one.
     let length = name.chars().count();
@@ -14,7 +15,8 @@ pub fn closest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
     let mut best: Option<((usize, Reverse<usize>), &str)> = None;
     for c in candidates {
         let d = if c.eq_ignore_ascii_case(name) { 0 } else { distance(&letters, c, limit) };
-        if d <= limit && c != name {
+        let is_near = length > 2 || d == 0 || c.starts_with(name);
+        if d <= limit && c != name && is_near {
             let common = letters.iter().zip(c.chars()).take_while(|(x, y)| *x == y).count();
             let rank = (d, Reverse(common));
             if best.is_none_or(|(b, _)| rank < b) {
@@ -76,6 +78,8 @@ mod tests {
             ("cod", ["code", "cold"], Some("code")),
             ("abcx", ["abcy", "abcz"], Some("abcy")),
             ("sum", ["reduce", "scan"], None),
+            ("at", ["cat", "any"], None),
+            ("ex", ["exp", "max"], Some("exp")),
         ] {
             assert_eq!(closest(name, candidates.into_iter()), best, "{name} {candidates:?}");
         }

@@ -6,6 +6,7 @@ use tk_syntax::{Diagnostic, Span, codes};
 
 use super::SigAst;
 use super::cx::Cx;
+use super::foreign::unwrapped;
 use crate::hir::{CVarId, HArg, HExpr, HKind};
 use crate::poly::{Atom, Poly, PolyFn};
 use crate::types::{Shape, Ty};
@@ -212,10 +213,27 @@ impl Cx<'_> {
             format!("this is `{sb}`"),
         )
         .label(a.1, format!("this is `{sa}`"));
+        if sa == sb
+            && let Some(d) = self.namesakes(d.clone(), &sa)
+        {
+            return self.report(d);
+        }
+        if self.is_product(what, a, b) {
+            let (x, y) = (self.text(a.1), self.text(b.1));
+            let text = format!("dot({}, {})", unwrapped(&x), unwrapped(&y));
+            d = d.note("`*` multiplies element by element, `dot` rows by columns");
+            return self.report(d.fix("multiply as matrices", a.1.to(b.1), text));
+        }
         if let Some((_, p, q)) = dim {
             d = self.equality_hint(d, &p, &q);
         }
         self.report(if pairs { self.all_pairs(d, a, b) } else { d });
+    }
+
+    /// Returns true for `a * b` of matrices of which `dot` is defined.
+    fn is_product(&mut self, what: &str, a: (&Shape, Span), b: (&Shape, Span)) -> bool {
+        let (Some([_, k]), Some([l, _])) = (a.0.dims(), b.0.dims()) else { return false };
+        what == "`*`" && a.1.end <= b.1.start && self.dims_equal(k, l)
     }
 
     /// Says which `require` would make two extents equal, where one would that [`Cx::learn`] can use.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use tk_ops::{DType, DTypeSet};
-use tk_syntax::{Diagnostic, codes};
+use tk_syntax::{Diagnostic, Span, codes};
 
 use super::Slots;
 use crate::check::cx::{Cx, Lit};
@@ -54,6 +54,9 @@ impl Cx<'_> {
         }
         let floats = DTypeSet::FLOAT.or(DTypeSet::F8).or(DTypeSet::of(&[DType::E2M1]));
         let from = self.dterm_of(&x.ty)?;
+        if self.cast_instead_of_rounding(s, &x, to, floats, dh.span) {
+            return None;
+        }
         if !self.need_class("`cast`", from, DTypeSet::FLOAT, x.span)
             || !self.need_class("the result of `cast`", to, floats, dh.span)
         {
@@ -84,6 +87,27 @@ impl Cx<'_> {
         };
         let ty = Ty::Tile { elem: Elem::D(to), shape };
         self.built(s, vec![HArg::Expr(x), HArg::Expr(dh), rounding, bits], ty, false)
+    }
+
+    /// Reports `cast(x, i32)`: a cast without a rounding is written with `as`, to every element type.
+    fn cast_instead_of_rounding(
+        &mut self,
+        s: &Slots,
+        x: &HExpr,
+        to: DTerm,
+        floats: DTypeSet,
+        at: Span,
+    ) -> bool {
+        let is_known = self.set_of(to).is_some_and(|set| set.and(floats) == DTypeSet::EMPTY);
+        if !is_known || s.get("rounding").is_some() || s.get("bits").is_some() {
+            return false;
+        }
+        let to = self.show_elem(&Elem::D(to));
+        let message = format!("`cast` rounds floats to floats; a cast to `{to}` is written `as {to}`");
+        let d = Diagnostic::error(codes::CLASS, at, message, format!("this is `{to}`"));
+        let text = format!("({})", self.cast_text(x.span, &to));
+        self.report(d.fix(format!("cast to `{to}`"), s.span, text));
+        true
     }
 
     fn same_width(&mut self, s: &Slots, from: DTerm, to: DTerm) -> Option<()> {

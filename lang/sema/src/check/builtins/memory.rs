@@ -283,7 +283,10 @@ impl Cx<'_> {
         let list: Vec<String> = words.iter().map(|w| format!("`{w}`")).collect();
         let message = format!("`{name}` is one of {}", list.join(", "));
         let d = Diagnostic::error(codes::ARGUMENT_NAME, e.span, message, "");
-        self.report(d.note("it is written out; a compile-time `if` chooses between two calls"));
+        self.report(match Self::foreign_word(e).filter(|w| words.contains(w)) {
+            Some(word) => d.fix(format!("use `{word}`"), e.span, word),
+            None => d.note("it is written out; a compile-time `if` chooses between two calls"),
+        });
         None
     }
 

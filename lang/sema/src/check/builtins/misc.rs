@@ -106,7 +106,11 @@ impl Cx<'_> {
                     format!("`{}` works on tiles, not on `{shown}`", s.row.name),
                     format!("this is `{shown}`"),
                 );
-                self.report(self.read_first(d, &h));
+                let d = match self.method_instead(s, &h) {
+                    Some(text) => d.fix(format!("call `{text}`"), s.span, text),
+                    None => self.read_first(d, &h),
+                };
+                self.report(d);
                 None
             }
         }

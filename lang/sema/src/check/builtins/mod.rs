@@ -73,7 +73,9 @@ impl Cx<'_> {
         self.saw_row_args(row, args);
         let skip = usize::from(this.is_some());
         let params: Vec<&BuiltinParam> = row.params.iter().skip(skip).collect();
-        if self.spread_list(row.name, &params, args, span) {
+        if self.spread_extents(row.name, &params, args, span)
+            || self.spread_list(row.name, &params, args, span)
+        {
             return HExpr::err(span);
         }
         let ps = Params {
