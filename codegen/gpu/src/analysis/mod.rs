@@ -1,6 +1,7 @@
 //! Analyses of kernels for passes and the verifier; they change nothing.
 
 pub mod access_width;
+pub mod advance;
 pub mod axis;
 pub mod bounded;
 pub mod coalesce;

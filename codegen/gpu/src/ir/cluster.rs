@@ -6,7 +6,7 @@ use tk_ops::{ControlOp, Op};
 use tk_tile::{Inst, InstId, walk};
 
 use crate::ir::kernel::Kernel;
-use crate::ir::op::{GpuOp, Multicast, Pipeline, TmaLoad};
+use crate::ir::op::{Exchange, GpuOp, Multicast, Pipeline, TmaLoad};
 use crate::ir::params::element_bytes;
 use crate::ir::shared_access;
 use crate::layout::linear::InDim;
@@ -123,12 +123,8 @@ pub fn waits(kernel: &Kernel) -> Result<(), &'static str> {
     let first = func.blocks[func.body].insts.iter().position(|i| *i == first);
     let in_order = arrive == (1, Some(0)) && wait.0 == 1 && wait.1.is_some() && wait.1 < first;
     let bytes = barriers(kernel).and_then(|b| kernel.buffers.get(b)).map_or(0, |b| b.bytes);
-    let remote = walk::insts(func).into_iter().filter_map(|i| match GpuOp::of(&func.insts[i]) {
-        Some(GpuOp::SharedStore(store)) => store.remote,
-        Some(GpuOp::SharedLoad(load)) => load.remote,
-        _ => None,
-    });
-    let remote = remote.into_iter().all(|n| n < bytes / BARRIER);
+    let remote = walk::insts(func).into_iter().filter_map(|i| exchange(&func.insts[i]));
+    let remote = remote.into_iter().all(|e| e.barrier + e.copies() <= bytes / BARRIER);
     if in_order && remote { Ok(()) } else { Err("blocks do not wait for each other before the first store") }
 }
 
@@ -175,13 +171,18 @@ pub fn loads_together(kernel: &Kernel) -> Result<(), &'static str> {
     if in_place { Ok(()) } else { Err("programs of a cluster do not wait for each other at both ends") }
 }
 
+/// The exchange of a store to the shared memory of the cluster's blocks, or of a load of such data.
+pub fn exchange(inst: &Inst) -> Option<Exchange> {
+    match GpuOp::of(inst)? {
+        GpuOp::SharedStore(store) => store.remote,
+        GpuOp::SharedLoad(load) => load.remote,
+        _ => None,
+    }
+}
+
 /// Returns true for a store to the shared memory of the cluster's blocks, and for a load of such data.
 pub fn is_remote(inst: &Inst) -> bool {
-    match GpuOp::of(inst) {
-        Some(GpuOp::SharedStore(s)) => s.remote.is_some(),
-        Some(GpuOp::SharedLoad(l)) => l.remote.is_some(),
-        _ => false,
-    }
+    exchange(inst).is_some()
 }
 
 /// Bytes that a remote store writes to each block.
@@ -216,6 +217,13 @@ pub fn pair(kernel: &Kernel, buffer: usize) -> Option<[InstId; 2]> {
     let once = kernel.layout(v)?.atom().free_bits(InDim::Register) == 0;
     let words = element_bytes(kernel.module.types.get(func.ty(v)).elem()) >= WORD;
     (together && is_plain && once && words).then_some([store, load])
+}
+
+/// Returns true if all warps of the program store to the buffer of a pair. Who has read what such a store brought knows
+/// that all warps have read what earlier ones brought.
+pub fn every_warp_stores(kernel: &Kernel, store: InstId) -> bool {
+    let v = kernel.func().insts[store].operands.first();
+    v.and_then(|v| kernel.layout(*v)).is_some_and(|layout| layout.atom().free_bits(InDim::Warp) == 0)
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use tk_tile::{Attr, Attrs};
 
 use super::caching::Caching;
 use super::op::{
-    BufferRef, FragmentLoad, MmaOperand, Multicast, Pipeline, Placement, Product, StoreAccess, Strides,
-    TmaBox,
+    BufferRef, Exchange, FragmentLoad, MmaOperand, Multicast, Pipeline, Placement, Product, StoreAccess,
+    Strides, TmaBox,
 };
 use crate::target::mma::InstructionName;
 use crate::target::precision::Precision;
@@ -195,6 +195,27 @@ impl Field for Option<u32> {
 
     fn read(name: &'static str, from: &mut Fields) -> Read<Self> {
         if from.has(name) { u32::read(name, from).map(Some) } else { Ok(None) }
+    }
+}
+
+/// The attribute of an exchange that alternates.
+const ALTERNATES: &str = "alternates";
+
+impl Field for Option<Exchange> {
+    fn names(name: &'static str) -> Vec<&'static str> {
+        vec![name, ALTERNATES]
+    }
+
+    fn write(&self, name: &'static str, out: &mut Attrs) {
+        if let Some(Exchange { barrier, alternates }) = self {
+            barrier.write(name, out);
+            alternates.write(ALTERNATES, out);
+        }
+    }
+
+    fn read(name: &'static str, from: &mut Fields) -> Read<Self> {
+        let Some(barrier) = Option::<u32>::read(name, from)? else { return Ok(None) };
+        Ok(Some(Exchange { barrier, alternates: bool::read(ALTERNATES, from)? }))
     }
 }
 

@@ -42,6 +42,23 @@ impl BufferRef {
     }
 }
 
+/// How the store and the load of a buffer cross the blocks of a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exchange {
+    /// The number of its mbarrier ([`ClusterArrive`]).
+    pub barrier: u32,
+    /// Executions alternate between two halves of the buffer, and between this mbarrier and the next one, so that none
+    /// waits until all threads have read what the one before it brought.
+    pub alternates: bool,
+}
+
+impl Exchange {
+    /// The number of its mbarriers, and of equal parts of its buffer.
+    pub fn copies(self) -> u32 {
+        if self.alternates { 2 } else { 1 }
+    }
+}
+
 /// Elements at `start` plus the sum of their coordinates times `strides`, all in elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Strides {
@@ -228,8 +245,8 @@ gpu_ops! {
         chunked: bool,
         /// It fills the stage of a later iteration, and a barrier orders it after the reads of an earlier one.
         ahead: bool,
-        /// Each element is stored to all blocks of the cluster, with the mbarrier of this number ([`ClusterArrive`]).
-        remote: Option<u32>,
+        /// Each element is stored to all blocks of the cluster.
+        remote: Option<Exchange>,
         /// How it is done; `None` before [`crate::passes::select_instructions`].
         access: Option<StoreAccess>,
     }
@@ -242,8 +259,8 @@ gpu_ops! {
         placement: Placement,
         /// Each thread reads only elements that it copied itself.
         own: bool,
-        /// Other blocks of the cluster store to it too; the load waits for them at the mbarrier of this number.
-        remote: Option<u32>,
+        /// Other blocks of the cluster store to it too, and the load waits for them.
+        remote: Option<Exchange>,
         /// Elements of an access; `None` before [`crate::passes::select_instructions`].
         vector: Option<u32>,
     }

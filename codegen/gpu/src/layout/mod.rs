@@ -28,6 +28,10 @@ const SMALLEST_ATOM: u32 = 16;
 /// The most repeats, which are all in registers of each thread.
 const MOST_REPEATS: u32 = 15;
 
+/// Elements along a gathered dimension that a thread keeps in registers: four accesses of 16 bytes. Shuffles combine more in
+/// fewer instructions, as blocks of a cluster have with up to 128 warps.
+const GATHERED: u32 = 16;
+
 /// Divides an extent. A power of two is one atom; otherwise the division with the least padding, and among these the
 /// one with the largest atom.
 pub fn cut(extent: u32) -> Cut {
@@ -361,7 +365,8 @@ impl Layout {
         (Layout { atom, repeats }, starts)
     }
 
-    /// All of dimension `axis`, which has extent `2^bits`, in registers of every thread that owns one of its elements.
+    /// All of dimension `axis`, which has extent `2^bits`, in every warp that owns one of its elements: up to
+    /// [`GATHERED`] in registers of each thread, and more in other lanes, if those would have the same.
     pub fn gathered(&self, axis: usize, bits: u32) -> Layout {
         let kept = self.without(axis);
         let widen = |mut b: Vec<u32>| {
@@ -369,10 +374,16 @@ impl Layout {
             b
         };
         let rank = self.repeats.len();
-        let mut register: Vec<Vec<u32>> =
-            (0..bits).map(|i| (0..rank).map(|d| if d == axis { 1 << i } else { 0 }).collect()).collect();
+        let along = |i: u32| -> Vec<u32> { (0..rank).map(|d| if d == axis { 1 << i } else { 0 }).collect() };
+        let (mut lane, warp) = (kept.bases(InDim::Lane, widen), kept.bases(InDim::Warp, widen));
+        let free = lane.iter_mut().filter(|b| b.iter().all(|x| *x == 0));
+        let held = GATHERED.ilog2().min(bits);
+        let mut rest = held..bits;
+        for (basis, i) in free.zip(rest.by_ref()) {
+            *basis = along(i);
+        }
+        let mut register: Vec<Vec<u32>> = (0..held).chain(rest).map(along).collect();
         register.extend(kept.bases(InDim::Register, widen));
-        let (lane, warp) = (kept.bases(InDim::Lane, widen), kept.bases(InDim::Warp, widen));
         let mut out = kept.atom.out_bits().to_vec();
         out.insert(axis.min(out.len()), bits);
         let mut repeats = kept.repeats.clone();

@@ -8,7 +8,8 @@
 //!
 //! The semantics of a program are those of executing it alone, instruction by instruction. Threads run independently,
 //! so a barrier separates two accesses to the same memory of which one writes, in shared memory and in device memory,
-//! unless the earlier access is always by the same thread. There is also a barrier before an atomic that releases their
+//! unless the earlier access is always by the same thread, or by another iteration of a loop with whose counter the
+//! positions in a view advance. There is also a barrier before an atomic that releases their
 //! writes, and after one that acquires writes of others, since one thread executes it for all. If a barrier before a
 //! loop saves barriers in it, it is inserted there.
 //!
@@ -20,6 +21,7 @@ use std::collections::BTreeSet;
 use tk_ops::{AtomicOp, ControlOp, MemoryOp, Op};
 use tk_tile::{BlockId, Def, FuncId, Inst, InstId, Loc, Type, ValueId, walk};
 
+use crate::analysis::advance::{self, Advance, Loop};
 use crate::analysis::provenance::Roots;
 use crate::ir::cluster;
 use crate::ir::kernel::{Kernel, LayoutId};
@@ -40,9 +42,20 @@ enum Place {
         root: Option<ValueId>,
         /// Pointers, or view and positions, and the layout, if each thread accesses elements of its own.
         own: Option<(Vec<ValueId>, LayoutId)>,
+        /// What makes iterations of a loop access different elements.
+        advance: Option<Advance>,
+        /// It was in an earlier iteration of that loop.
+        earlier: bool,
     },
     /// Writes of other programs.
     Acquired,
+}
+
+impl Place {
+    /// Any elements of device memory that derive from this parameter.
+    fn memory(root: Option<ValueId>) -> Place {
+        Place::Global { root, own: None, advance: None, earlier: false }
+    }
 }
 
 /// The kind of an access.
@@ -53,7 +66,9 @@ enum Act {
     /// One of several stores that fill one buffer.
     Fill,
     /// A store for which the load of its buffer waits itself ([`crate::passes::cluster`]).
-    Remote,
+    Remote {
+        alternates: bool,
+    },
     /// A copy or store that fills another stage of a multi-stage buffer than is read meanwhile.
     Pipelined,
     /// An access of each thread to elements of its own in a buffer.
@@ -93,7 +108,7 @@ impl Touch {
             act => act,
         };
         match self.place {
-            Place::Global { root, own: _ } => Touch { place: Place::Global { root, own: None }, act },
+            Place::Global { root, .. } => Touch { place: Place::memory(root), act },
             place @ (Place::Shared { .. } | Place::Acquired) => Touch { place, act },
         }
     }
@@ -110,12 +125,20 @@ impl Touch {
                 let ahead = self.act == Act::Pipelined || o.act == Act::Pipelined;
                 let own = self.act == Act::Own && o.act == Act::Own;
                 // This one comes first.
-                let remote_read = self.act == Act::Remote && o.act == Act::Read;
-                a < d && c < b && !harmless && !(x == y && (fills || ahead || own || remote_read))
+                let remote_read = matches!(self.act, Act::Remote { .. }) && o.act == Act::Read;
+                let alternates = matches!(self.act, Act::Remote { alternates: true })
+                    || matches!(o.act, Act::Remote { alternates: true });
+                let apart = x == y && (fills || ahead || own || remote_read || alternates);
+                a < d && c < b && !harmless && !apart
             }
-            (Place::Global { root: p, own: x }, Place::Global { root: q, own: y }) => {
+            (
+                Place::Global { root: p, own: x, advance: before, earlier },
+                Place::Global { root: q, own: y, advance: now, .. },
+            ) => {
                 let may_alias = p.is_none() || q.is_none() || p == q;
-                may_alias && !harmless && !(x.is_some() && x == y)
+                let advanced = *earlier && before.is_some() && before == now;
+                let own = x.is_some() && x == y;
+                may_alias && !harmless && !advanced && !own
             }
             (Place::Acquired, Place::Global { .. }) | (Place::Global { .. }, Place::Acquired) => true,
             (Place::Shared { .. }, _) | (_, Place::Shared { .. }) | (Place::Acquired, Place::Acquired) => {
@@ -139,10 +162,20 @@ fn join(a: &mut Pending, b: &[Touch]) {
 /// After an iteration, values of a loop denote other elements than in it, so they are not known to be the thread's own.
 fn forget(pending: &mut Pending, inside: &BTreeSet<ValueId>) {
     for t in pending {
-        if let Place::Global { own, .. } = &mut t.place
-            && own.as_ref().is_some_and(|(values, _)| values.iter().any(|v| inside.contains(v)))
-        {
+        let Place::Global { own, advance, earlier, .. } = &mut t.place else { continue };
+        if own.as_ref().is_some_and(|(values, _)| values.iter().any(|v| inside.contains(v))) {
             *own = None;
+        }
+        *earlier |= advance.is_some_and(|a| inside.contains(&a.counter));
+    }
+}
+
+/// After a loop, its counter begins again.
+fn leave(pending: &mut Pending, inside: &BTreeSet<ValueId>) {
+    for t in pending {
+        let Place::Global { advance, earlier, .. } = &mut t.place else { continue };
+        if advance.is_some_and(|a| inside.contains(&a.counter)) {
+            (*advance, *earlier) = (None, false);
         }
     }
 }
@@ -162,7 +195,7 @@ fn run(kernel: &mut Kernel) {
     let mut pending = Pending::default();
     let func = kernel.func();
     let used = walk::insts(func).into_iter().flat_map(|i| func.insts[i].operands.clone()).collect();
-    Barriers { kernel, roots, used, tried: None }.block(body, &mut pending);
+    Barriers { kernel, roots, used, loops: vec![], tried: None }.block(body, &mut pending);
     cluster_wait(kernel);
 }
 
@@ -188,6 +221,8 @@ struct Barriers<'a> {
     roots: Roots,
     /// Values that are operands.
     used: BTreeSet<ValueId>,
+    /// The loops around the instruction.
+    loops: Vec<Loop>,
     /// In a trial nothing is changed, and the instructions before which barriers would be inserted are recorded.
     tried: Option<BTreeSet<InstId>>,
 }
@@ -264,13 +299,16 @@ impl Barriers<'_> {
         let inst = self.kernel.func().insts[id].clone();
         let inside = self.defined(&inst);
         // The end of a loop precedes its beginning: a second pass over carried accesses adds nothing.
-        if inst.op == Op::Control(ControlOp::For) {
+        if let Some(this) = Loop::of(self.kernel.func(), &inst, inside.clone()) {
+            self.loops.push(this);
             for _ in 0..2 {
                 let before = pending.clone();
                 inst.blocks.iter().for_each(|b| self.block(*b, pending));
                 forget(pending, &inside);
                 join(pending, &before);
             }
+            self.loops.pop();
+            leave(pending, &inside);
             return;
         }
         // The other kind ends after its first block.
@@ -376,7 +414,7 @@ impl Barriers<'_> {
             Op::Atomic(op) => {
                 let root = inst.operands.first().and_then(|v| self.roots.get(*v));
                 let act = Act::Atomic(self.atomic(inst, op));
-                let mut touches = vec![Touch { place: Place::Global { root, own: None }, act }];
+                let mut touches = vec![Touch { place: Place::memory(root), act }];
                 if ordered(inst, "acquire") {
                     touches.push(Touch { place: Place::Acquired, act: Act::Write });
                 }
@@ -408,7 +446,7 @@ impl Barriers<'_> {
     /// The device memory that a copy reads or writes.
     fn copied(&self, inst: &Inst, act: Act) -> Touch {
         let root = inst.operands.first().and_then(|v| self.roots.get(*v));
-        Touch { place: Place::Global { root, own: None }, act }
+        Touch { place: Place::memory(root), act }
     }
 
     fn global(&self, inst: &Inst, op: MemoryOp) -> Option<Touch> {
@@ -443,8 +481,11 @@ impl Barriers<'_> {
             Type::Tile { .. } => 1,
         };
         let own = alone.map(|l| (inst.operands.iter().take(count).copied().collect(), l));
+        let shape = tile.and_then(|t| self.kernel.module.types.get(func.ty(t)).shape());
+        let boxes = matches!(op, MemoryOp::ViewLoad | MemoryOp::ViewStore);
+        let advance = shape.filter(|_| boxes).and_then(|s| advance::of(func, &self.loops, inst, s));
         let root = self.roots.get(place);
-        Some(Touch { place: Place::Global { root, own }, act })
+        Some(Touch { place: Place::Global { root, own, advance, earlier: false }, act })
     }
 }
 
@@ -474,7 +515,9 @@ fn act(op: &GpuOp) -> Act {
         GpuOp::AsyncCopy(copy) if copy.own => Act::Own,
         GpuOp::AsyncCopy(AsyncCopy { ahead: true, .. })
         | GpuOp::SharedStore(SharedStore { ahead: true, .. }) => Act::Pipelined,
-        GpuOp::SharedStore(store) if store.remote.is_some() => Act::Remote,
+        GpuOp::SharedStore(SharedStore { remote: Some(exchange), .. }) => {
+            Act::Remote { alternates: exchange.alternates }
+        }
         // A loop that begins again fills the same stages.
         GpuOp::SharedStore(store) if store.buffer.stages.is_some() => Act::Write,
         GpuOp::SharedStore(_) | GpuOp::AsyncCopy(_) => Act::Fill,

@@ -13,7 +13,7 @@ use tk_tile::{Inst, InstId};
 use super::fault::GpuInvariant::S07;
 use super::fault::{GpuVerifyError, at, fault};
 use super::forward::{State, forward};
-use crate::ir::cluster::is_remote;
+use crate::ir::cluster::exchange;
 use crate::ir::kernel::Kernel;
 use crate::ir::op::{GpuOp, Placement, SharedStore};
 use crate::ir::shared_access::{is_addition, is_ahead, is_of_tma_pipeline, is_own, touched};
@@ -26,6 +26,8 @@ enum Kind {
     Add,
     /// A store for which the load of its buffer waits itself.
     Remote,
+    /// Such a store to a buffer whose halves take turns.
+    Alternating,
     /// A copy into another stage of a multi-stage buffer than is read meanwhile.
     Pipelined,
     /// By each thread to elements of its own.
@@ -81,7 +83,8 @@ impl Walk<'_> {
             (true, _) => (Kind::Own, Kind::Own),
             (false, true) => (Kind::Read, Kind::Pipelined),
             (false, false) if is_addition(inst) => (Kind::Read, Kind::Add),
-            (false, false) if is_remote(inst) => (Kind::Read, Kind::Remote),
+            (false, false) if exchange(inst).is_some_and(|e| e.alternates) => (Kind::Read, Kind::Alternating),
+            (false, false) if exchange(inst).is_some() => (Kind::Read, Kind::Remote),
             (false, false) => (Kind::Read, Kind::Store),
         };
         let reads = reads.into_iter().map(|b| (id, b, read));
@@ -109,10 +112,11 @@ impl Walk<'_> {
             (Kind::Add, Kind::Add) => overlap && a.1 != b.1,
             // It came first.
             (Kind::Remote, Kind::Read) if a.1 == b.1 => false,
+            (Kind::Alternating, _) | (_, Kind::Alternating) if a.1 == b.1 => false,
             (Kind::Store, Kind::Store) if a.1 == b.1 => !self.are_apart(a.0, b.0),
             (Kind::Own, Kind::Own) | (Kind::Pipelined, _) | (_, Kind::Pipelined) if a.1 == b.1 => false,
-            (Kind::Store | Kind::Remote | Kind::Own | Kind::Pipelined, _)
-            | (_, Kind::Store | Kind::Remote | Kind::Own | Kind::Pipelined)
+            (Kind::Store | Kind::Remote | Kind::Alternating | Kind::Own | Kind::Pipelined, _)
+            | (_, Kind::Store | Kind::Remote | Kind::Alternating | Kind::Own | Kind::Pipelined)
             | (Kind::Read, Kind::Add)
             | (Kind::Add, Kind::Read) => overlap,
         }

@@ -129,8 +129,7 @@ fn parts(cx: Cx<'_>, inst: &Inst, op: ReduceOp) -> Check {
         let moves = |d: InDim| {
             (0..atom.bits(d)).filter_map(|i| atom.basis(d, i)).any(|b| b.get(axis).is_some_and(|c| *c != 0))
         };
-        let alone = !moves(InDim::Lane) && !moves(InDim::Warp);
-        ensure(alone, S02, || "not all of the dimension is in registers of each thread".into())?;
+        ensure(!moves(InDim::Warp), S02, || "not all of the dimension is in each warp".into())?;
         let folded = |r: &ValueId| cx.folded(*x, *r, axis).map_err(|(_, message)| (S02, message));
         return inst.results.iter().try_for_each(folded);
     }

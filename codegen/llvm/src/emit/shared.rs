@@ -4,10 +4,10 @@ use inkwell::IntPredicate;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, IntValue};
 use tk_gpu::analysis::{access_width, stmatrix};
-use tk_gpu::ir::cluster::{self, BARRIER};
+use tk_gpu::ir::cluster;
 use tk_gpu::ir::op::{
-    AsyncCopy, BufferRef, ClusterArrive, GpuOp, Placement, SharedAdd, SharedGather, SharedLoad, SharedRank,
-    SharedScatter, SharedStore, StoreAccess, Strides,
+    AsyncCopy, BufferRef, GpuOp, Placement, SharedAdd, SharedGather, SharedLoad, SharedRank, SharedScatter,
+    SharedStore, StoreAccess, Strides,
 };
 use tk_gpu::ir::shared_access::CHUNK;
 use tk_ops::{DType, ElementwiseOp};
@@ -120,8 +120,12 @@ impl<'c> Emit<'_, 'c> {
     }
 
     /// The offset in a buffer of what an instruction accesses: of the stage in a multi-stage buffer, in the copy of the group
-    /// of warps. `None` if it is 0.
+    /// of warps, or of the copy that an exchange uses now. `None` if it is 0.
     pub(super) fn stage(&self, inst: &Inst, buffer: BufferRef) -> Res<Option<IntValue<'c>>> {
+        if let Some(turn) = cluster::exchange(inst).map(|e| self.turn(e)).transpose()?.flatten() {
+            let whole = self.kernel.buffers.get(buffer.buffer).map_or(0, |b| b.bytes);
+            return Ok(Some(self.builder.build_int_nuw_mul(turn, self.int(whole / 2), "")?));
+        }
         let stages = buffer.count();
         let copy = self.copy_of_group(buffer.buffer)?;
         let (Some(slot), Some(whole)) =
@@ -215,43 +219,9 @@ impl<'c> Emit<'_, 'c> {
         Ok(())
     }
 
-    /// Initializes the mbarriers of buffers that other blocks fill, and tells the other blocks that this one has begun.
-    fn cluster_arrive(&mut self, op: &ClusterArrive) -> Res<()> {
-        if let Some(buffer) = op.barriers {
-            let count = self.kernel.buffers.get(buffer).map_or(0, |b| b.bytes / BARRIER);
-            for n in 0..count {
-                let phase = self.builder.build_alloca(self.i32(), "phase")?;
-                self.builder.build_store(phase, self.int(0))?;
-                self.phases.insert(n, phase);
-            }
-            self.act_where(Some(self.is_first_of_block()?), || {
-                for n in 0..count {
-                    self.target.mbarrier_init(self, self.remote_barrier(n)?, 1)?;
-                }
-                self.target.mbarriers_ready(self)
-            })?;
-        }
-        self.target.cluster_arrive(self)
-    }
-
-    /// Returns true if this is the first thread of its block.
-    fn is_first_of_block(&self) -> Res<IntValue<'c>> {
-        let within = self.kernel.block_threads() - 1;
-        let at = self.builder.build_and(self.tid, self.int(within), "")?;
-        Ok(self.builder.build_int_compare(IntPredicate::EQ, at, self.int(0), "")?)
-    }
-
-    /// The mbarrier of this number of remote stores.
-    fn remote_barrier(&self, n: u32) -> Res<IntValue<'c>> {
-        let Some(barriers) = cluster::barriers(self.kernel) else {
-            return bug("a remote store has no barrier");
-        };
-        Ok(self.int(self.buffer(barriers)? + n * BARRIER))
-    }
-
     fn shared_store(&mut self, inst: &Inst, op: &SharedStore) -> Res<()> {
         let v = self.operand(inst, 0)?;
-        let remote = op.remote.map(|n| self.remote_barrier(n)).transpose()?;
+        let remote = op.remote.map(|e| self.remote_barrier(e)).transpose()?;
         if let Some(barrier) = remote {
             let bytes = tk_gpu::ir::cluster::remote_store_bytes(self.kernel, inst);
             let first = self.is_first_of_block()?;
@@ -306,17 +276,11 @@ impl<'c> Emit<'_, 'c> {
 
     fn shared_load(&mut self, inst: &Inst, op: &SharedLoad) -> Res<()> {
         let r = self.result(inst)?;
-        if let Some(n) = op.remote {
-            let barrier = self.remote_barrier(n)?;
-            let Some(phase) = self.phases.get(&n).copied() else {
-                return bug("a barrier was not made");
-            };
-            let parity = self.builder.build_load(self.i32(), phase, "")?.into_int_value();
-            self.target.mbarrier_wait(self, barrier, parity)?;
-            self.builder.build_store(phase, self.builder.build_xor(parity, self.int(1), "")?)?;
-        }
         let vector = decided(op.vector)?;
         let places = self.places_of(Slot { inst, buffer: op.buffer, placement: &op.placement, vector }, r)?;
+        if let Some(exchange) = op.remote {
+            self.exchanged(exchange)?;
+        }
         let regs = self.read_shared(&op.placement, r, &places)?;
         self.define_regs(r, regs)
     }

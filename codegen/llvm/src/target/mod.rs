@@ -365,7 +365,7 @@ pub trait TargetEmitter<'c> {
         false
     }
 
-    /// Hides a 64-bit value from LLVM's optimizer.
+    /// Hides a value of 32 or 64 bits from LLVM's optimizer.
     fn opaque_value(&self, _e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<IntValue<'c>> {
         Ok(x)
     }

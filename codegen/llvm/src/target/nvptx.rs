@@ -369,7 +369,10 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
     }
 
     fn opaque_value(&self, e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<IntValue<'c>> {
-        let out = self.asm(e, "mov.b64 $0, $1;", "=l,l", &[e.i64().into()], &[x.into()], Kind::Memory)?;
+        let wide = x.get_type().get_bit_width() == 64;
+        let (text, constraints) =
+            if wide { ("mov.b64 $0, $1;", "=l,l") } else { ("mov.b32 $0, $1;", "=r,r") };
+        let out = self.asm(e, text, constraints, &[x.get_type().into()], &[x.into()], Kind::Memory)?;
         let Some(x) = out.first() else { return bug("a number was lost") };
         Ok(x.into_int_value())
     }
