@@ -10,7 +10,7 @@
 //! transactions in any layout in which a lane has a register of neighbours and the lanes of a warp follow one another, so a
 //! conversion through shared memory would be for nothing. The same holds where a lane reads the neighbours of at most a sector in
 //! several accesses, such as f32 weights beside rows of halves: all but the first find the sector in the cache; and where a load
-//! of two aligned accesses, shifted, needs such a lane. A tile that shared memory has no room for is loaded so in any case.
+//! of two aligned accesses, shifted, needs such a lane.
 //!
 //! Requires layouts. Guarantees the same elements in the layout of the conversion, in no more registers.
 
@@ -84,11 +84,7 @@ fn needless(kernel: &Kernel, axis: &AxisInfo, convert: InstId) -> Option<Needles
     let (module, spec) = (&kernel.module, kernel.options.spec);
     let is_shifted =
         run * of.bytes <= SECTOR && shifted(module, func, axis, spec, load, |d| to.vector(d)).is_some();
-    let elements: u64 =
-        kernel.module.types.get(func.ty(*loaded)).shape()?.iter().map(|n| u64::from(*n)).product();
-    let has_room = elements * u64::from(of.bytes) <= u64::from(spec.shared_bytes);
-    let is_large = !has_room && to.registers() <= from.registers();
-    ((is_narrow || is_wide || is_shifted) && same || is_large).then_some(Needless {
+    ((is_narrow || is_wide || is_shifted) && same).then_some(Needless {
         convert,
         loaded: *loaded,
         converted: *converted,
