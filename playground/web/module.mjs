@@ -10,7 +10,10 @@ const optimizer = join(dirname(fileURLToPath(import.meta.url)), "node_modules/bi
 const [CUSTOM, START, DATA, DATA_COUNT] = [0, 8, 11, 12];
 
 /** What LLVM leaves: of all passes those that make the packed module smaller, in half a minute. */
-const smaller = ["--dce", "--vacuum", "--coalesce-locals", "--reorder-locals", "--duplicate-function-elimination"];
+const smaller = [
+    "--dce", "--vacuum", "--coalesce-locals", "--reorder-locals", "--duplicate-function-elimination",
+    "--remove-unused-brs", "--merge-blocks", "--rse", "--coalesce-locals", "--reorder-locals", "--vacuum",
+];
 
 /** The module in a file with its functions by name and without names. Instances of a generic function are alike and have
  * one name: as neighbours they fit into the 32 KiB that gzip sees at once, which saves a tenth of the code. */
