@@ -68,7 +68,7 @@ impl Loop {
     /// Returns true if the counter changes by at least this many positions.
     fn passes(&self, func: &Func, extent: u32) -> bool {
         let step = rewrite::constant(func, self.step).and_then(|s| s.as_int());
-        // A step that is not known is not 0, or the loop does not end.
+        // A step that is not known is not 0, with which there is no iteration.
         step.map_or(extent <= 1, |step| step.unsigned_abs() >= u128::from(extent))
     }
 }
