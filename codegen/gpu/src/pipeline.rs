@@ -14,7 +14,7 @@ use crate::passes::{
     defer_waits, expand_gathers, form_tensor_accesses, hoist_shared_stores, inline_functions,
     insert_barriers, insert_proxy_fences, insert_store_waits, lower_to_shared, overlap_products,
     permute_views, reallocate_registers, select_instructions, software_pipeline, split_dots, split_rows,
-    split_stores, take_turns, tma_reduce, tma_stores, trim_loops, warp_specialize,
+    split_scans, split_stores, take_turns, tma_reduce, tma_stores, trim_loops, warp_specialize,
 };
 use crate::verify::{GpuVerifyError, LaidOutModule, ScheduledModule};
 
@@ -22,6 +22,7 @@ use crate::verify::{GpuVerifyError, LaidOutModule, ScheduledModule};
 pub const PASSES: &[Pass] = &[
     inline_functions::PASS,
     decompose_dot_scaled::PASS,
+    split_scans::PASS,
     expand_gathers::PASS,
     form_tensor_accesses::PASS,
     permute_views::PASS,

@@ -21,6 +21,7 @@ pub mod select_instructions;
 pub mod software_pipeline;
 pub mod split_dots;
 pub mod split_rows;
+pub mod split_scans;
 pub mod split_stores;
 pub mod take_turns;
 mod tile_edit;
@@ -104,6 +105,8 @@ pub enum Property {
     OneFunction,
     /// No product has scales.
     PlainDots,
+    /// Warps scan parts of their own.
+    ShortScans,
     /// Gathers and scatters of neighbours are loads and stores of tiles of pointers.
     ExpandedGathers,
     /// Masked tiles of pointers that TMA can load are loads through views.
