@@ -90,18 +90,24 @@ impl Cx<'_> {
         visit::block(b, &mut |e| self.zonk_expr(e));
     }
 
-    /// A finite float literal must not become infinite.
+    /// A finite float literal must not become infinite, and one that is not 0 must not become 0.
     fn check_float(&mut self, x: f64, h: &HExpr) {
         let Some(set) = self.dterm_of(&h.ty).and_then(|d| self.set_of(d)) else { return };
         let bad = set.iter().find(|m| {
-            m.is_float() && x.is_finite() && Scalar::float(*m, x).as_f64().is_some_and(f64::is_infinite)
+            let becomes = Scalar::float(*m, x).as_f64();
+            let lost = |y: f64| y.is_infinite() || y == 0.0 && x != 0.0;
+            m.is_float() && x.is_finite() && becomes.is_some_and(lost)
         });
         if let Some(m) = bad {
+            let what = match Scalar::float(m, x).as_f64() {
+                Some(0.0) => format!("0 in `{m}`"),
+                Some(_) | None => format!("an infinity of `{m}`"),
+            };
             let d = Diagnostic::error(
                 codes::LITERAL_RANGE,
                 h.span,
                 format!("{x:e} is out of range for `{m}`"),
-                format!("it would become an infinity of `{m}`"),
+                format!("it would become {what}"),
             );
             self.report(d);
         }
