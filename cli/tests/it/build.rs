@@ -512,13 +512,21 @@ fn a_kernel_that_spills_is_a_warning() {
 
 #[test]
 fn advice_of_the_assembler_is_a_warning() {
-    let folder = folder("build-advice");
-    let advice = "(C7514) Potential Performance Loss: wgmma.mma_async instructions are serialized";
-    let path = fake(&folder, "advises", &format!("echo 'ptxas info    : {advice}' >&2; echo x > $out"));
-    let ran = fill(&folder, "out", &[("TK_PTXAS", &path)]);
-    ran.code(0).err_has("warning[W1004]: the assembler says about `fill` for `sm_90a`: C7514: Potential");
-    // It is said again when the kernel comes from the cache.
-    fill(&folder, "out", &[("TK_PTXAS", &path)]).code(0).out_has("(cached)").err_has("W1004");
+    let spills = "echo '  0 bytes stack frame, 24 bytes spill stores, 28 bytes spill loads' >&2";
+    // A lack of registers is said once, and what helps.
+    for (name, first, code, has, lacks) in [
+        ("advises", "true", "C7514", "[W1004]: the assembler says about `fill` for `sm_90a`: C75", "W1001"),
+        ("lacks", "true", "C7511", "smaller tiles", "please report it"),
+        ("both", spills, "C7511", "warning[W1001]", "W1004"),
+    ] {
+        let folder = folder(&format!("build-{name}"));
+        let says = format!("{first}; echo 'ptxas info    : ({code}) Potential Performance Loss: wgmma' >&2");
+        let path = fake(&folder, name, &format!("{says}; echo x > $out"));
+        let ran = fill(&folder, "out", &[("TK_PTXAS", &path)]);
+        assert!(!ran.code(0).err_has(has).err.contains(lacks), "{ran:#?}");
+        // It is said again when the kernel comes from the cache.
+        fill(&folder, "out", &[("TK_PTXAS", &path)]).code(0).out_has("(cached)").err_has(has);
+    }
 }
 
 #[test]

@@ -173,14 +173,28 @@ pub fn shortages(name: &str, kernel: &CompiledKernel, place: Span) -> Vec<Diagno
 
 /// The warnings about what the assembler did to a kernel: spills, and its own advice. `name` is that of the specialization.
 pub fn assembled(name: &str, built: &Built, place: Span) -> Vec<Diagnostic> {
-    let advised = built.cubin.report.advice.iter().map(|advice| {
+    let report = &built.cubin.report;
+    let lacks_registers = |advice: &str| advice.starts_with(LACKS_REGISTERS);
+    // The warning about spills says that, and what helps.
+    let told = |advice: &&String| !(report.spills() && lacks_registers(advice));
+    let advised = report.advice.iter().filter(told).map(|advice| {
         let message =
             format!("the assembler says about `{name}` for `{}`: {advice}", built.kernel.target.name);
         let d = Diagnostic::error(codes::ADVICE, place, message, "").severity(Severity::Warning);
-        d.note("no source can ask for this: please report it, with the kernel")
+        d.note(match lacks_registers(advice) {
+            true => FEWER_REGISTERS,
+            false => "no source can ask for this: please report it, with the kernel",
+        })
     });
     spilled(name, built, place).into_iter().chain(advised).collect()
 }
+
+/// The code with which the assembler says that products of warpgroups wait for each other because registers do not
+/// suffice.
+const LACKS_REGISTERS: &str = "C7511";
+
+/// What helps where registers do not suffice.
+const FEWER_REGISTERS: &str = "use more warps for one program, or smaller tiles; `max_regs` and `occupancy` of its launch limit registers, too";
 
 /// The warning about a kernel whose registers do not suffice.
 fn spilled(name: &str, built: &Built, place: Span) -> Option<Diagnostic> {
@@ -193,6 +207,5 @@ fn spilled(name: &str, built: &Built, place: Span) -> Option<Diagnostic> {
         built.kernel.target.name, r.spill_store_bytes, r.spill_load_bytes
     );
     let d = Diagnostic::error(codes::SPILLS, place, message, "");
-    let note = "use more warps for one program, or smaller tiles; `max_regs` and `occupancy` of its launch limit registers, too";
-    Some(d.severity(Severity::Warning).note(note))
+    Some(d.severity(Severity::Warning).note(FEWER_REGISTERS))
 }
