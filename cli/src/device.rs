@@ -33,9 +33,16 @@ pub fn api(name: DeviceName) -> Result<Api, String> {
     }
 }
 
-/// Launches of a program on a device.
+/// Why a device that is to time a launch is not there, and what tells of its time without one.
+pub fn without(error: &str) -> String {
+    format!(
+        "{error}; `tk profile` without `--device` predicts the time of a launch, and `tk explain-launch` shows what it uses"
+    )
+}
+
+/// Launches of a program on a device, to time them.
 pub fn launcher(api: Api, session: Session, path: &str) -> Result<Launcher, String> {
-    let gpu = tk_runtime::gpu::Device::open_on(api, 0).map_err(|e| e.to_string())?;
+    let gpu = tk_runtime::gpu::Device::open_on(api, 0).map_err(|e| without(&e.to_string()))?;
     let compiler = compiler(&session.checked().sources, Path::new(path))?;
     Launcher::new(Arc::new(session), gpu, compiler).map_err(|e| e.to_string())
 }

@@ -28,7 +28,8 @@ type Times = Vec<(Region, u64)>;
 pub fn run(terminal: &Terminal, args: &ProfileArgs, device: DeviceName, why: &str) -> Outcome {
     let (path, name) = front::split_target(&args.target);
     let checked = front::check_with(&Inputs::new(&args.input, [path])?, path, name, &args.sets)?;
-    let gpu = device::open(device, &checked.sources, path).map_err(Failure::Sentence)?;
+    let gpu =
+        device::open(device, &checked.sources, path).map_err(|e| Failure::Sentence(device::without(&e)))?;
     let session = Session::new(checked).with_stamps().with_timeout(args.timeout);
     let session = match &gpu {
         Some(gpu) => session.on(Arc::clone(gpu)),
