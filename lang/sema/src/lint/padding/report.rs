@@ -6,8 +6,9 @@ use tk_syntax::{Diagnostic, SourceMap, codes};
 
 use super::super::warning;
 use super::state::{State, Tile, number};
-use super::values::dtype;
+use super::values::{dtype, extents};
 use crate::hir::{CKind, HArg, HExpr, HKind, Hir};
+use crate::poly::Poly;
 use crate::types::{DTerm, Elem, Ty};
 
 /// A reduction in which padding counts.
@@ -26,6 +27,24 @@ pub(super) struct Found<'a> {
     pub from: Tile<'a>,
     /// The reduction.
     pub op: ReduceOp,
+}
+
+/// A text in a note: a name or two.
+const SHOWN: usize = 24;
+
+impl<'a> Found<'a> {
+    /// The extent of the dimension that has the padding.
+    fn extent(&self) -> Option<&Poly> {
+        extents(&self.value.ty)?.get(self.dim)
+    }
+
+    /// The masked load that gives the dimension its padding: of several the one that has its extent.
+    fn load(&self) -> Option<&'a HExpr> {
+        let has = |l: &&HExpr| self.extent().is_some_and(|e| extents(&l.ty).is_some_and(|d| d.contains(e)));
+        let origin = self.from.origin?;
+        let other = self.from.loads.iter().copied().find(has).filter(|_| !has(&origin));
+        Some(other.unwrap_or(origin))
+    }
 }
 
 /// The identity as people write it, so that it checks for elements of this type, be it one or a parameter.
@@ -83,7 +102,7 @@ pub(super) fn diagnostic(hir: &Hir, sources: &SourceMap, f: &Found) -> Diagnosti
         format!("its padding is not {wanted}")
     };
     let mut d = warning(codes::PADDING, f.value.span, message, label);
-    let Some(origin) = f.from.origin else { return d };
+    let Some(origin) = f.load() else { return d };
     d = d.label(origin.span, "padded where the mask is false or the view ends");
     let value = sources.text(f.value.span);
     // The load itself gives the padding its value.
@@ -104,10 +123,61 @@ pub(super) fn diagnostic(hir: &Hir, sources: &SourceMap, f: &Found) -> Diagnosti
             f.value.span,
             format!("where({inside}, {value}, {wanted})"),
         ),
+        // What is computed from a value of `other` is another value.
+        None if !keeps(origin, f.state) => {
+            let value = if value.len() <= SHOWN && !value.contains('\n') { value } else { ".." };
+            let lanes = lanes(hir, sources, origin, f).unwrap_or("inside".to_string());
+            d.note(format!("`where({lanes}, {value}, {wanted})` gives the padding of this value a neutral one"))
+        }
         None => d.note(format!(
             "`other = {wanted}` of the load gives its padding a neutral value, and `where(inside, .., {wanted})` that of a result"
         )),
     }
+}
+
+/// Returns true if padding still has the value that the load gave it.
+fn keeps(origin: &HExpr, state: State) -> bool {
+    let HKind::Builtin(row, args) = &origin.kind else { return false };
+    let given = match row.param("other").and_then(|i| args.get(i)) {
+        Some(HArg::Expr(e)) => match e.kind {
+            HKind::Int(n) => n as f64,
+            HKind::Float(x) => x,
+            _ => return false,
+        },
+        Some(HArg::Default) | None => 0.0,
+        Some(HArg::List(_) | HArg::Shape(_) | HArg::Word(_)) => return false,
+    };
+    matches!(state, State::Known(c) if number(c) == given)
+}
+
+/// The text of the bools that are true where a dimension of a value is inside of the view that was loaded.
+fn lanes(hir: &Hir, sources: &SourceMap, origin: &HExpr, f: &Found) -> Option<String> {
+    let HKind::Builtin(row, args) = &origin.kind else { return None };
+    let (Op::Memory(MemoryOp::ViewLoad), [HArg::Expr(view), HArg::List(at), ..]) = (row.op, args.as_slice())
+    else {
+        return None;
+    };
+    // Names of another function mean nothing where the value is.
+    let between = tk_syntax::Span { start: origin.span.end, end: f.value.span.start, ..origin.span };
+    if origin.span.file != f.value.span.file
+        || between.start > between.end
+        || sources.text(between).contains("\n}")
+    {
+        return None;
+    }
+    let extent = f.extent()?;
+    let axis = extents(&origin.ty)?.iter().position(|e| e == extent)?;
+    let (start, view) = (sources.text(at.get(axis)?.span), sources.text(view.span));
+    let names = |t: &str| t.len() <= SHOWN && t.chars().all(|c| c.is_alphanumeric() || c == '_');
+    if !names(start) || !names(view) {
+        return None;
+    }
+    let lanes = format!("arange(0, {})", crate::show::poly(hir, extent));
+    let lanes = if start == "0" { lanes } else { format!("{start} + {lanes}") };
+    let inside = format!("{lanes} < {view}.shape[{axis}]");
+    let rank = f.from.dims.len();
+    let index: Vec<&str> = (0..rank).map(|d| if d == f.dim { ":" } else { "None" }).collect();
+    Some(if rank == 1 { inside } else { format!("({inside})[{}]", index.join(", ")) })
 }
 
 fn origin_rank(e: &HExpr) -> Option<usize> {

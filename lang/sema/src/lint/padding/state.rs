@@ -36,6 +36,8 @@ pub(super) struct Tile<'a> {
     pub not_negative: bool,
     /// The masked load that the padding comes from.
     pub origin: Option<&'a HExpr>,
+    /// All masked loads that it is computed from.
+    pub loads: Vec<&'a HExpr>,
     /// Whether the dimensions are no longer those of that load.
     pub moved: bool,
 }
@@ -48,6 +50,7 @@ impl<'a> Tile<'a> {
             constant: None,
             not_negative: false,
             origin: None,
+            loads: vec![],
             moved: false,
         }
     }
@@ -154,7 +157,21 @@ pub(super) fn elementwise<'a>(op: ElementwiseOp, args: &[(Tile<'a>, DType)], out
     let padded = || args.iter().filter(|(t, _)| t.origin.is_some());
     let from = padded().find(|(t, _)| decides(t)).or_else(|| padded().next());
     let (origin, moved) = from.map_or((None, false), |(t, _)| (t.origin, t.moved));
-    Tile { dims, constant, not_negative, origin, moved }
+    Tile { dims, constant, not_negative, origin, loads: loads(args.iter().map(|(t, _)| t)), moved }
+}
+
+/// The masked loads of several operands.
+pub(super) fn loads<'a, 't>(operands: impl IntoIterator<Item = &'t Tile<'a>>) -> Vec<&'a HExpr>
+where
+    'a: 't,
+{
+    let mut all: Vec<&'a HExpr> = vec![];
+    for load in operands.into_iter().flat_map(|t| &t.loads) {
+        if !all.iter().any(|l| l.span == load.span) {
+            all.push(load);
+        }
+    }
+    all
 }
 
 /// Returns true if one factor is 0 everywhere and no padding is infinite: what a loop has not begun to sum up stays
@@ -343,6 +360,7 @@ pub(super) fn join<'a>(a: &Tile<'a>, b: &Tile<'a>, looping: bool) -> Tile<'a> {
         constant: a.constant.filter(|c| b.constant == Some(*c)),
         not_negative: a.not_negative && b.not_negative,
         origin: a.origin.or(b.origin),
+        loads: loads([a, b]),
         // One of two loads is not one that a fix could name.
         moved: a.moved || b.moved || a.origin != b.origin,
     }

@@ -5,7 +5,7 @@ use tk_ops::{CreateOp, DType, DotOp, ElementwiseOp, MemoryOp, Op, RandomOp, Redu
 
 use super::eval::Eval;
 use super::report::Found;
-use super::state::{State, Tile, elementwise, number};
+use super::state::{State, Tile, elementwise, loads, number};
 use super::{Value, is_exact};
 use crate::hir::{CKind, HArg, HExpr, HIndex, HKind, Hir};
 use crate::types::{DTerm, Elem, Shape, Ty};
@@ -176,7 +176,7 @@ impl<'a> Eval<'a> {
             None | Some(State::Same) => State::Data,
             Some(_) => padded,
         };
-        Tile { dims: (0..rank).map(along).collect(), origin: Some(e), ..Tile::uniform(0) }
+        Tile { dims: (0..rank).map(along).collect(), origin: Some(e), loads: vec![e], ..Tile::uniform(0) }
     }
 
     fn view_load(&self, e: &'a HExpr, other: &Option<&'a HArg>, value: Option<Tile<'a>>) -> Option<Tile<'a>> {
@@ -184,7 +184,7 @@ impl<'a> Eval<'a> {
         let along = |d| if is_exact(&self.exact, d) { State::Data } else { padded };
         let dims = extents(&e.ty)?.iter().map(along).collect();
         let not_negative = is_unsigned(self.hir, &e.ty);
-        Some(Tile { dims, origin: Some(e), not_negative, ..Tile::uniform(0) })
+        Some(Tile { dims, origin: Some(e), loads: vec![e], not_negative, ..Tile::uniform(0) })
     }
 
     fn reduce(&mut self, e: &'a HExpr, op: ReduceOp, args: &'a [HArg], t: Tile<'a>) -> Tile<'a> {
@@ -231,7 +231,7 @@ impl<'a> Eval<'a> {
             };
         }
         let keeps = matches!(op, ReduceOp::Sum | ReduceOp::Prod | ReduceOp::Max | ReduceOp::Min);
-        Tile { dims, constant: None, not_negative: keeps && t.not_negative, origin: t.origin, moved: true }
+        Tile { dims, constant: None, not_negative: keeps && t.not_negative, moved: true, ..t }
     }
 
     fn dot(
@@ -279,7 +279,8 @@ impl<'a> Eval<'a> {
         });
         let rest = [kept(a.dims.get(batched)), kept(b.dims.get(1 + batched))];
         let dims = first.into_iter().chain(rest).collect();
-        let product = Tile { dims, origin: a.origin.or(b.origin), moved: true, ..Tile::uniform(0) };
+        let (origin, loads) = (a.origin.or(b.origin), loads([&a, &b]));
+        let product = Tile { dims, origin, loads, moved: true, ..Tile::uniform(0) };
         Some(match acc {
             Some(acc) => elementwise(ElementwiseOp::Add, &[(product, out), (acc, out)], out),
             None => product,
@@ -343,7 +344,7 @@ fn same(a: &HExpr, b: &HExpr) -> bool {
     matches!((&a.kind, &b.kind), (HKind::Local(x), HKind::Local(y)) if x == y)
 }
 
-fn extents(t: &Ty) -> Option<&[crate::poly::Poly]> {
+pub(super) fn extents(t: &Ty) -> Option<&[crate::poly::Poly]> {
     match t {
         Ty::Tile { shape: Shape::Dims(d), .. } => Some(d),
         _other => None,
