@@ -16,7 +16,7 @@ pub fn closest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
     for c in candidates {
         let d = if c.eq_ignore_ascii_case(name) { 0 } else { distance(&letters, c, limit) };
         let is_near = length > 2 || d == 0 || c.starts_with(name);
-        if d <= limit && c != name && is_near {
+        if d <= limit && c != name && is_near && !differs_in_a_word(name, c) {
             let common = letters.iter().zip(c.chars()).take_while(|(x, y)| *x == y).count();
             let rank = (d, Reverse(common));
             if best.is_none_or(|(b, _)| rank < b) {
@@ -25,6 +25,19 @@ pub fn closest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
         }
     }
     best.map(|(_, c)| c)
+}
+
+/// Returns true for names of as many words, such as `n_rows` and `n_cols`, of which one is another word.
+fn differs_in_a_word(name: &str, other: &str) -> bool {
+    let words = |s: &str| s.split('_').count();
+    if words(name) < 2 || words(name) != words(other) {
+        return false;
+    }
+    name.split('_').zip(other.split('_')).any(|(x, y)| {
+        let letters: Vec<char> = x.chars().collect();
+        let limit = (letters.len() / 3).max(1);
+        distance(&letters, y, limit) > limit
+    })
 }
 
 /// The distance; anything above `limit` when it is larger than that.
@@ -80,6 +93,9 @@ mod tests {
             ("sum", ["reduce", "scan"], None),
             ("at", ["cat", "any"], None),
             ("ex", ["exp", "max"], Some("exp")),
+            ("n_rows", ["n_cols", "n"], None),
+            ("n_row", ["n_rows", "n_cols"], Some("n_rows")),
+            ("program_di", ["program_id", "num_programs"], Some("program_id")),
         ] {
             assert_eq!(closest(name, candidates.into_iter()), best, "{name} {candidates:?}");
         }
