@@ -220,8 +220,15 @@ impl Cx<'_> {
                             common = Some((d, h.span));
                             continue;
                         }
-                        let at_h = h.span;
-                        self.elem_mismatch(what, (c, at), (d, at_h));
+                        let inner = match &h.kind {
+                            HKind::Cast(x) => self.dterm_of(&x.ty),
+                            _ => None,
+                        };
+                        let narrowed = inner == Some(self.norm(c)) && self.narrows(c, d);
+                        let b = (d, h.span);
+                        let d = self.elem_mismatch(what, (c, at), b);
+                        let meant = if narrowed { self.cast_of_all(&d, what, at, b) } else { None };
+                        self.report(meant.unwrap_or_else(|| self.cast_one(d, (c, at), b)));
                         return None;
                     }
                 }
@@ -238,37 +245,113 @@ impl Cx<'_> {
         Some(c)
     }
 
-    fn elem_mismatch(&mut self, what: &str, a: (DTerm, Span), b: (DTerm, Span)) {
+    fn elem_mismatch(&self, what: &str, a: (DTerm, Span), b: (DTerm, Span)) -> Diagnostic {
         let (ta, tb) = (self.show_elem(&Elem::D(a.0)), self.show_elem(&Elem::D(b.0)));
-        let mut d = Diagnostic::error(
+        Diagnostic::error(
             codes::ELEMENT_MISMATCH,
             b.1,
             format!("{what} needs equal element types, but has `{ta}` and `{tb}`"),
             format!("this is `{tb}`"),
         )
-        .label(a.1, format!("this is `{ta}`"));
+        .label(a.1, format!("this is `{ta}`"))
+    }
+
+    /// Offers the cast of one of two operands.
+    fn cast_one(&self, d: Diagnostic, a: (DTerm, Span), b: (DTerm, Span)) -> Diagnostic {
+        let (ta, tb) = (self.show_elem(&Elem::D(a.0)), self.show_elem(&Elem::D(b.0)));
         if self.literal(b.0) == Some(Lit::Float) {
-            let cast = self.cast_text(a.1, &tb);
-            d = d.note(format!("a float literal cannot become `{ta}`")).fix(
-                "cast the other side to f32",
-                a.1,
-                cast,
-            );
+            let d = d.note(format!("a float literal cannot become `{ta}`"));
+            self.cast_whole(d, a, DTerm::Known(DType::F32), "cast the other side to f32")
         } else if self.literal(a.0) == Some(Lit::Float) {
-            let cast = self.cast_text(b.1, &ta);
-            d = d.note(format!("a float literal cannot become `{tb}`")).fix(
-                "cast the other side to f32",
-                b.1,
-                cast,
-            );
+            let d = d.note(format!("a float literal cannot become `{tb}`"));
+            self.cast_whole(d, b, DTerm::Known(DType::F32), "cast the other side to f32")
         } else if self.wider(b.0, a.0) || self.is_cast(b, &tb) && matches!(a.0, DTerm::Param(_)) {
-            let cast = self.cast_text(a.1, &tb);
-            d = self.of_result(d, a, b.0).fix(format!("cast to `{tb}`"), a.1, cast);
+            self.cast_whole(d, a, b.0, &format!("cast to `{tb}`"))
         } else if self.castable(a.0) {
-            let cast = self.cast_text(b.1, &ta);
-            d = self.of_result(d, b, a.0).fix(format!("cast to `{ta}`"), b.1, cast);
+            self.cast_whole(d, b, a.0, &format!("cast to `{ta}`"))
+        } else {
+            d
         }
-        self.report(d);
+    }
+
+    /// Offers the cast of an operand; of a quotient of integers the cast of what is divided, since `/` truncates.
+    fn cast_whole(&self, d: Diagnostic, (from, span): (DTerm, Span), to: DTerm, title: &str) -> Diagnostic {
+        let shown = self.show_elem(&Elem::D(to));
+        let is_int = self.set_of(from).is_some_and(|s| s.within(DTypeSet::INT));
+        let is_float = matches!(to, DTerm::Known(t) if t.is_float());
+        let quotient = if is_int && is_float { self.divided(span, &shown) } else { None };
+        match quotient {
+            Some(text) => d
+                .note(format!("`/` of integers truncates; cast its operands to `{shown}` for a fraction"))
+                .fix(format!("divide in `{shown}`"), span, text),
+            None => self.of_result(d, (from, span), to).fix(title, span, self.cast_text(span, &shown)),
+        }
+    }
+
+    /// The text of a quotient whose operands are cast; a number that it is divided by follows by itself.
+    fn divided(&self, span: Span, to: &str) -> Option<String> {
+        let whole = self.text(span);
+        let text = super::foreign::unwrapped(&whole);
+        let mut depth = 0i32;
+        let mut at = None;
+        for (i, c) in text.char_indices() {
+            match c {
+                '(' | '[' | '{' => depth += 1,
+                ')' | ']' | '}' => depth -= 1,
+                '/' if depth == 0 => at = Some(i),
+                // What binds less tightly, or what follows the quotient.
+                '+' | '-' | '*' | '%' | '&' | '|' | '<' | '>' | '=' | '^' | '\n' if depth == 0 => {
+                    return None;
+                }
+                _ => {}
+            }
+        }
+        let (x, y) = text.split_at_checked(at?)?;
+        let (x, y) = (x.trim(), y.strip_prefix('/')?.trim());
+        if ![x, y].iter().all(|t| self.is_postfix(t)) {
+            return None;
+        }
+        let is_number = y.chars().all(|c| c.is_ascii_digit() || c == '_');
+        let y = if is_number { y.to_string() } else { format!("{y} as {to}") };
+        let fixed = format!("{x} as {to} / {y}");
+        Some(if text.len() < whole.len() { format!("({fixed})") } else { fixed })
+    }
+
+    /// Returns true if a cast from a float type may lose bits.
+    fn narrows(&self, from: DTerm, to: DTerm) -> bool {
+        match (self.norm(from), self.norm(to)) {
+            (DTerm::Known(from), DTerm::Known(to)) => from.is_float() && to.bits() < from.bits(),
+            (DTerm::Known(from), DTerm::Param(_)) => from.is_float(),
+            (_, _) => false,
+        }
+    }
+
+    /// `a * b as f16`, where the cast was meant for the product: `b` had the type of `a` before it.
+    fn cast_of_all(
+        &self,
+        d: &Diagnostic,
+        what: &str,
+        first: Span,
+        (to, second): (DTerm, Span),
+    ) -> Option<Diagnostic> {
+        let to = self.show_elem(&Elem::D(to));
+        let (x, y) = (self.text(first), self.text(second));
+        let inner = y.strip_suffix(&format!(" as {to}"))?;
+        let op = what.strip_prefix('`')?.strip_suffix('`')?;
+        let is_operator = !op.starts_with(char::is_alphabetic);
+        if !is_operator || first.end > second.start || !self.is_postfix(inner) || inner.contains('\n') {
+            return None;
+        }
+        let d = d.clone().note(format!("`as` binds tighter than {what}: it converts `{inner}` alone"));
+        let d = if op == "*" {
+            d.note(format!(
+                "a sum that is converted at the end is rounded once: `(a + x * y) as {to}`, with `a` in the type of the product"
+            ))
+        } else {
+            d
+        };
+        let fixed = format!("({x} {op} {inner}) as {to}");
+        Some(d.fix(format!("convert the result: `{fixed}`"), first.to(second), fixed))
     }
 
     /// Says of arithmetic whose result is cast to a wider type that it is still done in the narrower one.
