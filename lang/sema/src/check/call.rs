@@ -97,6 +97,9 @@ impl Cx<'_> {
         if let Some(row) = self.find_row(&n.text) {
             let row = self.overload(row, args);
             self.p.record.name(n, Target::Row(row));
+            if let Some(h) = self.function_of_element(row, args, span) {
+                return h;
+            }
             if let Some(f) = self.func.filter(|_| !self.in_test && row.receiver == Receiver::Test) {
                 self.p.notes.test_uses.push((f, row.name, n.span));
             }
@@ -161,6 +164,9 @@ impl Cx<'_> {
         }
         if let Some(h) = self.foreign_member(base, name) {
             self.check_rest(args);
+            return h;
+        }
+        if let Some(h) = self.method_of_element(base, name, args, span) {
             return h;
         }
         let b = self.value(base);

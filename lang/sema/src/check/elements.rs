@@ -60,7 +60,10 @@ impl Cx<'_> {
         let (fixed, note) = match &ty {
             Ty::View { .. } => (
                 self.view_write(&name, &ty, items, &positions, &value),
-                format!("a view is written with `{}`", self.view_store_form(&name, &ty, items, &positions)),
+                format!(
+                    "a view is written with `{}`",
+                    self.view_store_form(&name, &ty, items, &positions, &value)
+                ),
             ),
             Ty::Tile { elem: Elem::Ptr { .. }, .. } => (
                 self.pointer_write(&name, items, &value),
@@ -81,7 +84,7 @@ impl Cx<'_> {
         })
     }
 
-    fn variable(&self, e: &ast::Expr) -> Option<LocalId> {
+    pub(super) fn variable(&self, e: &ast::Expr) -> Option<LocalId> {
         let ExprKind::Path(p) = &e.kind else { return None };
         let [name] = p.segments.as_slice() else { return None };
         match self.lookup(name) {
@@ -115,7 +118,7 @@ impl Cx<'_> {
     }
 
     /// The position of the first element of a place in a view, axis by axis.
-    fn corner(&self, name: &str, items: &[Subscript], positions: &[Option<HExpr>]) -> Vec<String> {
+    pub(super) fn corner(&self, name: &str, items: &[Subscript], positions: &[Option<HExpr>]) -> Vec<String> {
         // A position from the end, where that is known.
         let at = |axis: usize, e: &ast::Expr| match positions.get(axis) {
             Some(Some(HExpr { kind: HKind::Int(n @ ..0), .. })) => {
@@ -130,6 +133,31 @@ impl Cx<'_> {
         items.iter().enumerate().map(start).collect()
     }
 
+    /// The part of a view that a place is, without the axes that positions remove, and where it begins in that part:
+    /// `y[:, j]` and `[0]`, `y` and `[2, 0]` of `y[2:5]`.
+    fn part_and_start(
+        &self,
+        name: &str,
+        rank: usize,
+        items: &[Subscript],
+        positions: &[Option<HExpr>],
+    ) -> (String, Vec<String>) {
+        let corner = self.corner(name, items, positions);
+        let kept = |axis: usize| positions.get(axis).is_none_or(Option::is_none);
+        let (mut index, mut start) = (vec![], vec![]);
+        for axis in 0..rank.max(items.len()) {
+            let at = corner.get(axis).cloned().unwrap_or("0".to_string());
+            index.push(if kept(axis) { ":".to_string() } else { at.clone() });
+            start.extend(Some(at).filter(|_| kept(axis)));
+        }
+        // Axes at the end stay by themselves.
+        while index.last().is_some_and(|i| i == ":") {
+            index.pop();
+        }
+        let part = if index.is_empty() { name.to_string() } else { format!("{name}[{}]", index.join(", ")) };
+        (part, start)
+    }
+
     /// How a place in a view is written: `y.store([i], value)`, or `y[i].store([0], value)` where it is less than a position.
     fn view_store_form(
         &self,
@@ -137,15 +165,24 @@ impl Cx<'_> {
         ty: &Ty,
         items: &[Subscript],
         positions: &[Option<HExpr>],
+        value: &Assigned,
     ) -> String {
-        let rank = if let Ty::View { rank, .. } = ty { self.known_rank(rank) } else { None };
-        let at = self.corner(name, items, positions).join(", ");
-        let rest = rank.map_or(0, |rank| (rank as usize).saturating_sub(items.len()));
-        let is_part = rest > 0 && positions.iter().all(Option::is_some);
-        match is_part {
-            true => format!("{name}[{at}].store([{}], value)", vec!["0"; rest].join(", ")),
-            false => format!("{name}.store([{at}], value)"),
+        let Ty::View { rank, elem, .. } = ty else { return String::new() };
+        let rank = self.known_rank(rank).map_or(items.len(), |r| r as usize);
+        let (part, start) = self.part_and_start(name, rank, items, positions);
+        if start.is_empty() {
+            return format!("{name}.store([{}], value)", self.corner(name, items, positions).join(", "));
         }
+        let single = matches!(&value.ty, Ty::Tile { elem: Elem::D(_), shape } if shape.is_scalar());
+        let stored = match single && value.op.is_none() {
+            true => {
+                let extents = ["M", "N", "K", "L", "P"].get(..start.len()).unwrap_or_default().join(", ");
+                let extents = if start.len() == 1 { "N".to_string() } else { extents };
+                format!("full([{extents}], {}, {})", value.text, self.show_elem(elem))
+            }
+            false => "value".to_string(),
+        };
+        format!("{part}.store([{}], {stored})", start.join(", "))
     }
 
     fn view_write(
@@ -186,9 +223,10 @@ impl Cx<'_> {
             Ty::Tile { shape: Shape::Dims(d), .. } => Some(d.len()),
             _ => None,
         };
-        let sliced = positions.iter().all(Option::is_none) && value.op.is_none();
-        (whole && sliced && rank_of(&value.ty) == Some(rank))
-            .then(|| format!("{name}.store([{at}], {})", value.text))
+        let (part, start) = self.part_and_start(name, rank, items, positions);
+        let fits = is_corner && value.op.is_none() && items.len() <= rank && !start.is_empty();
+        (fits && rank_of(&value.ty) == Some(start.len()))
+            .then(|| format!("{part}.store([{}], {})", start.join(", "), value.text))
     }
 
     fn pointer_write(&self, name: &str, items: &[Subscript], value: &Assigned) -> Option<String> {

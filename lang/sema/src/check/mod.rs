@@ -37,6 +37,7 @@ pub(crate) mod names;
 mod operators;
 mod patterns;
 mod positions;
+mod reached;
 mod recheck;
 mod record;
 mod recursion;
