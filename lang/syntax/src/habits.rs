@@ -3,6 +3,7 @@
 use crate::diag::{Diagnostic, Replacement};
 use crate::explain::{StopPoint, nesting};
 use crate::node::NO_POWER;
+use crate::slices;
 use crate::span::Span;
 use crate::token::{Tok, Token};
 
@@ -135,6 +136,9 @@ fn python_items(s: &StopPoint<'_, '_>) -> Option<Diagnostic> {
         (None, None, Tok::Id("class")) => Some(s.error("`class` is written `struct`, as in `struct S { a: f32 }`")),
         (Some(Tok::At), Some(Tok::Id(_)), Tok::Dot) => {
             let whole = s.place(s.token(-2)?).to(s.place(s.token(1)?));
+            if s.peek(1) == Some(Tok::Id("autotune")) {
+                return Some(s.error(TUNE));
+            }
             let d = s.error("there are no decorators; a kernel is written `kernel k(..) grid(..) { .. }`");
             // Arguments, such as those of `autotune`, have no other place to go.
             let bare = matches!(s.peek(1)?, Tok::Id(_)) && s.peek(2) != Some(Tok::LParen);
@@ -143,6 +147,8 @@ fn python_items(s: &StopPoint<'_, '_>) -> Option<Diagnostic> {
         _other => None,
     }
 }
+
+const TUNE: &str = "there are no decorators; candidates are rows behind the signature, `kernel k[B: i32](..) tune(key = (x.shape[0])) { { B = [128, 256] } } { .. }`";
 
 /// Modules of Python whose operations are builtins here.
 const MODULES: [&str; 9] = ["numpy", "np", "triton", "torch", "jax", "cupy", "math", "typing", "__future__"];
@@ -223,12 +229,13 @@ fn operators(s: &StopPoint<'_, '_>) -> Option<Diagnostic> {
                 (_, _) => d,
             })
         }
-        Tok::PathSep if s.bracket() == Some(Tok::LBracket) => Some(step(s)),
+        Tok::Colon if slices::in_list(s) => Some(s.error(slices::IN_LIST)),
+        Tok::PathSep if s.bracket() == Some(Tok::LBracket) => Some(slices::step(s)),
         // A name before `::` begins a path.
         Tok::Int(_)
             if before.is_some_and(|b| b.tok == Tok::PathSep) && s.bracket() == Some(Tok::LBracket) =>
         {
-            Some(step(s))
+            Some(slices::step(s))
         }
         Tok::Amp | Tok::AndAnd if s.wants_operand() => {
             Some(s.error("there are no references; write the value itself").fix("remove it", s.span(), ""))
@@ -245,18 +252,6 @@ fn operators(s: &StopPoint<'_, '_>) -> Option<Diagnostic> {
         Tok::Question if s.after_operand() => Some(s.error("`?` can only follow a parameter type")),
         _other => None,
     }
-}
-
-/// The message for `v[a::2]`.
-fn step(s: &StopPoint<'_, '_>) -> Diagnostic {
-    let d = s.error("slices have no step; they are written `a:b`");
-    if s.peek(1) == Some(Tok::Minus) {
-        return d
-            .note("`flip(x, axis = 0)` reverses a tile, and `x.gather([n - 1 - i])` reads a view backwards");
-    }
-    d.note(
-        "`split(reshape(x, [N, 2]))` has the even and the odd elements of a tile of 2 * N; a view of every second element of `v` is `view(v.ptr, [n], [2 * v.strides[0]])`",
-    )
 }
 
 /// Returns true if two stars without a space are `offset` places from here.
