@@ -200,10 +200,15 @@ impl Cx<'_> {
     }
 
     /// Two rows of elements that differ in length, where all pairs may be meant: `a[:, None] * b[None, :]`.
-    pub(super) fn all_pairs(&self, d: Diagnostic, a: (&Shape, Span), b: (&Shape, Span)) -> Diagnostic {
-        let rank = |s: &Shape| s.dims().map(<[Poly]>::len);
-        if (rank(a.0), rank(b.0)) != (Some(1), Some(1)) || a.1.end > b.1.start {
-            return d;
+    pub(super) fn all_pairs(
+        &self,
+        d: Diagnostic,
+        a: (&Shape, Span),
+        b: (&Shape, Span),
+    ) -> Option<Diagnostic> {
+        let (Some([m]), Some([n])) = (a.0.dims(), b.0.dims()) else { return None };
+        if a.1.end > b.1.start {
+            return None;
         }
         let part = |span: Span| {
             let text = self.text(span);
@@ -212,7 +217,26 @@ impl Cx<'_> {
         let (x, y) = (part(a.1), part(b.1));
         let short = x.len() + y.len() <= 2 * SHOWN && !x.contains('\n') && !y.contains('\n');
         let (x, y) = if short { (x.as_str(), y.as_str()) } else { ("a", "b") };
-        d.note(format!("all pairs of their elements are `{x}[:, None]` with `{y}[None, :]`"))
+        let [m, n] = [m, n].map(|p| crate::show::poly(self.hir(), p));
+        Some(d.note(format!(
+            "all pairs of their elements are `{x}[:, None]` with `{y}[None, :]`, of shape `[{m}, {n}]`, or `{x}[None, :]` with `{y}[:, None]`, of shape `[{n}, {m}]`"
+        )))
+    }
+
+    /// Offers the transpose of a matrix whose extents are those of another one in the other order.
+    pub(super) fn transposed(
+        &self,
+        d: Diagnostic,
+        other: &Shape,
+        (shape, span): (&Shape, Span),
+    ) -> Option<Diagnostic> {
+        let (Some([m, n]), Some([p, q])) = (other.dims(), shape.dims()) else { return None };
+        if !self.dims_equal(m, q) || !self.dims_equal(n, p) {
+            return None;
+        }
+        let text = self.text(span);
+        let text = if self.is_postfix(&text) { text } else { format!("({text})") };
+        Some(d.fix("transpose it with `.T`", span, format!("{text}.T")))
     }
 
     /// Reports an extent of -1 in `reshape`, with the extent that keeps the number of elements.

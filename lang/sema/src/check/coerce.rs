@@ -100,6 +100,11 @@ impl Cx<'_> {
                 }
             } else if let (Shape::Dims(p), Shape::Dims(q)) = (x, y)
                 && p.len() == q.len()
+                && let Some(transposed) = self.transposed(d.clone(), y, (x, h.span))
+            {
+                d = transposed;
+            } else if let (Shape::Dims(p), Shape::Dims(q)) = (x, y)
+                && p.len() == q.len()
                 && let Some((a, b)) = p.iter().zip(q).find(|(a, b)| !self.dims_equal(a, b))
             {
                 d = self.equality_hint(d, a, b);

@@ -224,10 +224,23 @@ impl Cx<'_> {
             d = d.note("`*` multiplies element by element, `dot` rows by columns");
             return self.report(d.fix("multiply as matrices", a.1.to(b.1), text));
         }
-        if let Some((_, p, q)) = dim {
-            d = self.equality_hint(d, &p, &q);
+        if let Some(d) = self.transposed(d.clone(), a.0, b) {
+            return self.report(d);
         }
-        self.report(if pairs { self.all_pairs(d, a, b) } else { d });
+        let paired = if pairs { self.all_pairs(d.clone(), a, b) } else { None };
+        self.report(match (dim, paired) {
+            // Parameters of their own: more likely all pairs than equal.
+            (Some((_, p, q)), Some(paired)) if p.as_param().is_some() && q.as_param().is_some() => {
+                match self.missing_fact(&p, &q) {
+                    Some((_, fact)) => {
+                        paired.note(format!("one by one they need `require({fact})` in the signature"))
+                    }
+                    None => paired,
+                }
+            }
+            (Some((_, p, q)), paired) => self.equality_hint(paired.unwrap_or(d), &p, &q),
+            (None, paired) => paired.unwrap_or(d),
+        });
     }
 
     /// Returns true for `a * b` of matrices of which `dot` is defined.

@@ -95,26 +95,29 @@ fn diagnostics_are_pushed_with_everything_that_belongs_to_them() {
 #[test]
 fn a_problem_is_one_line() {
     let related = json!({ "textDocument": { "publishDiagnostics": { "relatedInformation": true } } });
-    let text = "fn f[N: i32, M: i32](a: tile[f32, N], b: tile[f32, M]) -> tile[f32, N] {\n    a + b\n}\n";
+    let text = "fn f[N: i32, M: i32](a: tile[f32, 2 * N], b: tile[f32, 2 * M]) -> tile[f32, 2 * N] {\n    a + b\n}\n";
     let mut client = Client::new(related);
     client.open(URI, text);
     let wrong = client.pushed(URI)["diagnostics"][0].clone();
-    assert_eq!(wrong["message"], "`+` needs equal shapes, but has `[N]` and `[M]`");
+    assert_eq!(wrong["message"], "`+` needs equal shapes, but has `[2 * N]` and `[2 * M]`");
     // The operator and both operands, and the shape of each.
     let at = |from: u32, to: u32| json!({ "start": { "line": 1, "character": from }, "end": { "line": 1, "character": to } });
     assert_eq!(wrong["range"], at(4, 9));
     let operands = wrong["relatedInformation"].as_array().unwrap();
     let said: Vec<_> =
         operands.iter().map(|o| (o["message"].as_str().unwrap(), &o["location"]["range"])).collect();
-    let note = "all pairs of their elements are `a[:, None]` with `b[None, :]`";
-    assert_eq!(said, [("this is `[M]`", &at(8, 9)), (note, &at(8, 9)), ("this is `[N]`", &at(4, 5))]);
+    let note = "all pairs of their elements are `a[:, None]` with `b[None, :]`, of shape `[2 * N, 2 * M]`, or `a[None, :]` with `b[:, None]`, of shape `[2 * M, 2 * N]`";
+    assert_eq!(said, [("this is `[2 * M]`", &at(8, 9)), (note, &at(8, 9)), ("this is `[2 * N]`", &at(4, 5))]);
     assert_eq!(wrong["data"]["fixes"], json!(["`require(N == M)` in the signature would make them equal"]));
     client.end();
     // A client that shows no other places has everything in the message.
     let mut client = Client::new(json!({}));
     client.open(URI, text);
     let message = client.pushed(URI)["diagnostics"][0]["message"].clone();
-    assert_eq!(message, format!("`+` needs equal shapes, but has `[N]` and `[M]`\nthis is `[M]`\n{note}"));
+    assert_eq!(
+        message,
+        format!("`+` needs equal shapes, but has `[2 * N]` and `[2 * M]`\nthis is `[2 * M]`\n{note}")
+    );
     client.end();
 }
 
