@@ -6,7 +6,7 @@ use tk_syntax::{Diagnostic, Span, ast, codes};
 
 use super::builtins::Slots;
 use super::cx::{Cx, Lit};
-use crate::hir::{HExpr, HKind, Local};
+use crate::hir::{HArg, HExpr, HKind, Local};
 use crate::poly::Poly;
 use crate::types::{DTerm, Elem, Shape, Ty};
 
@@ -55,12 +55,13 @@ impl Cx<'_> {
 
     /// Says how the extent of a tensor becomes a compile-time value.
     pub(super) fn taken_at_launch(&self, d: Diagnostic, h: &HExpr) -> Diagnostic {
-        if !matches!(h.kind, HKind::Extent(..)) {
+        if !of_extents(h) {
             return d;
         }
         let text = self.text(h.span);
+        let taken = if matches!(h.kind, HKind::Extent(..)) { format!("next_pow2({text})") } else { text };
         d.note(format!(
-            "a parameter in `[..]` takes it at the launch, as in `BLOCK: i32 = next_pow2({text})`; a view masks what is past its end"
+            "a parameter in `[..]` takes it at the launch, as in `BLOCK: i32 = {taken}`; a view masks what is past its end"
         ))
     }
 
@@ -411,5 +412,127 @@ impl Cx<'_> {
         }
         self.report(d);
         true
+    }
+    /// Checks that the element type of `randn` is a float one.
+    pub(super) fn need_normal(&mut self, s: &Slots, d: DTerm) -> bool {
+        let at = s.get("dtype").map_or(s.span, |e| e.span);
+        let what = format!("`{}`", s.row.name);
+        let DTerm::Known(known) = self.norm(d) else {
+            return self.need_class(&what, d, DTypeSet::FLOAT, at);
+        };
+        if DTypeSet::FLOAT.has(known) {
+            return true;
+        }
+        let message = format!("{what} is not defined for `{known}`");
+        let d = Diagnostic::error(codes::CLASS, at, message, format!("this is `{known}`"));
+        let d = d.note(format!("it is defined for {}", DTypeSet::FLOAT));
+        let d = match known.is_int() {
+            true => d.note(format!("`uniform(shape, low, high, {known}, seed = 1)` draws integers")),
+            false => d,
+        };
+        self.report(if s.get("dtype").is_some() { d.fix("use `f32`", at, "f32") } else { d });
+        false
+    }
+    /// Says how a name in the types of a signature that is declared nowhere would be: `fn f[N: i32](a: tile[f32, N])`.
+    pub(super) fn declared_in_brackets(&self, d: Diagnostic, n: &ast::Name) -> Diagnostic {
+        let sig = self.func.and_then(|id| self.p.sigs.get(id.0 as usize));
+        let Some(super::SigAst::Fn(f)) = sig.map(|s| &s.ast) else { return d };
+        let (name, whole) = (&n.text, f.sig_span);
+        if self.in_clause || n.span.start < whole.start || n.span.end > whole.end {
+            return d;
+        }
+        let function = format!("{} {}", if f.kernel { "kernel" } else { "fn" }, f.name.text);
+        if f.params.iter().any(|p| p.name.text == *name) {
+            return d.note(format!(
+                "the extents of a tile are known at compile time: `{function}[{name}: i32](..)` takes it in brackets, `{name}: const i32` among the arguments"
+            ));
+        }
+        d.note(format!(
+            "`{function}[{name}: i32](..)` declares a compile-time parameter, which a call infers"
+        ))
+    }
+
+    /// Says how elements of a tile are visited.
+    pub(super) fn visited(&self, d: Diagnostic, h: &HExpr, text: &str) -> Diagnostic {
+        match &h.ty {
+            Ty::Tile { shape, .. } if shape.is_scalar() => {
+                d.fix("loop over a range", h.span, format!("range(0, {text})"))
+            }
+            Ty::Tile { .. } => {
+                let x = if text.len() <= SHOWN && self.is_postfix(text) { text } else { "x" };
+                d.note(format!(
+                    "a tile is computed as a whole: operators take tiles, `sum({x})`, `max({x})` and `reduce` fold one, and `map(f, {x})` calls a function for each element"
+                ))
+            }
+            _ => d,
+        }
+    }
+
+    /// Says how a loop counts at compile time, where a position in a tile is the variable of one that does not.
+    pub(super) fn counted_statically(&self, d: Diagnostic, h: &HExpr) -> Diagnostic {
+        let HKind::Local(id) = &h.kind else { return d };
+        let local = self.local(*id);
+        let text = self.p.sources.get(local.span.file).map_or("", |s| &s.text);
+        let before = text.get(..local.span.start as usize).unwrap_or("").trim_end();
+        match before.ends_with("for") {
+            true => d.note(format!("`for {} in static_range(..)` counts at compile time", local.name)),
+            false => d,
+        }
+    }
+
+    /// Reports `arange(0, 10, 2)`, which has no step.
+    pub(super) fn with_step(&mut self, row: &Row, args: &[ast::Arg], span: Span) -> bool {
+        let [start, end, step] = args else { return false };
+        let takes_ends = (row.param("start"), row.param("end")) == (Some(0), Some(1));
+        if !takes_ends || row.params.len() != 2 || args.iter().any(|a| a.name.is_some()) {
+            return false;
+        }
+        self.check_rest(args);
+        let number = |a: &ast::Arg| match a.value.kind {
+            ast::ExprKind::Int(Some(n)) => i64::try_from(n).ok(),
+            _ => None,
+        };
+        let by = self.text(step.value.span);
+        let by = if self.is_postfix(&by) { by } else { format!("({by})") };
+        let first = self.text(start.value.span);
+        let count = match (number(start), number(end), number(step)) {
+            (Some(a), Some(b), Some(s)) if s > 0 && b > a => ((b - a + s - 1) / s).to_string(),
+            (_, _, _) => "N".to_string(),
+        };
+        let name = row.name;
+        let steps = format!("{name}(0, {count}) * {by}");
+        let steps = if first == "0" { steps } else { format!("{first} + {steps}") };
+        let message = format!("`{name}` takes a start and an end, and no step");
+        let d = Diagnostic::error(codes::ARGUMENT_COUNT, span, message, "1 too many");
+        self.report(d.note(format!("with a step it is `{steps}`")));
+        true
+    }
+
+    /// Says how a part of fewer dimensions is loaded: `x[row].load([0], [BLOCK])`.
+    pub(super) fn part_of_view(&self, d: Diagnostic, s: &Slots, rank: usize, have: usize) -> Diagnostic {
+        let (Some(this), Some(at)) = (&s.this, s.get("at")) else { return d };
+        let (ast::ExprKind::Array(items), Some(shape)) = (&at.kind, s.get("shape")) else { return d };
+        let Some((rows, rest)) = rank.checked_sub(have).and_then(|n| items.split_at_checked(n)) else {
+            return d;
+        };
+        let list =
+            |items: &[ast::Expr]| items.iter().map(|e| self.text(e.span)).collect::<Vec<_>>().join(", ");
+        let (view, shape) = (self.text(this.span), self.text(shape.span));
+        if have == 0 || rest.len() != have || items.len() != rank || !self.is_postfix(&view) {
+            return d;
+        }
+        let (row, at) = (list(rows), list(rest));
+        d.note(format!("`{view}[{row}].{}([{at}], {shape})` takes a part of lower rank", s.row.name))
+    }
+}
+
+/// Returns true for what is computed from extents of tensors and constants alone.
+fn of_extents(h: &HExpr) -> bool {
+    let known = |a: &HArg| matches!(a, HArg::Expr(e) if e.konst || of_extents(e));
+    match &h.kind {
+        HKind::Extent(..) => true,
+        HKind::Cast(x) => of_extents(x),
+        HKind::Builtin(row, args) => matches!(row.op, Op::Elementwise(_)) && args.iter().all(known),
+        _ => false,
     }
 }

@@ -230,6 +230,8 @@ impl Cx<'_> {
             d = d.fix(format!("import it: `use {path};`"), top, format!("use {path};\n"));
         } else if let Some(s) = near {
             d = d.fix(format!("use `{s}`"), n.span, s);
+        } else {
+            d = self.declared_in_brackets(d, n);
         }
         self.fail(match call {
             Some((args, span)) => self.foreign_call(d, &n.text, args, span),

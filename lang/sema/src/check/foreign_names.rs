@@ -249,6 +249,8 @@ pub(super) const TYPES: &[(&str, Here)] = &[
     ("ndarray", Form(ARRAY)),
     ("Tensor", Form(ARRAY)),
     ("list", Form(ARRAY)),
+    ("str", Form(CHOICE)),
+    ("string", Form(CHOICE)),
 ];
 
 /// Members and methods of arrays, where the function of that name is no answer.
@@ -305,3 +307,5 @@ pub(super) const SELECTED: &str = "a shape is known before the values are, so no
 const LANES: &str = "`sum`, `max`, `reduce`, `cumsum` and `scan` of a tile exchange between lanes";
 const ARRAY: &str =
     "an array in memory is a `view[f32, 1]` (1 is its rank), or a `mut view[f32, 1]` if it is written";
+const CHOICE: &str =
+    "there are no texts as parameters; a choice is a `bool` or a function, as in `ACT: fn(f32) -> f32`";

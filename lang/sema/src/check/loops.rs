@@ -70,16 +70,13 @@ impl Cx<'_> {
         if !h.ty.is_err() {
             let shown = self.show(&h.ty);
             let text = self.text(iter.span);
-            let mut d = Diagnostic::error(
+            let d = Diagnostic::error(
                 codes::NOT_ITERABLE,
                 iter.span,
                 format!("a loop runs over `range(..)`, `static_range(..)` or a list, not over `{shown}`"),
                 format!("this is `{shown}`"),
             );
-            if matches!(&h.ty, Ty::Tile { shape, .. } if shape.is_scalar()) {
-                d = d.fix("loop over a range", iter.span, format!("range(0, {text})"));
-            }
-            self.report(d);
+            self.report(self.visited(d, &h, &text));
         }
         self.push_scope();
         self.bind_pat(pat, &Ty::Err, true);

@@ -21,7 +21,7 @@ impl Cx<'_> {
         if !h.konst {
             let d = Diagnostic::error(codes::NOT_CONST, h.span, "a tile can only be indexed by compile-time values", "only known at run time")
                 .note("a tile lives in registers; use `gather(x, index)` for run-time positions, or load from memory");
-            self.report(d);
+            self.report(self.counted_statically(d, &h));
             return None;
         }
         Some(h)

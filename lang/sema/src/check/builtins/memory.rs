@@ -341,7 +341,8 @@ impl Cx<'_> {
                 let shown = self.show_shape(&shape);
                 let at = s.this.as_ref().map_or(s.span, |t| t.span);
                 let d = Diagnostic::error(codes::RANK_MISMATCH, e.span, format!("the shape of a box in a view of rank {rank} has {rank} extents, but this is `{shown}`"), format!("this is `{shown}`")).label(at, format!("rank {rank}"));
-                self.report(d);
+                let have = shape.dims().map_or(0, <[Poly]>::len);
+                self.report(self.part_of_view(d, s, rank as usize, have));
                 None
             }
         }

@@ -561,7 +561,7 @@ impl Cx<'_> {
                 if op == HostOp::Uniform && !self.need_class("`uniform`", d, DTypeSet::NUMBER, s.span) {
                     return None;
                 }
-                if op == HostOp::Randn && !self.need_class("`randn`", d, DTypeSet::FLOAT, s.span) {
+                if op == HostOp::Randn && !self.need_normal(s, d) {
                     return None;
                 }
                 self.built(s, args, Ty::Tile { elem: Elem::D(d), shape }, false)

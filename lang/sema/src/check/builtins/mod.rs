@@ -67,7 +67,10 @@ impl Cx<'_> {
                 "used as a value",
             );
         }
-        if self.unlisted_shape(row, args) || self.without_start(row, args, span) {
+        if self.unlisted_shape(row, args)
+            || self.without_start(row, args, span)
+            || self.with_step(row, args, span)
+        {
             return HExpr::err(span);
         }
         self.saw_row_args(row, args);
