@@ -370,7 +370,7 @@ impl Cx<'_> {
                         ExprKind::Tuple(items) | ExprKind::Array(items) => items.iter().collect(),
                         _ => vec![&a.value],
                     };
-                    tune.key = items.into_iter().filter_map(|e| self.clause_int(e)).collect();
+                    tune.key = items.into_iter().filter_map(|e| self.tune_key(e)).collect();
                 }
                 Some(n) => {
                     self.error(
@@ -390,6 +390,17 @@ impl Cx<'_> {
             tune.rows.push(row);
         }
         self.p.func_mut(id).contract.tune = Some(tune);
+    }
+
+    /// A part of the key of a tuner: a number, where Triton has the name of an argument.
+    fn tune_key(&mut self, e: &ast::Expr) -> Option<HExpr> {
+        if matches!(e.kind, ExprKind::Str(_)) {
+            let message = "a key is a number of the launch, not the name of one";
+            let d = Diagnostic::error(codes::TYPE_MISMATCH, e.span, message, "this is `text`");
+            self.report(d.note("it is computed from the arguments, as in `key = (x.shape[0])`"));
+            return None;
+        }
+        self.clause_int(e)
     }
 
     fn tune_row(&mut self, id: FnId, r: &ast::TuneRow) -> HTuneRow {
