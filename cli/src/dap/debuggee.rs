@@ -258,12 +258,14 @@ impl Debuggee {
         // On one line with the call of a lambda, a breakpoint means the call: the lambda may run for each element.
         let calls = statement.into_iter().flat_map(|s| s.and_callers().skip(1));
         let is_call = calls.into_iter().any(|s| self.line(Some(s.loc)) == (path, line));
-        let breakpoint = places.and_then(|all| all.iter_mut().find(|b| b.line == line && !is_call));
-        if let Some(breakpoint) = breakpoint.filter(|_| wanted) {
-            let here = here.get_or_insert_with(|| self.here(at));
-            if self.holds(breakpoint, here) {
-                return Some("breakpoint");
-            }
+        let reached = places.filter(|_| wanted && !is_call).into_iter().flatten().filter(|b| b.line == line);
+        let mut stops = false;
+        for breakpoint in reached {
+            // Each of those on a line counts, and says what it has to say.
+            stops |= self.holds(breakpoint, here.get_or_insert_with(|| self.here(at)));
+        }
+        if stops {
+            return Some("breakpoint");
         }
         let of_frame = |f: &tk_interp::debug::Frame<'_>| f.statement.map_or(1, |s| s.and_callers().count());
         let depth = at.frames.iter().map(of_frame).sum::<usize>() + lock(&self.state).outer.len();

@@ -80,3 +80,17 @@ fn integers_of_several_types() {
     assert_eq!(answer["message"], "these are of two types, `i32` and `u32`");
     assert_eq!(c.end(), 0);
 }
+
+/// Of several breakpoints on a line each counts, also of those that have moved to it.
+#[test]
+fn two_breakpoints_on_one_line() {
+    let never = json!({ "line": 6, "condition": "1 == 2" });
+    let said = json!({ "line": 6, "logMessage": "at {i}" });
+    let (reasons, _) = stops(json!({ "test": "rows" }), json!([never, 6]));
+    assert_eq!(reasons, ["breakpoint"; 3]);
+    let (reasons, out) = stops(json!({ "test": "rows" }), json!([6, said, never]));
+    assert_eq!(reasons, ["breakpoint"; 3]);
+    assert_eq!(of(&out, "at "), ["at 0\n", "at 1\n", "at 2\n"]);
+    let (reasons, _) = stops(json!({ "test": "rows" }), json!([never, never]));
+    assert_eq!(reasons, [] as [&str; 0]);
+}
