@@ -260,6 +260,7 @@ impl DocBuilder<'_> {
             && free
             && matches!(edges, Edges::Tight | Edges::Table)
             && hugs(item)
+            && self.kept_lines(false).is_none()
         {
             self.token();
             each(self, item);

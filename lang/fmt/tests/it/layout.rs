@@ -288,3 +288,22 @@ fn what_a_reader_of_the_page_found() {
         "const A = reduce(x, combine = |a, b| {\n    let c = a;\n    c + b\n})\n    .foo()\n    .bar(1);\n"
     );
 }
+
+/// A table of one row stays a table, as does any single element between lines of its own with a comma behind it.
+#[test]
+fn single_elements_on_their_lines() {
+    for kept in [
+        "const M = [\n    [1, 2],\n];\n",
+        "const M = [\n    (1, 2),\n];\n",
+        "const M = [\n    P(a = 1),\n];\n",
+        "const M = [\n    zeros([2], f32),\n];\n",
+        "fn f() {\n    foo(\n        a = [1, 2],\n    );\n}\n",
+        "fn f() {\n    foo(\n        |a| { a },\n    );\n}\n",
+        "const M = f([\n    1, 2,\n]);\n",
+    ] {
+        assert_eq!(formatted(kept), kept);
+    }
+    // Without the comma or the line they are written as short as they are.
+    assert_eq!(formatted("const M = [\n    [1, 2]\n];\n"), "const M = [[1, 2]];\n");
+    assert_eq!(formatted("const M = [[1, 2],\n];\n"), "const M = [[1, 2]];\n");
+}
