@@ -214,6 +214,12 @@ fn a_machine_that_runs_no_kernels_is_one_sentence_with_what_to_do() {
         on(machine, &folder, &["doctor"], &[]).unwrap().code(0).out_has("\nCUDA    ");
         on(machine, &folder, &["test", "tiles.tk", "--device", "cuda"], &[]).unwrap().code(2);
     }
+    // What times a launch names what predicts its time.
+    let [_, arguments @ ..] = args.as_slice() else { return };
+    for command in [&["bench"][..], &["profile", "--stamps"]] {
+        let ran = on("none", &folder, &[command, arguments].concat(), &[]).unwrap();
+        ran.code(2).says(&["the driver finds no NVIDIA GPU", "`tk profile` without `--device` predicts"]);
+    }
     let doctor = on("former", &folder, &["doctor", "--message-format", "json"], &[]).unwrap();
     doctor.code(0).out_has("7.0").out_has("\"works\":false,\"message\":\"GPU 0: Paper GPU");
 }
