@@ -7,8 +7,8 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use tk_syntax::ast::{
-    Arg, Block, Clause, Expr, ExprKind, File, Fn, Item, ItemKind, Name, Pat, PatKind, Stmt, StmtKind, Struct,
-    Subscript, TypeExpr, TypeKind, Use,
+    Arg, Block, Clause, Expr, ExprKind, File, Fn, Item, ItemKind, Name, Pat, PatKind, Path, Stmt, StmtKind,
+    Struct, Subscript, TypeExpr, TypeKind, Use,
 };
 use tk_syntax::diag::Replacement;
 use tk_syntax::token::LINE_END;
@@ -200,7 +200,7 @@ impl<'a> Walk<'a> {
             ItemKind::Struct(s) => self.structure(s),
             ItemKind::Fn(f) => self.function(f),
             ItemKind::Export(e) => {
-                e.path.segments.first().into_iter().for_each(|n| self.read(n));
+                self.path(&e.path);
                 self.args(&e.args);
             }
             ItemKind::Test(t) => {
@@ -282,6 +282,17 @@ impl<'a> Walk<'a> {
             Some(v) => v.read = true,
             None => {
                 self.used.insert(&name.text);
+            }
+        }
+    }
+
+    /// A path: with more than one segment it begins with a file, whatever variables have its name.
+    fn path(&mut self, p: &'a Path) {
+        match p.segments.as_slice() {
+            [] => {}
+            [name] => self.read(name),
+            [file, ..] => {
+                self.used.insert(&file.text);
             }
         }
     }
@@ -380,7 +391,7 @@ impl<'a> Walk<'a> {
 
     fn expr(&mut self, e: &'a Expr) {
         match &e.kind {
-            ExprKind::Path(p) => p.segments.first().into_iter().for_each(|n| self.read(n)),
+            ExprKind::Path(p) => self.path(p),
             ExprKind::Tuple(es) | ExprKind::Array(es) => es.iter().for_each(|e| self.expr(e)),
             ExprKind::Unary(_, a) => self.expr(a),
             ExprKind::Binary(_, a, b) => {
@@ -437,7 +448,7 @@ impl<'a> Walk<'a> {
     fn ty(&mut self, t: &'a TypeExpr) {
         match &t.kind {
             TypeKind::Path { path, args, .. } => {
-                path.segments.first().into_iter().for_each(|n| self.read(n));
+                self.path(path);
                 args.iter().for_each(|items| self.items(items));
             }
             TypeKind::Ptr { pointee: t, .. } | TypeKind::Mut(t) | TypeKind::Option(t) => self.ty(t),
