@@ -37,7 +37,9 @@ pub fn folding(ws: &mut Workspace, path: &str) -> Vec<Fold> {
     runs(text, lines, FoldKind::Comment, &mut out);
     let uses = parsed.items().iter().filter(|i| matches!(i.kind, ItemKind::Use(_)));
     runs(text, uses.map(|i| (i.span.start as usize, i.span.end as usize)), FoldKind::Imports, &mut out);
-    out.retain(|f| text.get(f.start..f.end).is_some_and(|t| t.contains(LINE_END)));
+    let line_ends: Vec<usize> = text.match_indices(LINE_END).map(|(at, _)| at).collect();
+    let line = |at: usize| line_ends.partition_point(|end| *end < at);
+    out.retain(|f| line(f.start) < line(f.end));
     out.sort();
     out
 }
@@ -45,11 +47,15 @@ pub fn folding(ws: &mut Workspace, path: &str) -> Vec<Fold> {
 /// The contents of brackets.
 fn brackets(text: &str) -> Vec<Fold> {
     let mut open: Vec<(usize, Tok)> = vec![];
+    let number = |t: Tok| usize::from(t == Tok::LParen) + 2 * usize::from(t == Tok::LBracket);
+    // How many of each kind are open, so that none is looked for in vain.
+    let mut counts = [0usize; 3];
     let mut out = vec![];
     for t in lex(Analysis::ROOT, text).tokens {
         let opener = match t.tok {
             Tok::LBrace | Tok::LParen | Tok::LBracket => {
                 open.push((t.start, t.tok));
+                counts[number(t.tok)] += 1;
                 continue;
             }
             Tok::RBrace => Tok::LBrace,
@@ -58,10 +64,15 @@ fn brackets(text: &str) -> Vec<Fold> {
             _other => continue,
         };
         // A bracket without a partner is skipped: the outer ones still pair.
-        if let Some(i) = open.iter().rposition(|o| o.1 == opener) {
-            let start = open.get(i).map_or(t.start, |o| o.0);
-            open.truncate(i);
-            out.push(Fold { start, end: t.end, kind: FoldKind::Region });
+        if counts[number(opener)] == 0 {
+            continue;
+        }
+        while let Some((start, inner)) = open.pop() {
+            counts[number(inner)] -= 1;
+            if inner == opener {
+                out.push(Fold { start, end: t.end, kind: FoldKind::Region });
+                break;
+            }
         }
     }
     out

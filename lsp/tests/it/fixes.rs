@@ -3,7 +3,8 @@
 
 use crate::support::workspace;
 use tk_lsp::ide::actions::{ActionKind, actions};
-use tk_lsp::ide::diagnostics;
+use tk_lsp::ide::source_actions::source_actions;
+use tk_lsp::ide::{Workspace, diagnostics, folding};
 
 /// A text, a part of the title of its only fix or `nothing`, and the text after it.
 const FIXES: &[(&str, &str, &str)] = &[
@@ -60,4 +61,40 @@ fn a_large_selection_tries_some_guesses() {
     assert_eq!(actions(&mut ws, "/w/a.tk", 0..text.len(), false).len(), 16);
     let last = text.rfind("= x").unwrap();
     assert_eq!(actions(&mut ws, "/w/a.tk", last..last + 3, false).len(), 1);
+}
+
+#[test]
+fn an_import_is_used_where_a_variable_has_its_name() {
+    let other = ("m.tk", "fn h(x: f32) -> f32 { x + 1.0 }\nstruct S { a: f32 }\n");
+    for text in [
+        "use m;\n\nfn f(m: f32) -> f32 { m::h(m) }\n",
+        "use m as q;\n\nfn f(q: f32) -> f32 { q::h(q) }\n",
+        "use m;\n\nfn f(x: f32) -> f32 {\n    let m = x;\n    m::h(m)\n}\n",
+        "use m;\n\nfn f[m: i32](x: tile[f32, m]) -> f32 { m::h(sum(x)) }\n",
+    ] {
+        let mut ws = workspace(&[("n.tk", text), other]);
+        let codes = |ws: &mut Workspace| -> Vec<&'static str> {
+            diagnostics::diagnostics(ws, "/w/n.tk").iter().map(|d| d.code.0).collect()
+        };
+        assert_eq!(codes(&mut ws), [] as [&str; 0], "{text}");
+        assert!(source_actions(&ws, "/w/n.tk", text).is_empty(), "{text}");
+    }
+    // The variable is not read by that.
+    let mut ws = workspace(&[("n.tk", "use m;\n\nfn f(m: f32) -> f32 { m::h(1.0) }\n"), other]);
+    let found = diagnostics::diagnostics(&mut ws, "/w/n.tk");
+    let messages: Vec<&str> = found.iter().map(|d| d.message.as_str()).collect();
+    assert_eq!(messages, ["the parameter `m` is never used"]);
+}
+
+#[test]
+fn brackets_of_one_line_fold_at_once() {
+    const DEEP: usize = 20_000;
+    for (open, close) in [("(", ")"), ("[(", ")")] {
+        let text = format!("fn f() -> i32 {{ {}1{}\n}}\n", open.repeat(DEEP), close.repeat(DEEP));
+        let mut ws = workspace(&[("a.tk", &text)]);
+        let start = std::time::Instant::now();
+        let found = folding::folding(&mut ws, "/w/a.tk");
+        assert_eq!(found.len(), 1);
+        assert!(start.elapsed().as_secs() < 10);
+    }
 }
