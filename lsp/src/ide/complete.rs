@@ -59,6 +59,8 @@ pub struct Completion {
     pub extra: Vec<TextEdit>,
     /// What it is as a value.
     pub(super) gives: Gives,
+    /// Whether a statement may change it.
+    pub(super) changes: bool,
 }
 
 impl Completion {
@@ -149,6 +151,7 @@ impl List {
             replace: self.replace.clone(),
             extra: vec![],
             gives: Gives::default(),
+            changes: false,
         });
     }
 
@@ -166,6 +169,11 @@ impl List {
         // What is called continues with its arguments; the editor asks for their names then.
         self.add(name, kind, &w.code, &w.doc);
         self.gives(name, Gives::of(a, s));
+        if let Some(last) = self.items.last_mut().filter(|c| c.label == name) {
+            let written = |ty: &Ty| matches!(ty, Ty::View { mutable: true, .. });
+            let is_written = matches!(&s.kind, SymbolKind::Local(ty) | SymbolKind::Param(ty) if written(ty));
+            last.changes = s.mutable || is_written;
+        }
     }
 
     pub fn row(&mut self, row: &'static tk_ops::table::Row, kind: CompletionKind) {
@@ -187,6 +195,7 @@ impl List {
                 replace: self.replace.clone(),
                 extra: vec![],
                 gives: Gives::default(),
+                changes: false,
             });
         }
     }

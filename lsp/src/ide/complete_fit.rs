@@ -8,12 +8,13 @@ use tk_ops::table::{ParamKind, Row};
 use tk_sema::hir::CKind;
 use tk_sema::index::{Symbol, SymbolKind};
 use tk_sema::types::{Elem, Ty};
+use tk_syntax::token::Tok;
 
 use super::complete::{Completion, CompletionKind as K};
 use super::complete_order::Call;
 use super::complete_type::DTYPES;
 use super::signature::{Declared, callee};
-use super::site::Site;
+use super::site::{CallSite, Site};
 use super::{Analysis, describe};
 
 /// The weights of a builtin of which the comment of the item speaks, of an access of memory where there is a pointer, of
@@ -23,6 +24,10 @@ const ACCESS: f64 = 0.3;
 const LISTED: f64 = 0.3;
 const EXPECTED: f64 = 0.2;
 const LAUNCHED: f64 = 0.4;
+
+/// The weights of a variable of the kind that the argument has to be, and of `true` and `false` where one of them is meant.
+pub(super) const MATCHES: f64 = 0.4;
+const TRUTH: f64 = 2.0;
 
 /// What is seldom meant: a word or an element type as a value, a function of the file as an argument.
 const RARE: f64 = 0.2;
@@ -37,6 +42,10 @@ const WRONG: f64 = 2.0;
 pub(super) enum Gives {
     /// A view.
     View,
+    /// A tile.
+    Tile,
+    /// One value.
+    Scalar,
     /// A pointer, or a tile of them.
     Pointer,
     /// An element type, or a shape, of a parameter.
@@ -54,16 +63,23 @@ impl Gives {
     /// What a symbol is.
     pub fn of(a: &Analysis, s: &Symbol) -> Gives {
         match &s.kind {
-            SymbolKind::Local(ty) | SymbolKind::Param(ty) => match ty {
-                Ty::View { .. } => Gives::View,
-                Ty::Tile { elem: Elem::Ptr { .. }, .. } => Gives::Pointer,
-                _other => Gives::Other,
-            },
+            SymbolKind::Local(ty) | SymbolKind::Param(ty) => Gives::of_type(ty),
             SymbolKind::CVar(id) => match a.checked.hir.cvars.get(id.0 as usize).map(|c| &c.kind) {
                 Some(CKind::DType(_) | CKind::Shape) => Gives::Parameter,
                 _number => Gives::Other,
             },
             SymbolKind::Builtin(row) => Gives::of_row(row),
+            _other => Gives::Other,
+        }
+    }
+
+    /// What a variable of a type is.
+    fn of_type(ty: &Ty) -> Gives {
+        match ty {
+            Ty::View { .. } => Gives::View,
+            Ty::Tile { elem: Elem::Ptr { .. }, .. } => Gives::Pointer,
+            Ty::Tile { shape, .. } if shape.is_scalar() => Gives::Scalar,
+            Ty::Tile { .. } => Gives::Tile,
             _other => Gives::Other,
         }
     }
@@ -112,6 +128,8 @@ pub(super) struct Fit<'t> {
     listed: Vec<&'t str>,
     /// Whether the argument is an element type, true or false.
     expected: Option<K>,
+    /// What a variable has to be that begins the argument.
+    wants: Gives,
     /// Whether there is a pointer to access.
     has_pointer: bool,
     /// Whether the call is of a function, not a launch or a struct, that computes with values.
@@ -131,7 +149,9 @@ impl<'t> Fit<'t> {
         items: &[Completion],
     ) -> Fit<'t> {
         let last = tokens.last().map_or("", |t| kind(t));
-        let called = site.call().filter(|c| c.open == tk_syntax::token::Tok::LParen);
+        let around = site.call();
+        let wants = around.as_ref().map_or(Gives::Other, |c| wants(a, site, c));
+        let called = around.filter(|c| c.open == Tok::LParen);
         let symbol = called.as_ref().and_then(|c| callee(a, site, c));
         let required = symbol.as_ref().map_or(0, |s| required(a, s));
         let computes = symbol.as_ref().is_some_and(|s| match &s.kind {
@@ -152,6 +172,7 @@ impl<'t> Fit<'t> {
                 .first()
                 .map(|c| c.kind)
                 .filter(|k| matches!(last, "(" | "=") && matches!(k, K::Type | K::Keyword)),
+            wants: if matches!(last, "(" | "=") { wants } else { Gives::Other },
             has_pointer: items.iter().any(|c| c.gives == Gives::Pointer),
             computes,
             is_required: called.is_some_and(|c| c.position < required),
@@ -170,6 +191,12 @@ impl<'t> Fit<'t> {
             }
             K::CompileTime if c.gives == Gives::Parameter && self.begins_argument => -MISFIT,
             K::Function if self.begins_argument => -PASSED,
+            K::Variable | K::Parameter if self.wants != Gives::Other => match c.gives {
+                found if found == self.wants => MATCHES,
+                Gives::View | Gives::Pointer => -PASSED,
+                _part => 0.0,
+            },
+            K::Keyword if self.expected == Some(K::Keyword) && matches!(c.word(), "true" | "false") => TRUTH,
             K::Type | K::Keyword if self.expected == Some(c.kind) => EXPECTED,
             K::Keyword if !self.begins_statement => -RARE,
             K::Type if self.listed.is_empty() => -RARE,
@@ -205,6 +232,28 @@ fn listed<'t>(tokens: &[&'t str]) -> Vec<&'t str> {
     let from = tokens.iter().rposition(|t| matches!(*t, "[" | ":" | "(" | ";")).unwrap_or(0);
     let types = tokens.get(from..).unwrap_or(&[]).iter().copied().filter(|t| is_type(t));
     if is_type(before) { types.collect() } else { vec![] }
+}
+
+/// What a variable has to be that is the argument of a call of a function, or the position in a view.
+fn wants(a: &Analysis, site: &Site, c: &CallSite) -> Gives {
+    let Some(symbol) = callee(a, site, c) else { return Gives::Other };
+    let function = match &symbol.kind {
+        SymbolKind::Param(Ty::View { .. }) | SymbolKind::Local(Ty::View { .. })
+            if c.open == Tok::LBracket =>
+        {
+            return Gives::Scalar;
+        }
+        SymbolKind::Fn(id) if c.open == Tok::LParen => a.checked.hir.fns.get(id.0 as usize),
+        _other => None,
+    };
+    // A launch takes buffers.
+    let Some(f) = function.filter(|f| f.kind == tk_sema::hir::FnKind::Fn) else { return Gives::Other };
+    let own = f.params.get(usize::from(symbol.owner.is_some())..).unwrap_or(&[]);
+    let wanted = match c.named {
+        Some(name) => own.iter().find(|p| p.name == name),
+        None => own.get(c.position),
+    };
+    wanted.map_or(Gives::Other, |p| Gives::of_type(&p.ty))
 }
 
 /// The number of arguments that a call must have, those before the first one that may be left out.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use tk_ops::Op;
 use tk_ops::table::{ParamKind, Receiver};
 use tk_sema::hir::{CKind, FnKind};
 use tk_sema::index::{Symbol, SymbolId, SymbolKind};
@@ -72,6 +73,7 @@ fn known(ws: &mut Workspace, a: &Analysis, path: &str, site: &Site, list: &mut L
         Context::Bound
         | Context::Constant
         | Context::Type
+        | Context::Scratch
         | Context::Mutable
         | Context::Element { .. }
         | Context::Cast => {
@@ -121,6 +123,11 @@ fn known(ws: &mut Workspace, a: &Analysis, path: &str, site: &Site, list: &mut L
         matches!(site.back(1), Some(Tok::Assign | Tok::LParen | Tok::LBracket | Tok::Comma | Tok::Bar));
     if let Some(wanted) = wanted.filter(|_| begins) {
         list.items.retain(|c| may_be(wanted, c));
+        if let (Context::ParameterValue { .. }, Wanted::Of(CKind::Int(_) | CKind::Float(_) | CKind::Shape)) =
+            (context, wanted)
+        {
+            list.items.retain(is_known_early);
+        }
     }
     if site.end > site.start {
         unimported(ws, a, path, list);
@@ -313,6 +320,18 @@ fn may_be(wanted: Wanted, c: &super::complete::Completion) -> bool {
             | ParamKind::Str
             | ParamKind::Word(_) => dtype.is_none() && !is_bool,
         },
+    }
+}
+
+/// Returns true unless a completion has no value before a launch, or is no number.
+fn is_known_early(c: &super::complete::Completion) -> bool {
+    match c.kind {
+        K::Builtin => {
+            let row = tk_ops::rows::find(&c.label, Receiver::None);
+            row.is_some_and(|r| matches!(r.op, Op::Elementwise(_)))
+        }
+        K::Keyword => matches!(c.label.as_str(), "if" | "target"),
+        _other => true,
     }
 }
 

@@ -49,6 +49,14 @@ const ALIKE: f64 = 0.4;
 const OWN: f64 = 0.2;
 const FIRST: f64 = 0.07;
 
+/// The weights of a name that begins like that of the `let`; of a parameter that nothing uses yet; of what a statement can change, where one begins; of what it cannot where
+/// nothing else is meant; and of `else` behind the block of an `if`, on its line and below it.
+const ALIKE_LET: f64 = 0.25;
+const UNUSED_PARAMETER: f64 = 0.15;
+const CHANGED: f64 = 0.3;
+const KEPT_VALUE: f64 = 0.2;
+const ELSE: (f64, f64) = (2.0, 0.15);
+
 /// How much less each name counts than the one after it.
 const FARTHER: f64 = 0.3;
 
@@ -188,7 +196,7 @@ impl<'t> Call<'t> {
                 ")" | "]" | "}" => depth += 1,
                 "(" | "[" | "{" if depth > 0 => depth -= 1,
                 bracket @ ("(" | "[") => {
-                    let callee = tokens.get(i.checked_sub(1)?)?;
+                    let callee = tokens.get(called(tokens, i)?)?;
                     return Some(Call {
                         callee,
                         bracket,
@@ -206,6 +214,24 @@ impl<'t> Call<'t> {
     }
 }
 
+/// The token that names what a bracket belongs to: `f` of `f(` and of `f[..](`.
+fn called(tokens: &[&str], open: usize) -> Option<usize> {
+    let before = open.checked_sub(1)?;
+    if (tokens.get(open), tokens.get(before)) != (Some(&"("), Some(&"]")) {
+        return Some(before);
+    }
+    let mut depth = 0usize;
+    let from = (before.saturating_sub(CALL)..=before).rev().find(|i| {
+        match tokens.get(*i) {
+            Some(&("]" | ")" | "}")) => depth += 1,
+            Some(&("[" | "(" | "{")) => depth -= 1,
+            _other => {}
+        }
+        depth == 0
+    })?;
+    from.checked_sub(1)
+}
+
 /// Puts the most likely items first. What needs an import comes last.
 pub(super) fn sort(a: &Analysis, site: &Site, items: &mut Vec<Completion>) {
     let text = a.root_text().get(..site.start).unwrap_or("");
@@ -219,13 +245,20 @@ pub(super) fn sort(a: &Analysis, site: &Site, items: &mut Vec<Completion>) {
     let mut own = Habits::default();
     own.count(&tokens, FILE);
     let in_test = in_item.first() == Some(&"test");
+    let is_kernel = in_item.iter().take_while(|w| **w != "(").any(|w| *w == "kernel");
+    let ends = matches!(tokens.last(), Some(&(";" | "}")));
     let ranking = Ranking {
         contexts: contexts(&tokens, tokens.len(), in_test, &[LIBRARY, FILE]),
         own,
         named: a.root().into_iter().flat_map(|f| &f.items).filter_map(name).collect(),
         comment: complete_fit::comment(text, start),
         given: given(&tokens),
+        declared: match tokens.as_slice() {
+            [.., "let", name, "="] => Some(*name),
+            _other => None,
+        },
         in_test,
+        acts: ends && (in_test || is_kernel),
         tokens: &tokens,
         in_item: &in_item,
         fit,
@@ -238,6 +271,9 @@ pub(super) fn sort(a: &Analysis, site: &Site, items: &mut Vec<Completion>) {
         if is_name(&c) {
             score += ranking.name(&c, names);
             names += 1;
+        }
+        if c.kind == K::Keyword && c.label == "else" {
+            score += if site.new_line { ELSE.1 } else { ELSE.0 };
         }
         scored.push((if c.extra.is_empty() { score } else { f64::NEG_INFINITY }, c));
     }
@@ -261,7 +297,11 @@ struct Ranking<'t> {
     comment: Vec<&'t str>,
     /// The name that gets the value.
     given: Option<&'t str>,
+    /// The name of the `let` that gets it; of one that is `mut` it is often something new.
+    declared: Option<&'t str>,
     in_test: bool,
+    /// Whether a statement begins that has to do something: it is no value of a function.
+    acts: bool,
     tokens: &'t [&'t str],
     in_item: &'t [&'t str],
     fit: Fit<'t>,
@@ -291,9 +331,25 @@ impl Ranking<'_> {
         let count = self.in_item.iter().filter(|w| **w == c.word()).count();
         // A statement seldom begins with a value that is not changed.
         let is_read = !(self.fit.begins_statement && c.kind == K::Variable);
-        let is_alike = self.given.is_some_and(|g| g.chars().next() == c.word().chars().next());
-        let unused = if count < 2 && is_read { UNUSED } else { 0.0 };
-        NEAREST / (before as f64 * FARTHER + 1.0) + unused + if is_alike { ALIKE } else { 0.0 }
+        let begins_like = |g: &str| g.chars().next() == c.word().chars().next();
+        let is_alike = self.given.is_some_and(begins_like);
+        let is_like_let = self.declared.is_some_and(begins_like);
+        let unused = match c.kind {
+            _ if count > 1 || !is_read => 0.0,
+            K::Parameter if !self.fit.begins_statement => UNUSED_PARAMETER,
+            _other => UNUSED,
+        };
+        let change = match (self.fit.begins_statement, c.changes) {
+            (true, true) => CHANGED,
+            (true, false) if self.acts => -KEPT_VALUE,
+            _other => 0.0,
+        };
+        let alike = match (is_alike, is_like_let) {
+            (true, _) => ALIKE,
+            (_, true) => ALIKE_LET,
+            _other => 0.0,
+        };
+        NEAREST / (before as f64 * FARTHER + 1.0) + unused + change + alike
     }
 
     /// What makes an item of the file likely.
@@ -304,7 +360,9 @@ impl Ranking<'_> {
         // A kernel is launched by a statement, a function called in a value; none calls itself.
         let is_called = match c.kind {
             K::Kernel => self.fit.begins_statement,
+            K::Function if self.acts => !is_itself && !self.in_test && !c.detail.contains("->"),
             K::Function => !(is_itself || self.in_test && self.fit.begins_statement),
+            K::Struct => !self.acts,
             _other => true,
         };
         if !is_called || !self.named.contains(&word) {

@@ -45,6 +45,7 @@ pub(super) fn types<'a>(
 ) {
     match context {
         Context::Bound => return bounds(list),
+        Context::Scratch => return workspaces(a, s, list),
         Context::Constant => {
             ["i32", "f32", "bool", "dtype", "shape"].iter().for_each(|w| list.word(w, K::Type));
         }
@@ -64,12 +65,7 @@ pub(super) fn types<'a>(
         list.insert("mut view", K::Type, "mut view[T, R]", "", "mut view[${1:f32}, ${2:2}]", true);
         list.insert("tile", K::Type, "tile[T, D0, D1, ..]", "", "tile[$0]", true);
     }
-    for n in s.names.iter().rev() {
-        let symbol = a.index.reference(n.span).and_then(|r| a.index.symbol(r.symbol));
-        if let Some(symbol) = symbol.filter(|s| is_dtype(a, s)) {
-            list.symbol(a, &n.text, symbol);
-        }
-    }
+    dtypes(a, s).for_each(|(name, symbol)| list.symbol(a, name, symbol));
     if is_whole {
         for symbol in items.filter(|s| matches!(s.kind, SymbolKind::Struct(_))) {
             list.symbol(a, &symbol.name, symbol);
@@ -81,6 +77,22 @@ pub(super) fn types<'a>(
         list.insert("fn", K::Type, "fn(A, B) -> R", "", "fn(${1:f32}) -> ${2:f32}", true);
         ["dtype", "shape"].iter().for_each(|w| list.word(w, K::Type));
     }
+}
+
+/// The compile-time parameters of a place that are element types.
+fn dtypes<'a>(a: &'a Analysis, s: &'a Scope) -> impl Iterator<Item = (&'a str, &'a Symbol)> {
+    s.names.iter().rev().filter_map(|n| {
+        let symbol = a.index.reference(n.span).and_then(|r| a.index.symbol(r.symbol));
+        Some((n.text.as_str(), symbol.filter(|s| is_dtype(a, s))?))
+    })
+}
+
+/// The types of workspaces: pointers that may be written through.
+fn workspaces(a: &Analysis, s: &Scope, list: &mut List) {
+    let mut add = |name: &str| list.word(&format!("*mut {name}"), K::Type);
+    dtypes(a, s).for_each(|(name, _)| add(name));
+    // Counters are most of them.
+    [DType::U32].into_iter().chain(DTYPES).for_each(|d| add(d.name()));
 }
 
 /// Returns true for a compile-time variable that is an element type.

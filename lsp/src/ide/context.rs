@@ -29,6 +29,8 @@ pub(super) enum Context<'s> {
     Exported,
     /// The type of a compile-time parameter.
     Bound,
+    /// The type of a workspace of a launch: `scratch(w: `.
+    Scratch,
     /// A type.
     Type,
     /// A type after `mut`.
@@ -308,6 +310,14 @@ fn brackets<'s>(site: &Site<'s>, open: &[usize], at: usize) -> Context<'s> {
                 }
             }
             let is_scratch = tok(callee) == Some(Tok::Id("scratch"));
+            if is_scratch && !is_bracket && open.len() == 1 {
+                let is_first = !site.level(at + 1, site.before).any(|i| tok(Some(i)) == Some(Tok::Comma));
+                match site.back(1) {
+                    Some(Tok::Colon) => return Context::Scratch,
+                    _name if is_first && !part.has_colon => return Context::Nothing,
+                    _other => {}
+                }
+            }
             if part.has_colon && !part.has_value && (is_scratch || ends_type(site)) && !is_bracket {
                 return type_part(site);
             }
@@ -369,10 +379,12 @@ fn braces<'s>(site: &Site<'s>, open: &[usize], at: usize) -> Context<'s> {
         return field(site, at);
     }
     // `let a: T`
-    let in_let = site.statement(at).any(|i| tok(Some(i)) == Some(Tok::Let));
     let has = |t: Tok| site.statement(at).any(|i| tok(Some(i)) == Some(t));
-    if in_let && !has(Tok::Assign) && has(Tok::Colon) {
+    if has(Tok::Let) && !has(Tok::Assign) && has(Tok::Colon) {
         return type_part(site);
+    }
+    if has(Tok::Const) && !has(Tok::Assign) {
+        return if site.back(1) == Some(Tok::Colon) { Context::Constant } else { Context::Nothing };
     }
     if site.back(1) == Some(Tok::Colon) && matches!(site.back(2), Some(Tok::Id(_))) {
         return Context::Type;
@@ -438,6 +450,7 @@ pub(super) fn completed(site: &Site, text: &str) -> Option<String> {
         (_, Some(Tok::Dot)) => "shape",
         (Context::Type | Context::Element { .. } | Context::Cast, _) => "f32",
         (Context::Mutable, _) => "view[f32, 1]",
+        (Context::Scratch, _) => "*mut u32",
         (Context::Bound, _) => "i32",
         (Context::Value, _) => "0",
         _other => "",

@@ -237,7 +237,69 @@ const POSITIONS: &[(&str, &str, &str)] = &[
     ("name", "test \"a\" { assert_error $0", "nothing"),
     ("name", "test \"a\" { assert_error \"E$0", "nothing"),
     ("name", "test \"a\" { let s = \"x$0", "nothing"),
+    // What a second reader found.
+    ("name", "kernel k() { const $0", "nothing"),
+    ("name", "kernel k() { const A$0", "nothing"),
+    ("name", "test \"a\" { const _$0", "nothing"),
+    ("type", "kernel k() { const A: $0", "i32 f32 -tile"),
+    ("value", "const M = 4;\nkernel k(n: i32) { const A = $0", "M -A"),
+    ("name", "kernel k() scratch($0", "nothing"),
+    ("name", "kernel k() scratch(w$0", "nothing"),
+    ("type", "kernel k() scratch(w: $0", "*mut\u{a0}u32 *mut\u{a0}f32 -view -i32"),
+    ("type", "kernel k[T: float]() scratch(w: $0", "*mut\u{a0}T"),
+    ("argument", "kernel k() scratch(w: *mut u32, $0", "zeroed"),
+    ("value", "kernel k[N: i32]() {}\nexport k[N = [$0", "cdiv maximum -zeros -program_id -true -inf -f32"),
+    ("value", "const M = 4;\nkernel k[N: i32]() {}\nexport k[N = [1, $0", "M -load"),
 ];
+
+/// Functions that are called below.
+const CALLED: &str = "fn g[D: i32, M: bool](a: tile[f32, D], b: view[f32, 1], n: i32) -> i32 { n }\n";
+
+/// What comes first in a text after [`CALLED`], with the place at `$0`.
+const FIRST: &[(&str, &str)] = &[
+    ("kernel k(vv: view[f32, 1], n: i32) { let tt = zeros([4], f32); let z = g(tt, $0", "vv"),
+    ("kernel k(vv: view[f32, 1], n: i32) { let tt = zeros([4], f32); let z = g[M = true](tt, $0", "vv"),
+    (
+        "kernel k(vv: view[f32, 1], n: i32) { let tt = zeros([4], f32); let z = g[D = 4, M = true](b = $0",
+        "vv",
+    ),
+    ("kernel k(vv: view[f32, 1], n: i32) { let tt = zeros([4], f32); let z = g[M = true]($0", "tt"),
+    ("kernel k(vv: view[f32, 1], n: i32) { let tt = zeros([4], f32); let z = g[M = $0", "true"),
+    ("kernel k(vv: view[f32, 1], n: i32) { let tt = zeros([4], f32); vv[$0", "n"),
+    ("kernel k(n: i32) { if n > 1 { } $0", "else"),
+    ("kernel k(n: i32) { let a = if n > 1 { 2 } $0", "else"),
+];
+
+#[test]
+fn the_first_item() {
+    for (text, expected) in FIRST {
+        let text = format!("{CALLED}{text}");
+        let offset = text.find("$0").unwrap();
+        let mut ws = workspace(&[("a.tk", &text.replace("$0", ""))]);
+        let found = shown(&mut ws, "/w/a.tk", offset, "");
+        assert_eq!(found.first().map(String::as_str), Some(*expected), "{text}: {:?}", &found[..SHOWN]);
+    }
+}
+
+/// What an example goes on with, where a statement, an index or a value begins.
+#[test]
+fn what_an_example_goes_on_with() {
+    let text = std::fs::read_to_string(root().join("examples/attention.tk")).unwrap();
+    for (before, word) in [
+        ("    let qt = ", "qs"),
+        ("last, scale * LOG2E);\n    }\n    ", "for"),
+        ("let l = where(st.l == 0.0, 1.0, st.l);\n    ", "o"),
+        ("(st.acc / l[:, None]) as T);\n    ", "lse"),
+        ("(st.acc / l[:, None]) as T);\n    lse[", "h"),
+        ("const TOL = if T == f16 { 0.002 } ", "else"),
+    ] {
+        let offset = text.find(before).unwrap() + before.len();
+        let mut ws = workspace(&[("a.tk", &text[..offset])]);
+        let found = shown(&mut ws, "/w/a.tk", offset, "");
+        let at = found.iter().position(|f| f == word);
+        assert!(at.is_some_and(|n| n < SHOWN), "{before}{word}: {at:?} in {:?}", &found[..SHOWN]);
+    }
+}
 
 #[test]
 fn positions() {
