@@ -1,13 +1,15 @@
 //! The action that makes a condition over arguments a requirement of the launch or the call, where it fails with a sentence
 //! before anything runs.
 //!
-//! Offered for a selected condition, and for the comparison around the cursor, if every call comes to it (the condition of an
-//! `assert`, or of an `if` that only returns, which is negated), and the names in it are those of the signature, of the
-//! file, or of variables that have one value computed from these.
+//! Offered for a selected condition or its statement, and for the comparison, `&&` or `||` around the cursor, or all of the
+//! condition behind the word `assert` or `if`, if every call comes to it (the condition of an `assert`, or of an `if` that only
+//! returns before anything is written, which is negated), and the names in it are those of the signature, at least one
+//! argument among them, of the file, or of variables that have one value computed from these.
 
 use std::ops::Range;
 
 use tk_ops::DType;
+use tk_ops::table::Effects;
 use tk_sema::index::SymbolKind;
 use tk_sema::types::Ty;
 use tk_syntax::Span;
@@ -28,12 +30,18 @@ pub fn add_require(a: &Analysis, range: &Range<usize>) -> Option<Action> {
     let end = a.offset(range.start + text.trim_end().len())?;
     let nodes = around(a.root()?, start);
     let owner = owner(&nodes)?;
-    let found = nodes.iter().rev().filter_map(|n| if let Node::Expr(e) = n { Some(*e) } else { None });
-    let found = found.into_iter().find(|e| match start < end {
-        true => (e.span.start, e.span.end) == (start, end),
-        false => is_comparison(e),
+    let found = of_statement(a, owner, (start, end)).or_else(|| {
+        let mut found =
+            nodes.iter().rev().filter_map(|n| if let Node::Expr(e) = n { Some(*e) } else { None });
+        found.find(|e| match start < end {
+            true => (e.span.start, e.span.end) == (start, end),
+            false => is_comparison(e) || joins(e, start),
+        })
     })?;
     let holds = holds(a, owner, found)?;
+    if !names_argument(a, owner, found, DEPTH) {
+        return None;
+    }
     let condition = in_signature(a, found, DEPTH).filter(|_| is_condition(a, found))?;
     let condition = if holds { condition } else { format!("!({condition})") };
     let is_required = |arg: &tk_syntax::ast::Arg| a.text(arg.value.span) == condition;
@@ -41,10 +49,25 @@ pub fn add_require(a: &Analysis, range: &Range<usize>) -> Option<Action> {
     if clauses.any(|c| c.args.iter().any(is_required)) {
         return None;
     }
-    let (place, text) = owner.with_require(&condition);
+    let (place, text) = own_line(a, owner, owner.with_require(&condition));
     let edits = vec![TextEdit { place: a.place(place), text }];
     let title = format!("add `require({condition})` to the signature");
     Some(Action { title, kind: ActionKind::Refactor, edits, diagnostic: None })
+}
+
+/// The edit that adds a clause, with a line for it as `tk fmt` has it where the file has not that layout: the brace of the body
+/// goes to a line of its own.
+fn own_line(a: &Analysis, owner: &Fn, (place, text): (Span, String)) -> (Span, String) {
+    let text_of = |start: u32, end: u32| a.text(Span { start, end, ..place });
+    let begin = a.root_text().get(..owner.sig_span.start as usize).unwrap_or("");
+    let line = begin.rsplit('\n').next().unwrap_or("");
+    let indent: String = line.chars().take_while(|c| *c == ' ').collect();
+    let brace = owner.body.span.start;
+    if !text.starts_with(' ') || !text_of(place.end, brace).trim().is_empty() {
+        return (place, text);
+    }
+    let clause = format!("\n{indent}    {}\n{indent}", text.trim_start());
+    (Span { end: brace, ..place }, clause)
 }
 
 /// The innermost function or kernel.
@@ -58,20 +81,98 @@ fn owner<'a>(nodes: &[Node<'a>]) -> Option<&'a Fn> {
     })
 }
 
+/// The condition of an `assert` or `if` of the function that is selected, or whose word the cursor is at.
+fn of_statement<'a>(a: &Analysis, owner: &'a Fn, (start, end): (u32, u32)) -> Option<&'a Expr> {
+    own(owner).find_map(|(whole, e)| {
+        let (word, condition) = match &e.kind {
+            ExprKind::Call(callee, args) if is_assert(a, callee) => (callee.span, &args.first()?.value),
+            ExprKind::If(c, ..) => (Span { end: e.span.start + 2, ..e.span }, &**c),
+            _other => return None,
+        };
+        let is_selected = start == e.span.start && (end == e.span.end || end == whole.end);
+        let is_at_word = start == end && word.start <= start && start <= word.end;
+        (start < end && is_selected || is_at_word).then_some(condition)
+    })
+}
+
+fn is_assert(a: &Analysis, callee: &Expr) -> bool {
+    matches!(a.text(callee.span), "assert" | "static_assert")
+}
+
+/// The expressions that are statements of the body itself, with the extents of these.
+fn own(owner: &Fn) -> impl Iterator<Item = (Span, &Expr)> {
+    let own = owner.body.stmts.iter();
+    let own = own.filter_map(|s| if let StmtKind::Expr(e) = &s.kind { Some((s.span, e)) } else { None });
+    own.chain(owner.body.tail.as_deref().map(|e| (e.span, e)))
+}
+
+/// Returns true for `&&` or `||` at an offset.
+fn joins(e: &Expr, at: u32) -> bool {
+    matches!(&e.kind, ExprKind::Binary(BinOp::And | BinOp::Or, l, r) if l.span.end < at && at < r.span.start)
+}
+
+/// Returns true if a condition depends on an argument, a compile-time one included.
+fn names_argument(a: &Analysis, owner: &Fn, e: &Expr, depth: usize) -> bool {
+    let mut is_named = false;
+    Node::Expr(e).each(&mut |n| {
+        let Node::Expr(Expr { kind: ExprKind::Path(_), span }) = n else { return };
+        let symbol = a.index.reference(*span).and_then(|r| a.index.symbol(r.symbol));
+        let Some(symbol) = symbol else { return };
+        let is_own = |s: Span| owner.cparams.iter().any(|c| c.name.span == s);
+        is_named |= match (&symbol.kind, symbol.span) {
+            (SymbolKind::Param(_), _) => true,
+            (SymbolKind::CVar(_), Some(s)) => is_own(s),
+            (SymbolKind::Local(_), Some(s)) if depth > 0 => {
+                let value = a.root().and_then(|f| declaration(f, s));
+                value.is_some_and(|found| names_argument(a, owner, found.init, depth - 1))
+            }
+            _other => false,
+        };
+    });
+    is_named
+}
+
+/// Returns true if a statement before a place may leave something behind: it writes, or calls what may.
+fn writes_before(a: &Analysis, owner: &Fn, place: Span) -> bool {
+    let mut writes = false;
+    for s in owner.body.stmts.iter().take_while(|s| s.span.end <= place.start) {
+        Node::Stmt(s).each(&mut |n| {
+            let Node::Expr(Expr { kind: ExprKind::Call(callee, _), .. }) = n else { return };
+            let name = match &callee.kind {
+                ExprKind::Member(_, name) => name.span,
+                ExprKind::Index(of, _) => of.span,
+                _name => callee.span,
+            };
+            let symbol = a.index.reference(name).and_then(|r| super::describe::resolve(a, r.symbol));
+            writes |= match symbol.map(|s| &s.kind) {
+                Some(SymbolKind::Builtin(row)) => {
+                    matches!(row.effects, Effects::Write | Effects::Ordered) && !is_assert(a, callee)
+                }
+                // A function without a result is called for what it does.
+                Some(SymbolKind::Fn(id)) => {
+                    let f = a.checked.hir.fns.get(id.0 as usize);
+                    f.is_none_or(|f| f.ret == Ty::Unit)
+                }
+                _value => false,
+            };
+        });
+    }
+    writes
+}
+
 /// Whether a condition holds where a call goes on: true for one of an `assert`, false for one of an `if` that only returns.
 /// `None` for any other condition, and for those that not every call comes to.
 fn holds(a: &Analysis, owner: &Fn, condition: &Expr) -> Option<bool> {
-    let own =
-        owner.body.stmts.iter().filter_map(|s| if let StmtKind::Expr(e) = &s.kind { Some(e) } else { None });
-    let mut own = own.chain(owner.body.tail.as_deref());
-    let e = own.find(|e| e.span.start <= condition.span.start && condition.span.end <= e.span.end)?;
+    let (_, e) =
+        own(owner).find(|(_, e)| e.span.start <= condition.span.start && condition.span.end <= e.span.end)?;
     match &e.kind {
-        ExprKind::Call(callee, args) if matches!(a.text(callee.span), "assert" | "static_assert") => {
+        ExprKind::Call(callee, args) if is_assert(a, callee) => {
             is_part(&args.first()?.value, condition, BinOp::And).then_some(true)
         }
         ExprKind::If(c, then, None) => {
             let returns = matches!(then.stmts.as_slice(), [s] if matches!(s.kind, StmtKind::Return(_)));
-            (returns && then.tail.is_none() && is_part(c, condition, BinOp::Or)).then_some(false)
+            let leaves = returns && then.tail.is_none() && !writes_before(a, owner, e.span);
+            (leaves && is_part(c, condition, BinOp::Or)).then_some(false)
         }
         _other => None,
     }
