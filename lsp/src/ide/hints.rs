@@ -2,11 +2,13 @@
 
 use std::ops::Range;
 
+use tk_ops::table::ParamKind;
 use tk_sema::hir::CVarId;
 use tk_sema::index::SymbolKind;
 use tk_sema::show;
 use tk_sema::types::CTerm;
-use tk_syntax::ast::{Expr, ExprKind, Pat, StmtKind, Subscript};
+use tk_syntax::Span;
+use tk_syntax::ast::{Expr, ExprKind, Pat, StmtKind, Subscript, UnOp};
 
 use super::scope::pattern;
 use super::walk::Node;
@@ -42,6 +44,7 @@ pub fn hints(ws: &mut Workspace, path: &str, range: Range<usize>) -> Vec<Hint> {
     let wanted = |n: &Node| (n.span().start as usize) < range.end && range.start < n.span().end as usize;
     let mut add = |n: Node| match n {
         Node::Stmt(s) if wanted(&n) => match &s.kind {
+            StmtKind::Let { ty: None, init: Some(e), .. } if says_type(&a, e) => {}
             StmtKind::Let { pat, ty: None, .. } | StmtKind::For { pat, .. } => types(&a, pat, &mut out),
             _other => {}
         },
@@ -58,6 +61,39 @@ pub fn hints(ws: &mut Workspace, path: &str, range: Range<usize>) -> Vec<Hint> {
     out.retain(|h| range.contains(&h.offset) || h.offset == range.end);
     out.sort_by_key(|h| h.offset);
     out
+}
+
+/// Returns true for an expression in which its type is written: a literal, a constructor, a conversion to a type.
+fn says_type(a: &Analysis, e: &Expr) -> bool {
+    let is_type = |span: Span| a.index.type_of(e.span).is_some_and(|ty| a.show(ty) == a.text(span));
+    match &e.kind {
+        ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Bool(_) | ExprKind::Str(_) => true,
+        ExprKind::Unary(UnOp::Neg, of) => matches!(of.kind, ExprKind::Int(_) | ExprKind::Float(_)),
+        ExprKind::Cast(_, to) => is_type(to.span),
+        ExprKind::Call(f, args) => {
+            let name = match &f.kind {
+                ExprKind::Index(of, _) => of.span,
+                _name => f.span,
+            };
+            let symbol = a.index.reference(name).and_then(|r| super::describe::resolve(a, r.symbol));
+            match symbol.map(|s| &s.kind) {
+                Some(SymbolKind::Struct(_)) => is_type(f.span),
+                Some(SymbolKind::Builtin(row)) => {
+                    let given = |kind: ParamKind| {
+                        let at = row.params.iter().position(|p| p.kind == kind)?;
+                        let name = row.params.get(at)?.name;
+                        let named = args.iter().find(|x| x.name.as_ref().is_some_and(|n| n.text == name));
+                        named.or(args.get(at).filter(|x| x.name.is_none())).map(|x| &x.value)
+                    };
+                    let Some(dtype) = given(ParamKind::DType) else { return false };
+                    let has_shape = |e: &Expr| matches!(e.kind, ExprKind::Array(_));
+                    given(ParamKind::Shape).is_some_and(has_shape) || is_type(dtype.span)
+                }
+                _other => false,
+            }
+        }
+        _other => false,
+    }
 }
 
 /// The types of the names of a pattern.
