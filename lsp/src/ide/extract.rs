@@ -1,7 +1,7 @@
 //! The action that makes a function of a selected expression, or of selected statements.
 //!
 //! What the selection reads becomes parameters, what it declares or assigns and what is read behind it becomes the
-//! result. It is not offered where control leaves the selection (`return`, `break`, `continue`), and the caller checks that the
+//! result. It is not offered where control leaves the selection (`return`, `break` and `continue` of a loop around it), and the caller checks that the
 //! program has no more errors than before.
 
 use std::collections::BTreeSet;
@@ -120,13 +120,17 @@ fn selected(body: &Block, start: u32, end: u32) -> Option<Selected<'_>> {
 /// Returns true if control leaves the selection other than at its end.
 fn leaves(selected: &Selected<'_>) -> bool {
     let mut found = false;
+    // The loops of the selection, which are left inside of it.
+    let mut loops: Vec<Span> = vec![];
     let mut look = |n: Node<'_>| match n {
-        Node::Stmt(s) => {
-            found |= matches!(
-                s.kind,
-                StmtKind::Return(_) | StmtKind::Break | StmtKind::Continue | StmtKind::Const(_)
-            );
-        }
+        Node::Stmt(s) => match &s.kind {
+            StmtKind::For { .. } | StmtKind::While { .. } => loops.push(s.span),
+            StmtKind::Break | StmtKind::Continue => {
+                found |= !loops.iter().any(|l| l.start <= s.span.start && s.span.end <= l.end);
+            }
+            StmtKind::Return(_) | StmtKind::Const(_) => found = true,
+            _other => {}
+        },
         Node::Expr(e) => found |= matches!(e.kind, ExprKind::Return(_) | ExprKind::Err),
         _other => {}
     };
