@@ -168,6 +168,11 @@ fn whole_lines(text: &str, stmt: Span) -> Span {
         Some(n) if is_alone && after.get(..n).is_some_and(|rest| rest.trim().is_empty()) => {
             Span::new(FileId(stmt.file.0), start - indent, end + n)
         }
+        // A comment behind it takes its place.
+        _ if is_alone && after.trim_start_matches([' ', '\t']).starts_with("//") => {
+            let gap = after.len() - after.trim_start_matches([' ', '\t']).len();
+            Span::new(FileId(stmt.file.0), start, end + gap)
+        }
         _ => stmt,
     }
 }
