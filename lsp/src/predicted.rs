@@ -48,7 +48,10 @@ fn summary(target: &str, outlook: &Outlook) -> String {
     let [registers, spilled] = found.registers;
     let mut parts = vec![format!("{registers} registers"), format!("{spilled} spilled")];
     if found.shared_bytes > 0 {
-        parts.push(format!("{:.1} KiB shared", f64::from(found.shared_bytes) / 1024.0));
+        parts.push(match found.shared_bytes {
+            n if n < 1024 => format!("{n} bytes shared"),
+            n => format!("{:.1} KiB shared", f64::from(n) / 1024.0),
+        });
     }
     parts.push(tk_driver::blocks_per_sm(found.blocks_per_sm));
     if let Some((bound, us)) = found.parts.first() {
@@ -92,7 +95,7 @@ fn of_line(unit: &str, cost: &LineCost, remarks: &[(usize, &str)]) -> costs::Lin
     if let Some((text, true)) = access {
         label.push_str(&format!(" · {text}"));
     }
-    costs::LineCost { line: cost.line, label, tooltip }
+    costs::LineCost { line: cost.line, label, tooltip, tile_bytes: cost.tile_bytes }
 }
 
 /// How a line accesses device memory, and whether another way would be better.

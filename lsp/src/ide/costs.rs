@@ -28,6 +28,8 @@ pub struct LineCost {
     pub label: String,
     /// The details.
     pub tooltip: String,
+    /// Bytes of its largest tile in each thread; 0 if it has none.
+    pub tile_bytes: u32,
 }
 
 /// Lenses that open the machine code of each kernel and export of a file.

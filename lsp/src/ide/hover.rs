@@ -3,6 +3,7 @@
 use tk_ops::DType;
 use tk_ops::table::ParamKind;
 use tk_sema::index::{SymbolKind, value_at};
+use tk_sema::types::Ty;
 use tk_syntax::Span;
 use tk_syntax::ast::{ExprKind, ItemKind, StmtKind};
 use tk_syntax::token::Tok;
@@ -30,6 +31,15 @@ pub fn hover(ws: &mut Workspace, path: &str, offset: usize) -> Option<Hover> {
         .or_else(|| property(&a, at))
         .or_else(|| expression(&a, at))?;
     Some(Hover { place: a.place(span), markdown })
+}
+
+/// The line, from 1, that declares the variable at an offset, if it is a tile.
+pub fn tile_line(ws: &mut Workspace, path: &str, offset: usize) -> Option<usize> {
+    let a = ws.analysis(path);
+    let (_, symbol) = a.symbol_at(offset)?;
+    let SymbolKind::Local(Ty::Tile { shape, .. }) = &symbol.kind else { return None };
+    let place = symbol.span.filter(|s| s.file == Analysis::ROOT && !shape.is_scalar())?;
+    Some(a.checked.sources.position(place).1)
 }
 
 /// Code, then text.

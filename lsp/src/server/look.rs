@@ -39,9 +39,23 @@ impl Server {
     /// `textDocument/hover`
     pub fn hover(&mut self, p: lsp::HoverParams) -> Answer<Option<lsp::Hover>> {
         let Some((path, at)) = self.at(&p.text_document_position_params) else { return Ok(None) };
-        let Some(found) = hover::hover(&mut self.ws, &path, at) else { return Ok(None) };
+        let Some(mut found) = hover::hover(&mut self.ws, &path, at) else { return Ok(None) };
+        found.markdown += &self.tile_bytes(&path, at).unwrap_or_default();
         let contents = lsp::Contents::MarkupContent(self.markup(found.markdown));
         Ok(Some(lsp::Hover { contents, range: self.range(&found.place) }))
+    }
+
+    /// How large a tile is in each thread, by the line that declares it, where costs are known.
+    fn tile_bytes(&mut self, path: &str, at: usize) -> Option<String> {
+        if !self.costs.options.hints && !self.costs.options.lens {
+            return None;
+        }
+        let line = hover::tile_line(&mut self.ws, path, at)?;
+        let (kernels, is_newest) = self.costs(path);
+        let cost = costs::of_lines(&kernels, &(line..=line)).into_iter().next()?;
+        (is_newest && cost.tile_bytes > 0).then(|| {
+            format!("\n\nThe largest tile of its line has {} bytes in each thread.", cost.tile_bytes)
+        })
     }
 
     /// `textDocument/completion`

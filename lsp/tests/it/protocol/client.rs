@@ -79,7 +79,12 @@ fn costs(checked: &tk_sema::Checked, target: &str) -> Result<Vec<KernelCost>, St
         std::thread::sleep(Duration::from_secs(60));
     }
     let lines = text.lines().enumerate().filter(|(_, l)| l.contains("load"));
-    let lines = lines.map(|(n, _)| LineCost { line: n + 1, label: "50 %".into(), tooltip: "of L2".into() });
+    let lines = lines.map(|(n, _)| LineCost {
+        line: n + 1,
+        label: "50 %".into(),
+        tooltip: "of L2".into(),
+        tile_bytes: 16,
+    });
     let kernel = |f: &tk_sema::hir::HFn| KernelCost {
         kernel: f.name.clone(),
         summary: format!("32 registers ({target})"),
