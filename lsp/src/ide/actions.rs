@@ -5,6 +5,7 @@ use std::ops::Range;
 use tk_sema::index::SymbolKind;
 use tk_sema::types::{Elem, Ty};
 use tk_syntax::ast::{Arg, BinOp, Expr, ExprKind};
+use tk_syntax::diag::Fix;
 use tk_syntax::{Code, Diagnostic, Span, codes};
 
 use super::add_require::add_require;
@@ -62,6 +63,9 @@ const GUESSES: &[Code] = &[
 /// Guesses that are tried for a range, each of which checks the file: a selection can have any number of errors.
 const TRIED: usize = 16;
 
+/// The same for the titles that come with the diagnostics of a file, after each change of it.
+const TITLED: usize = 4;
+
 /// The actions for a range. Changes of the form, each of which checks the file again, only where somebody has `asked` for
 /// the list: an editor also asks at every place of the cursor.
 pub fn actions(ws: &mut Workspace, path: &str, range: Range<usize>, asked: bool) -> Vec<Action> {
@@ -74,9 +78,7 @@ pub fn actions(ws: &mut Workspace, path: &str, range: Range<usize>, asked: bool)
             continue;
         }
         for fix in &d.fixes {
-            let edits = fix.edits.iter().map(|e| TextEdit { place: a.place(e.span), text: e.text.clone() });
-            let (title, edits) = (fix.title.clone(), edits.collect());
-            let action = Action { title, kind: ActionKind::QuickFix, edits, diagnostic: Some(i) };
+            let action = of_fix(&a, fix, Some(i));
             let is_guess = GUESSES.contains(&d.code);
             tried += usize::from(is_guess);
             if !is_guess || tried <= TRIED && mends(ws, &a, path, &action) {
@@ -101,6 +103,26 @@ pub fn actions(ws: &mut Workspace, path: &str, range: Range<usize>, asked: bool)
     }
     keep_form(a.root_text(), path, &mut out);
     out
+}
+
+/// The fixes of each diagnostic of a file that its code actions offer: of guesses, those of the first few that mend something.
+pub fn offered(ws: &Workspace, a: &Analysis, path: &str, found: &[Diagnostic]) -> Vec<Vec<String>> {
+    let mut tried = 0;
+    let of_one = |d: &Diagnostic| {
+        let is_guess = GUESSES.contains(&d.code);
+        let fixes = d.fixes.iter().filter(|fix| {
+            tried += usize::from(is_guess);
+            !is_guess || tried <= TITLED && mends(ws, a, path, &of_fix(a, fix, None))
+        });
+        fixes.map(|fix| fix.title.clone()).collect()
+    };
+    found.iter().map(of_one).collect()
+}
+
+/// A fix of a diagnostic as an action.
+fn of_fix(a: &Analysis, fix: &Fix, diagnostic: Option<usize>) -> Action {
+    let edits = fix.edits.iter().map(|e| TextEdit { place: a.place(e.span), text: e.text.clone() });
+    Action { title: fix.title.clone(), kind: ActionKind::QuickFix, edits: edits.collect(), diagnostic }
 }
 
 /// Returns true if an action adds no diagnostic.

@@ -106,7 +106,8 @@ impl Server {
     pub fn diagnostics(&mut self, path: &str) -> Vec<lsp::Diagnostic> {
         let found = crate::ide::diagnostics::diagnostics(&mut self.ws, path);
         let analysis = self.ws.analysis(path);
-        found.iter().filter_map(|d| self.diagnostic(d, &analysis)).collect()
+        let titles = crate::ide::actions::offered(&self.ws, &analysis, path, &found);
+        found.iter().zip(titles).filter_map(|(d, titles)| self.diagnostic(d, titles, &analysis)).collect()
     }
 
     /// The file that explains a code; searched once.
@@ -116,7 +117,12 @@ impl Server {
         self.pages.entry(code.0).or_insert_with(find).clone()
     }
 
-    fn diagnostic(&mut self, d: &tk_syntax::Diagnostic, analysis: &Analysis) -> Option<lsp::Diagnostic> {
+    fn diagnostic(
+        &mut self,
+        d: &tk_syntax::Diagnostic,
+        titles: Vec<String>,
+        analysis: &Analysis,
+    ) -> Option<lsp::Diagnostic> {
         let sources = &analysis.checked.sources;
         let mut message = d.message.clone();
         let primary = (d.primary.span, &d.primary.text);
@@ -127,6 +133,7 @@ impl Server {
         if self.client.related {
             labels.splice(0..0, more);
         } else {
+            labels.clear();
             more.iter().for_each(|(_, text)| message += &format!("\n{text}"));
         }
         let range = self.range(&place(sources, underlined(analysis, d))?)?;
@@ -137,7 +144,6 @@ impl Server {
         });
         let related: Vec<_> = related.collect();
         let page = self.page(d.code);
-        let titles: Vec<&str> = d.fixes.iter().map(|f| f.title.as_str()).collect();
         Some(lsp::Diagnostic {
             range,
             severity: Some(match d.severity {

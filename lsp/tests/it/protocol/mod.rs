@@ -8,5 +8,6 @@ mod features;
 mod files;
 mod hostile;
 mod life;
+mod problems;
 mod random;
 mod whole_files;
