@@ -56,7 +56,8 @@ impl Cx<'_> {
             })
             .collect();
         let wrong = h.ty.is_err() || positions.iter().flatten().any(|p| p.ty.is_err());
-        let value = Assigned { op, text: self.text(value.span), ty: h.ty };
+        let text = self.as_element(&ty, &h, op).unwrap_or_else(|| self.text(value.span));
+        let value = Assigned { op, text, ty: h.ty };
         let (fixed, note) = match &ty {
             Ty::View { .. } => (
                 self.view_write(&name, &ty, items, &positions, &value),
@@ -75,13 +76,23 @@ impl Cx<'_> {
                 "a tile has no elements that change; `where(condition, a, b)` makes another tile".to_string(),
             ),
         };
-        Some(match fixed.filter(|_| !wrong) {
+        let is_const = matches!(ty, Ty::View { mutable: false, .. });
+        Some(match fixed.filter(|_| !wrong && !is_const) {
             Some(text) => {
                 let short = if text.contains('\n') { note } else { format!("write `{text}`") };
                 d.fix(short, place.span.to(h.span), text)
             }
             None => d.note(note),
         })
+    }
+
+    /// The text of a value with a cast to the elements of a view, where it is of another type.
+    fn as_element(&self, place: &Ty, value: &HExpr, op: Option<BinOp>) -> Option<String> {
+        let (Ty::View { elem: Elem::D(to), .. }, None) = (place, op) else { return None };
+        let (from, to) = (self.dterm_of(&value.ty)?, self.norm(*to));
+        let stays = from == to || self.literal(from).is_some() || self.widens(from, to);
+        let shown = self.show_elem(&Elem::D(to));
+        (!stays && self.castable(to)).then(|| self.cast_text(value.span, &shown))
     }
 
     pub(super) fn variable(&self, e: &ast::Expr) -> Option<LocalId> {
