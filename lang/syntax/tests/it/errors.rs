@@ -156,7 +156,7 @@ fn items() {
         ("import triton.language as tl", "there is no `import` of Python modules; operations need no import"),
         (
             "@triton.autotune(configs = [])\n@triton.jit\ndef f(x):\n    y = 1",
-            "there are no decorators; a kernel is written `kernel k(..) grid(..) { .. }`",
+            "there are no decorators; candidates are rows behind the signature, `kernel k[B: i32](..) tune(key = (x.shape[0])) { { B = [128, 256] } } { .. }`",
         ),
         ("let x = 1;", "expected an item here: `kernel`, `fn`, `struct`, `const`, `use`, `export` or `test`"),
         ("kernel k() tune() { A = 1 } {}", "a row of `tune` is written `{ NAME = value, .. }`"),
