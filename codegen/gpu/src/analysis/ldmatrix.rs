@@ -117,11 +117,11 @@ fn packing(f: &Fragment, way: Read, bases: &[i64], bytes: u32) -> u32 {
     if way == Read::Own && !whole { words * ((1 << packed) - 1) } else { 0 }
 }
 
-/// The plan for shared memory from a layout to the reader. One step along K is read at a time, so an access stays in
-/// one step; leaving the steps to the other bits tells the search so.
+/// The plan for shared memory from a layout to the reader. One step along K is read at a time, or a pair of them, so an
+/// access stays in one; leaving the other steps to the other bits tells the search so.
 fn plan(source: &Layout, f: &Fragment, r: &Reader, bytes: u32, spec: &TargetSpec) -> Option<SharedPlan> {
     let list = |bases: &[[u32; 2]]| bases.iter().map(|b| b.to_vec()).collect::<Vec<_>>();
-    let (of_step, steps) = r.rest.split_at_checked(r.rest.len().checked_sub(f.steps)?)?;
+    let (of_step, steps) = r.rest.split_at_checked(r.rest.len().checked_sub(f.steps - f.together)?)?;
     let readers = |register: &[[u32; 2]], warp: &[[u32; 2]]| {
         let register = list(&[&r.vector[..], register].concat());
         LinearLayout::new(&f.out_bits(), register, list(&r.lane), list(warp)).ok()
@@ -131,12 +131,12 @@ fn plan(source: &Layout, f: &Fragment, r: &Reader, bytes: u32, spec: &TargetSpec
     found.for_others(source.atom(), &readers(&r.rest, f.warp())?, spec.banks())
 }
 
-/// The register bits, among those of a step, of neighbours in a buffer that one access reads; `registers` are the
+/// The register bits, among those that are read together, of neighbours in a buffer that one access reads; `registers` are the
 /// offsets of register bits and `threads` those of lanes and warps, in elements. At most `most` bits.
 pub fn neighbours(f: &Fragment, registers: &[i64], threads: &[i64], most: usize) -> Vec<usize> {
     let mut vector = vec![];
     while vector.len() < most {
-        let of_step = registers.iter().take(f.own + f.tiles()).enumerate();
+        let of_step = registers.iter().take(f.read_together()).enumerate();
         let next = of_step.clone().find(|(_, p)| **p == 1 << vector.len()).map(|(i, _)| i);
         let Some(next) = next else { break };
         let rest = registers.iter().enumerate().filter(|(i, _)| *i != next && !vector.contains(i));

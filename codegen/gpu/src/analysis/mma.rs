@@ -13,11 +13,15 @@ use crate::target::spec::TargetSpec;
 /// accumulator does not have the layout that it needs.
 pub fn tiles(kernel: &Kernel, product: Product, instruction: InstructionName, acc: ValueId) -> Option<Tiles> {
     let ty = kernel.module.types.get(kernel.func().ty(acc));
-    let Product { elems, k, precision, .. } = product;
+    let Product { elems, k, precision, paired, .. } = product;
     let kind = MmaKind { operands: elems, acc: ty.dtype()?, precision, k: Some(k).filter(|k| *k > 0)? };
     let matrix = find(kernel.options.spec, kind).find(|m| m.name == instruction.0)?;
     let [m, n] = *ty.shape()? else { return None };
-    Tiles::of(matrix, [m, n], kernel.layout(acc)?)
+    let tiles = Tiles::of(matrix, [m, n], kernel.layout(acc)?)?;
+    if !paired {
+        return Some(tiles);
+    }
+    tiles.pairs(k, kernel.options.spec.vector_bytes).then(|| tiles.paired())
 }
 
 /// The matrix instruction kind of a `dot` on a target. 8-bit floats without an instruction are converted to f16, which

@@ -364,13 +364,14 @@ impl Field for MmaOperand {
 
 impl Field for Product {
     fn names(_: &'static str) -> Vec<&'static str> {
-        vec!["elem", "fast", "k", "precision"]
+        vec!["elem", "fast", "k", "paired", "precision"]
     }
 
     fn write(&self, _: &'static str, out: &mut Attrs) {
         out.set("elem", Attr::Str(self.elems.map(DType::name).join(" ")));
         self.fast.write("fast", out);
         self.k.write("k", out);
+        self.paired.write("paired", out);
         if self.precision != Precision::Ieee {
             out.set("precision", Attr::Str(self.precision.name().into()));
         }
@@ -385,7 +386,8 @@ impl Field for Product {
             None => Precision::Ieee,
             some => word("precision", some, Precision::parse, "a precision")?,
         };
-        Ok(Product { elems, k: u32::read("k", from)?, precision, fast: bool::read("fast", from)? })
+        let (fast, paired) = (bool::read("fast", from)?, bool::read("paired", from)?);
+        Ok(Product { elems, k: u32::read("k", from)?, precision, fast, paired })
     }
 }
 

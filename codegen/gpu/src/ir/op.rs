@@ -161,6 +161,8 @@ pub struct Product {
     pub precision: Precision,
     /// Whether additions may be reordered.
     pub fast: bool,
+    /// Whether pairs of instructions exchange two bits of K ([`crate::target::mma::Tiles::pairs`]).
+    pub paired: bool,
 }
 
 macro_rules! gpu_ops {

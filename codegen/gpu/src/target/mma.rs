@@ -227,6 +227,8 @@ pub struct Fragment {
     pub own: usize,
     /// Register bits that count steps along K.
     pub steps: usize,
+    /// The first of them, whose steps are read together: a lane has neighbours along K in all of these.
+    pub together: usize,
     lane: Vec<Basis>,
     warp: Vec<Basis>,
 }
@@ -267,6 +269,11 @@ impl Fragment {
         self.register.len() - self.own - self.steps
     }
 
+    /// Register bits of what is read together.
+    pub fn read_together(&self) -> usize {
+        self.register.len() - self.steps + self.together
+    }
+
     /// Registers of an atom.
     pub fn registers(&self) -> usize {
         1 << self.register.len()
@@ -300,6 +307,8 @@ pub struct Tiles {
     /// Logarithms of the warps, or warpgroups, along rows and columns; the rest repeats the work of others.
     warps: [u32; 2],
     warp_bits: u32,
+    /// Whether a lane has neighbours along K in two instructions ([`Tiles::pairs`]).
+    paired: bool,
 }
 
 impl Tiles {
@@ -338,7 +347,7 @@ impl Tiles {
     fn new(matrix: MmaInstruction, shape: [u32; 2], warps: [u32; 2], warp_bits: u32) -> Tiles {
         let columns = cut(shape[1]).log2.saturating_sub(warps[1]);
         let n = if matrix.is_wgmma() { columns.min(matrix.n) } else { matrix.n };
-        Tiles { matrix: MmaInstruction { n, ..matrix }, shape, warps, warp_bits }
+        Tiles { matrix: MmaInstruction { n, ..matrix }, shape, warps, warp_bits, paired: false }
     }
 
     /// The tiling of an accumulator with this layout; `None` if it is not the layout of the instruction.
@@ -351,6 +360,24 @@ impl Tiles {
         let tiles = Tiles::new(matrix, shape, [along(0), along(1)], bases.len() as u32);
         let whole = is_whole(&matrix, shape) && (!matrix.is_wgmma() || tiles.matrix.n >= LEAST_COLUMNS);
         (whole && tiles.accumulator().layout().as_ref() == Some(layout)).then_some(tiles)
+    }
+
+    /// Returns true if pairs of instructions can exchange two bits of K: an instruction gives the lanes that share a row fewer
+    /// bytes of it than an access has. A sum does not depend on which instruction adds what, if both operands are
+    /// exchanged alike (as `kPack` of Triton does).
+    pub fn pairs(&self, k: u32, vector_bytes: u32) -> bool {
+        let MmaInstruction { form, k: own, .. } = self.matrix;
+        let neighbours = self.matrix.neighbours_of(0);
+        form == FragmentForm::Mfma
+            && neighbours == self.matrix.neighbours_of(1)
+            && neighbours < own
+            && cut(k).log2 > own
+            && self.matrix.bytes() << neighbours < vector_bytes
+    }
+
+    /// The same, where pairs of instructions exchange two bits of K.
+    pub fn paired(&self) -> Tiles {
+        Tiles { paired: true, ..self.clone() }
     }
 
     /// Elements of the result that a warp computes, including those that others compute too or that are out of bounds.
@@ -428,7 +455,17 @@ impl Tiles {
         warp.extend(self.of_warps(0).map(|i| at(0, i)));
         warp.resize(self.warp_bits as usize, [0, 0]);
         let repeats = cuts.map(|c| c.repeats);
-        Fragment { form: self.matrix.form, out_bits: bits, repeats, register, own, steps: 0, lane, warp }
+        Fragment {
+            form: self.matrix.form,
+            out_bits: bits,
+            repeats,
+            register,
+            own,
+            steps: 0,
+            together: 0,
+            lane,
+            warp,
+        }
     }
 
     /// The bases of registers and lanes in the accumulator of one instruction: dimensions and bits of them.
@@ -471,6 +508,12 @@ impl Tiles {
         let d = side.min(1);
         let across_own = if side == 0 { self.rows() } else { self.matrix.n };
         let p = self.matrix.neighbours(across_own);
+        // Of a pair of instructions, the first has the even groups of neighbours of all lanes, the second the odd ones.
+        let along = |i: u32| match i {
+            _ if !self.paired || i < p || i > self.matrix.k => i,
+            _ if i == self.matrix.k => p,
+            _ => i + 1,
+        };
         let mut register: Vec<Basis> = (0..p).map(|i| at(1, i)).collect();
         let lane = match self.matrix.form {
             FragmentForm::Quads => {
@@ -483,7 +526,7 @@ impl Tiles {
             | FragmentForm::TransposedWmma
             | FragmentForm::SplitWmma => {
                 let mut lane: Vec<Basis> = (0..across_own).map(|i| at(0, i)).collect();
-                lane.extend((p..self.matrix.k).map(|i| at(1, i)));
+                lane.extend((p..self.matrix.k).map(|i| at(1, along(i))));
                 lane.resize(self.matrix.lane_bits() as usize, [0, 0]);
                 lane
             }
@@ -491,7 +534,7 @@ impl Tiles {
         let own = register.len();
         register.extend(self.more(d).map(|i| at(0, i)));
         let steps = bits[1].saturating_sub(self.matrix.k);
-        register.extend((self.matrix.k..bits[1]).map(|i| at(1, i)));
+        register.extend((self.matrix.k..bits[1]).map(|i| at(1, along(i))));
         // As for the accumulator; warps along the other dimension read the same elements.
         let other = vec![[0, 0]; self.warps[1] as usize];
         let own_warps: Vec<Basis> = self.of_warps(d).map(|i| at(0, i)).collect();
@@ -508,6 +551,7 @@ impl Tiles {
             register,
             own,
             steps: steps as usize,
+            together: usize::from(self.paired),
             lane,
             warp,
         }

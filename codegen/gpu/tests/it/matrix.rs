@@ -280,6 +280,39 @@ fn fragments_of_amd_are_those_of_the_manuals() {
     }
 }
 
+/// Of a pair of instructions, a lane has neighbours along K, those of both operands alike, and all pairs together have all
+/// of K.
+#[test]
+fn pairs_of_instructions_exchange_two_bits_of_k() {
+    let mut seen = 0;
+    for m in [CDNA2, CDNA3].concat() {
+        let (across, k, lanes) = (1u32 << m.m, 4u32 << m.k, 1u32 << m.lane_bits());
+        let threads = Threads { lane_bits: m.lane_bits(), warp_bits: 0 };
+        let tiles = Tiles::choose(m, [across, across], threads, false).unwrap();
+        assert!(!tiles.pairs(1 << m.k, 16), "{}: there is no second instruction", m.name);
+        if !tiles.pairs(k, 16) {
+            continue;
+        }
+        seen += 1;
+        let [left, right] = [0, 1].map(|side| tiles.paired().operand(side, k).layout().unwrap());
+        let each = (across * (1 << m.k) / lanes) as usize;
+        let mut all = vec![0; (across * k) as usize];
+        for lane in 0..lanes {
+            let along = |n: usize| left.coords(n, lane, 0)[1];
+            for n in 0..left.registers() {
+                let [row, at] = left.coords(n, lane, 0)[..] else { panic!("a matrix") };
+                assert_eq!(right.coords(n, lane, 0), [at, row], "{}", m.name);
+                all[(row * k + at) as usize] += 1;
+                if n % (2 * each) > 0 {
+                    assert_eq!(at, along(n - 1) + 1, "{}: neighbours in two instructions", m.name);
+                }
+            }
+        }
+        assert!(all.iter().all(|n| *n == 1), "{}", m.name);
+    }
+    assert!(seen > 4, "{seen}");
+}
+
 /// What one product gives is the left factor of the next without a move, of the halves of CDNA.
 #[test]
 fn the_result_of_a_product_of_amd_is_a_factor_of_the_next() {

@@ -462,7 +462,8 @@ impl<'c> Emit<'_, 'c> {
         Ok(out)
     }
 
-    /// Every lane reads its own elements, word by word if the elements of a word are neighbours.
+    /// Every lane reads its own elements, word by word if the elements of a word are neighbours. What an access has of another
+    /// step is read there again, by an equal access that LLVM finds.
     fn read_own(
         &self,
         side: &Side<'c>,
@@ -477,11 +478,12 @@ impl<'c> Emit<'_, 'c> {
         let bytes = (side.dtype.bytes() as u32) << skipped;
         let ty: BasicTypeEnum<'c> =
             if whole { self.word_type(side.dtype) } else { self.memory_type(Some(side.dtype)) };
-        let registers = 1usize << (f.own + f.tiles());
+        let of_step = f.own + f.tiles();
+        let registers = 1usize << of_step;
         let mut found = vec![ty.const_zero(); registers >> skipped];
         let moving: usize = shared.vector.iter().map(|i| 1 << i).sum();
         for n in (0..registers).filter(|n| n & (moving | ((1 << skipped) - 1)) == 0) {
-            let (address, offset) = shared.access(self, atom, (step << (f.own + f.tiles())) | n)?;
+            let (address, offset) = shared.access(self, atom, ((step << of_step) | n) & !moving)?;
             let count = 1u32 << vector.len();
             let access = Access::of(address, offset, ty, bytes, count);
             let zeros = vec![ty.const_zero(); count as usize];
@@ -489,7 +491,10 @@ impl<'c> Emit<'_, 'c> {
             for (i, x) in loaded.into_iter().enumerate() {
                 let bits = vector.iter().enumerate().filter(|(b, _)| i >> b & 1 == 1);
                 let register = bits.fold(n, |n, (_, bit)| n | 1 << bit);
-                found.get_mut(register >> skipped).into_iter().for_each(|slot| *slot = x);
+                if register >> of_step == step & (moving >> of_step) {
+                    let slot = found.get_mut((register & (registers - 1)) >> skipped);
+                    slot.into_iter().for_each(|slot| *slot = x);
+                }
             }
         }
         if whole { Ok(found) } else { self.packed(side, &found) }

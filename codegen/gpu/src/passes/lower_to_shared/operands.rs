@@ -89,7 +89,8 @@ impl Lower<'_> {
     fn product(&self, dot: &Inst, operands: [ValueId; 2]) -> Product {
         let elems = operands.map(|v| self.ty(v).dtype().unwrap_or(DType::F32));
         let k = self.shape(operands[0]).get(1).copied().unwrap_or(1);
-        Product { elems, k, precision: Precision::of(&dot.attrs), fast: dot.attrs.flag("fast") }
+        let (precision, fast) = (Precision::of(&dot.attrs), dot.attrs.flag("fast"));
+        Product { elems, k, precision, fast, paired: false }
     }
 
     /// The instruction for a product whose accumulator has the layout that it needs.
@@ -108,6 +109,9 @@ impl Lower<'_> {
         };
         let k = self.shape(*a).get(1).copied().unwrap_or(1);
         let [a, b] = [*a, *b].map(|v| self.multiplied(block, v, matrix));
+        let paired = tiles.pairs(k, self.kernel.options.spec.vector_bytes)
+            && ![a, b].into_iter().enumerate().any(|(side, v)| self.in_place(v, (tiles, side, k)).is_some());
+        let tiles = &if paired { tiles.paired() } else { tiles.clone() };
         let mut operands = vec![*acc];
         let mut place = |side: usize, v: ValueId| match self.operand(block, v, (tiles, side, k)) {
             Place::Register(v) => {
@@ -119,7 +123,7 @@ impl Lower<'_> {
             }
         };
         let (in_a, in_b) = (place(0, a), place(1, b));
-        let product = self.product(inst, [a, b]);
+        let product = Product { paired, ..self.product(inst, [a, b]) };
         let mma = Mma {
             a: in_a,
             b: in_b,
@@ -149,20 +153,26 @@ impl Lower<'_> {
         wide
     }
 
+    /// The layout of the fragment of an operand that stays in registers.
+    fn in_place(&self, v: ValueId, (tiles, side, k): (&Tiles, usize, u32)) -> Option<Layout> {
+        let (source, wanted) = (self.kernel.layout(v)?, tiles.operand(side, k).layout()?);
+        let way = classify(source.atom(), wanted.atom());
+        let is_shuffled = side == 0
+            && tiles.matrix.form == FragmentForm::TransposedWmma
+            && matches!(in_warp(source, &wanted, self.bytes(v)), Some(Conversion::Shuffle(_)));
+        let here = is_shuffled
+            || matches!(way, Conversion::Same | Conversion::Registers(_))
+                && source.repeats() == wanted.repeats();
+        (here && (side == 0 || !tiles.matrix.is_wgmma())).then_some(wanted)
+    }
+
     fn operand(&mut self, block: BlockId, v: ValueId, (tiles, side, k): (&Tiles, usize, u32)) -> Place {
         let (bytes, fragment) = (self.bytes(v), tiles.operand(side, k));
         let (Some(source), Some(wanted)) = (self.kernel.layout(v).cloned(), fragment.layout()) else {
             return Place::Register(v);
         };
-        let way = classify(source.atom(), wanted.atom());
-        let is_shuffled = side == 0
-            && tiles.matrix.form == FragmentForm::TransposedWmma
-            && matches!(in_warp(&source, &wanted, bytes), Some(Conversion::Shuffle(_)));
-        let here = is_shuffled
-            || matches!(way, Conversion::Same | Conversion::Registers(_))
-                && source.repeats() == wanted.repeats();
         let group = tiles.matrix.is_wgmma();
-        if here && (side == 0 || !group) {
+        if let Some(wanted) = self.in_place(v, (tiles, side, k)) {
             let (ty, layout) = (self.kernel.func().ty(v), Some(self.kernel.layouts.intern(wanted)));
             if self.layout_id(v) == layout {
                 return Place::Register(v);

@@ -78,8 +78,9 @@ impl Expand<'_> {
         let own = 1u32 << tiles.matrix.k;
         let steps = k / own;
         let registers = self.kernel.layout(acc).map_or(0, |l| l.registers());
-        // A warpgroup reads its operands itself.
+        // A warpgroup reads its operands itself, and a pair of instructions reads its own together.
         let long = !tiles.matrix.is_wgmma()
+            && !mma.product.paired
             && steps > 1
             && cut(k).repeats == 1
             && registers >= MANY
