@@ -172,6 +172,39 @@ impl Layout {
         atom.map_or_else(|_| Layout::blocked(shape, order, vector, threads), |atom| Layout::new(atom, shape))
     }
 
+    /// Each thread owns `vector` neighbours along a dimension, lanes continue along it, and the rest of it repeats in registers,
+    /// so that it is in one warp, in its order: the layout of a scan. Warps are along the other dimensions.
+    pub fn in_warps(shape: &[u32], axis: usize, vector: u32, threads: Threads) -> Layout {
+        let mut order: Vec<usize> = (0..shape.len()).rev().filter(|d| *d != axis).collect();
+        order.insert(0, axis);
+        let bits: Vec<u32> = shape.iter().map(|n| cut(*n).log2).collect();
+        let along = bits.get(axis).copied().unwrap_or(0);
+        let of_lane = vector.max(1).ilog2().min(along);
+        let chunk = (of_lane + threads.lane_bits).min(along);
+        // The layout of one such chunk, and registers for the chunks.
+        let mut one = bits.clone();
+        one.get_mut(axis).into_iter().for_each(|n| *n = chunk);
+        let small: Vec<u32> = one.iter().map(|n| 1 << n).collect();
+        let first = Layout::blocked(&small, &order, 1 << of_lane, threads);
+        let chunks =
+            (chunk..along).map(|i| (0..bits.len()).map(|d| if d == axis { 1 << i } else { 0 }).collect());
+        let register = first.bases(InDim::Register, |b| b).into_iter().chain(chunks).collect();
+        let (lane, warp) = (first.bases(InDim::Lane, |b| b), first.bases(InDim::Warp, |b| b));
+        LinearLayout::new(&bits, register, lane, warp).map_or(first, |atom| Layout::new(atom, shape))
+    }
+
+    /// Log2 of the neighbours along a dimension that a thread owns before lanes continue, and of those of all its lanes: what
+    /// repeats in registers begins there.
+    pub fn chunk(&self, dim: usize) -> (u32, u32) {
+        let along = |in_dim| -> Vec<u32> {
+            self.bases(in_dim, |b| b).iter().filter_map(|b| b.get(dim).copied()).filter(|c| *c != 0).collect()
+        };
+        let lanes = along(InDim::Lane);
+        let first = lanes.iter().min().copied().unwrap_or(u32::MAX);
+        let neighbours = along(InDim::Register).iter().filter(|c| **c < first).count() as u32;
+        (neighbours, neighbours + lanes.len() as u32)
+    }
+
     /// The atom.
     pub fn atom(&self) -> &LinearLayout {
         &self.atom

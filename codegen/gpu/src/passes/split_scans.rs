@@ -42,9 +42,8 @@ pub const PASS: Pass = Pass {
     run: Run::Tile { run, cleanup: &[cse::PASS, dce::PASS] },
 };
 
-/// The least elements of a part for each lane of a warp. Totals go through shared memory twice, which takes as long as
-/// the scan of about so many elements.
-const LEAST: u32 = 16;
+/// The least elements of a part for each lane of a warp: those of an access of f32.
+const LEAST: u32 = 4;
 
 fn run(tile: &mut TileKernel) -> bool {
     let threads = tile.options.threads();

@@ -343,14 +343,14 @@ impl<'c> Emit<'_, 'c> {
     }
 }
 
-/// The registers along an axis in groups, each of which is reduced by itself. If a tile has several atoms along the
-/// axis, a lane has elements of each, so a function that depends on the order of all elements reduces one atom after
-/// the other.
+/// The registers along an axis in groups, each of which is reduced by itself. If a lane has neighbours at several places of
+/// the axis, a function that depends on the order of all elements reduces what is between these, which is in other
+/// lanes, one after the other.
 fn in_order(inst: &Inst, tile_layout: &Layout, axis: usize, regs: Vec<usize>) -> Vec<Vec<usize>> {
     if !inst.attrs.flag("ordered") {
         return vec![regs];
     }
-    let bits = tile_layout.atom().out_bits().get(axis).copied().unwrap_or(0);
+    let (_, bits) = tile_layout.chunk(axis);
     let mut atoms: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for n in regs {
         let at = tile_layout.register(n).get(axis).copied().unwrap_or(0);

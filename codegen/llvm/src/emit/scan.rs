@@ -6,7 +6,6 @@
 
 use inkwell::IntPredicate;
 use inkwell::values::IntValue;
-use tk_gpu::Layout;
 use tk_gpu::layout::linear::InDim;
 use tk_ops::{DType, ReduceOp, ScanOp};
 use tk_tile::Inst;
@@ -61,7 +60,7 @@ impl<'c> Emit<'_, 'c> {
                 regs.reverse();
             }
             let mut carry: Option<Item<'c>> = None;
-            for atom in regs.chunks(self.neighbours(&tile_layout, axis)) {
+            for atom in regs.chunks(1 << tile_layout.chunk(axis).0) {
                 let mut items = vec![];
                 for n in atom {
                     let mut state = vec![];
@@ -98,14 +97,6 @@ impl<'c> Emit<'_, 'c> {
             self.define_regs(*r, regs)?;
         }
         Ok(())
-    }
-
-    /// The number of registers of a thread that are neighbours along an axis.
-    fn neighbours(&self, tile_layout: &Layout, axis: usize) -> usize {
-        let atom = tile_layout.atom();
-        let along = (0..atom.bits(InDim::Register))
-            .filter(|i| atom.basis(InDim::Register, *i).and_then(|b| b.get(axis).copied()).unwrap_or(0) != 0);
-        1 << along.count()
     }
 
     /// Scans one atom of a row; returns the total of it and everything before it.

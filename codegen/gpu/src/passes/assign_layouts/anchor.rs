@@ -46,6 +46,14 @@ impl ValueLayout {
     }
 }
 
+/// A tile that is scanned along its last dimension.
+#[derive(Clone, Copy, Debug)]
+struct Scanned<'a> {
+    shape: &'a [u32],
+    /// The neighbours that a thread has.
+    neighbours: u32,
+}
+
 /// The anchor layouts of a kernel.
 #[derive(Debug)]
 pub struct Anchors<'a> {
@@ -61,6 +69,8 @@ pub struct Anchors<'a> {
     chained: BTreeSet<InstId>,
     /// Shapes that are reduced, and along which dimension.
     folded: BTreeSet<(&'a [u32], usize)>,
+    /// By its shape what is scanned along its last dimension, possibly after it has been divided.
+    scanned: BTreeMap<&'a [u32], Scanned<'a>>,
     /// How products pack values into words, where loads pass through registers.
     packed: BTreeMap<ValueId, Word>,
 }
@@ -77,20 +87,32 @@ impl<'a> Anchors<'a> {
         let threads = options.threads();
         let chained = chained(func);
         let layouts = Layouts::default();
-        let folded = BTreeSet::new();
+        let (folded, scanned) = (BTreeSet::new(), BTreeMap::new());
         let packed = if options.spec.has_async_copy {
             BTreeMap::new()
         } else {
             packed_operands(module, func, options.spec)
         };
-        let mut n =
-            Anchors { module, func, axis, options, threads, layouts, value_layouts, chained, folded, packed };
+        let mut n = Anchors {
+            module,
+            func,
+            axis,
+            options,
+            threads,
+            layouts,
+            value_layouts,
+            chained,
+            folded,
+            scanned,
+            packed,
+        };
         let insts = tk_tile::walk::insts(func).into_iter().map(|i| &func.insts[i]);
         // Tiles that are reduced beside products are mostly their accumulators, which have the layout of the
         // instruction.
         if !insts.clone().any(|i| matches!(i.op, Op::Dot(_))) {
-            n.folded = insts.filter_map(|i| n.folds(i)).collect();
+            n.folded = insts.clone().filter_map(|i| n.folds(i)).collect();
         }
+        n.scanned = insts.filter_map(|i| n.scans(i)).collect();
         n.block(func.body);
         n
     }
@@ -138,6 +160,9 @@ impl<'a> Anchors<'a> {
         // Threads come before vectors: every thread gets work first.
         let each = (shape.iter().product::<u32>() / self.threads.count()).max(1);
         let vector = vector.min(each);
+        if let Some(layout) = self.scan_of(shape, order, vector) {
+            return self.layouts.intern(layout);
+        }
         let is_folded = order.first().is_some_and(|d| self.folded.contains(&(shape, *d)));
         self.layouts.intern(if is_folded {
             // The lanes of a warp are neighbours all the same.
@@ -157,6 +182,25 @@ impl<'a> Anchors<'a> {
     fn folds(&self, inst: &Inst) -> Option<(&'a [u32], usize)> {
         let x = inst.operands.first().filter(|_| matches!(inst.op, Op::Reduce(_)))?;
         Some((self.shape(*x), axis_of(inst)))
+    }
+
+    /// What an instruction scans along its last dimension, and the shape of the tile that becomes that.
+    fn scans(&self, inst: &Inst) -> Option<(&'a [u32], Scanned<'a>)> {
+        let is_scan = matches!(inst.op, Op::Scan(ScanOp::CumSum | ScanOp::CumProd | ScanOp::Custom));
+        let x = inst.operands.first().filter(|_| is_scan)?;
+        let to = self.shape(*x);
+        let divided = rewrite::operand_of(self.func, *x, Op::Shape(ShapeOp::Reshape)).map(|x| self.shape(x));
+        let from = divided.filter(|from| is_relabelling(from, to)).unwrap_or(to);
+        let neighbours = self.neighbours(*x, axis_of(inst));
+        (axis_of(inst) + 1 == to.len()).then_some((from, Scanned { shape: to, neighbours }))
+    }
+
+    /// The layout of a tile of this shape that moves nothing before it is scanned, if accesses are as wide as its neighbours.
+    fn scan_of(&self, shape: &[u32], order: &[usize], vector: u32) -> Option<Layout> {
+        let Scanned { shape: to, neighbours } = *self.scanned.get(shape)?;
+        let layout = Layout::in_warps(to, to.len().checked_sub(1)?, neighbours, self.threads);
+        let fits = order.first().is_some_and(|d| d + 1 == shape.len()) && neighbours <= vector;
+        if shape == to { Some(layout) } else { layout.reshaped(to, shape) }.filter(|_| fits)
     }
 
     /// The layout for an access to memory.
@@ -197,13 +241,22 @@ impl<'a> Anchors<'a> {
         self.layouts.intern(Layout::blocked(&[2], &[0], 2, self.threads))
     }
 
-    /// The layout in which one warp owns all of a dimension, neighbours first in registers, then in lanes.
-    pub fn along(&mut self, shape: &[u32], axis: usize) -> LayoutId {
-        let mut order: Vec<usize> = (0..shape.len()).rev().filter(|d| *d != axis).collect();
-        order.insert(0, axis);
+    /// The layout in which one warp owns all of a dimension, neighbours first in registers, then in lanes. Along the last
+    /// dimension, which mostly has neighbours in memory, they are those of an access, and the rest follows in registers;
+    /// along another each lane has all that it can, so that lanes exchange least.
+    pub fn along(&mut self, v: ValueId, axis: usize) -> LayoutId {
+        let layout = Layout::in_warps(self.shape(v), axis, self.neighbours(v, axis), self.threads);
+        self.layouts.intern(layout)
+    }
+
+    /// The neighbours along an axis that each thread has in [`Self::along`].
+    fn neighbours(&self, v: ValueId, axis: usize) -> u32 {
+        let shape = self.shape(v);
         let bits = shape.get(axis).map_or(0, |n| cut(*n).log2);
-        let vector = 1 << bits.saturating_sub(self.threads.lane_bits);
-        self.layouts.intern(Layout::blocked(shape, &order, vector, self.threads))
+        let most = 1 << bits.saturating_sub(self.threads.lane_bits);
+        let bytes = self.ty(v).dtype().map_or(8, |d| d.bytes() as u32);
+        let of_access = (self.options.spec.vector_bytes / bytes.max(1)).max(1);
+        if axis + 1 == shape.len() { of_access.min(most) } else { most }
     }
 
     fn set(&mut self, v: ValueId, value_layout: ValueLayout) {
@@ -396,8 +449,7 @@ impl<'a> Anchors<'a> {
                 let Some(x) = ops.first() else { return ValueLayout::Rematerializable(None) };
                 let axis = axis_of(inst);
                 let from = if op == tk_ops::ReduceOp::Custom && inst.attrs.flag("ordered") {
-                    let shape = self.shape(*x).to_vec();
-                    self.along(&shape, axis)
+                    self.along(*x, axis)
                 } else {
                     self.wanted(*x)
                 };
@@ -517,9 +569,12 @@ impl<'a> Anchors<'a> {
 
     fn scanned(&mut self, op: ScanOp, inst: &Inst, r: ValueId) -> ValueLayout {
         let shape = self.shape(r).to_vec();
-        let axis = axis_of(inst);
         ValueLayout::Fixed(match op {
-            ScanOp::CumSum | ScanOp::CumProd | ScanOp::Custom => self.along(&shape, axis),
+            // All results have the layout of the first, whatever their types are.
+            ScanOp::CumSum | ScanOp::CumProd | ScanOp::Custom => {
+                let first = inst.results.first().copied().unwrap_or(r);
+                self.along(first, axis_of(inst))
+            }
             ScanOp::Gather => {
                 let at: Vec<ValueId> = inst.operands.iter().skip(1).copied().collect();
                 self.like_or_default(&at, r)

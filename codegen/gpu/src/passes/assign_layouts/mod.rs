@@ -364,8 +364,7 @@ impl Assign<'_> {
             Op::Reduce(op) => {
                 let Some(x) = inst.operands.first().copied() else { return vec![] };
                 let layout = if op == ReduceOp::Custom && inst.attrs.flag("ordered") {
-                    let shape = self.shape(x).to_vec();
-                    self.anchors.along(&shape, axis_of(inst))
+                    self.anchors.along(x, axis_of(inst))
                 } else {
                     self.anchors.wanted(x)
                 };
