@@ -228,6 +228,31 @@ fn rows_for_amd_are_wide_wherever_they_begin() {
     }
 }
 
+/// A descriptor reaches 2 GiB, from the first element of a program on: rows have the 64 bits of their positions in its address,
+/// and lanes whose elements may be farther apart have 64-bit addresses of their own.
+#[test]
+fn positions_beyond_4_gib_have_64_bits_for_amd() {
+    let folder = Folder::new("far");
+    for target in ["gfx90a", "gfx942", "gfx1100"] {
+        let all = texts(&folder, "tests/machine/far.tk", (target, "gcn"));
+        let of = |kernel: &str| {
+            let found = all.iter().find(|(name, _)| name.contains(kernel) && name.contains("aligned"));
+            &found.unwrap().1
+        };
+        let (row, column) = (of("row"), of("column"));
+        // The high half of an address is that of a product and of a sum.
+        for (text, has, lacks) in [
+            (row, ["buffer_load", "buffer_store", "s_mul_hi_u32", "s_addc_u32"], "global_"),
+            (column, ["global_load", "global_store", "v_mad_u64_u32", "s_addc_u32"], "buffer_"),
+        ] {
+            for name in has {
+                assert!(text.contains(name), "{target}: no {name} in {text}");
+            }
+            assert!(!text.contains(lacks), "{target}: {lacks} in {text}");
+        }
+    }
+}
+
 /// Operands that shared memory cannot hold are a warning, each time that the kernel is built, and no error; on targets with
 /// more of it they are neither.
 #[test]
