@@ -31,6 +31,8 @@ pub struct Target {
     pub warp_size: u32,
     /// `target.smem`, in bytes.
     pub smem: u32,
+    /// `target.l2_caches`
+    pub l2_caches: u32,
 }
 
 impl Target {
@@ -49,6 +51,7 @@ impl Target {
         has_gcn: false,
         warp_size: 32,
         smem: CPU_SMEM,
+        l2_caches: 1,
     };
 }
 
@@ -163,6 +166,11 @@ pub static TARGET: &[TargetFact] = &[
         name: "smem",
         doc: "bytes of shared memory available to one program",
         on: |t| FactValue::Int(t.smem),
+    },
+    TargetFact {
+        name: "l2_caches",
+        doc: "the L2 caches to which the programs of a grid are dealt in turn",
+        on: |t| FactValue::Int(t.l2_caches),
     },
 ];
 

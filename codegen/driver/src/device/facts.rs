@@ -24,6 +24,7 @@ pub fn facts_about(spec: &TargetSpec) -> Target {
         has_gcn: spec.has_gcn,
         warp_size: spec.warp_size,
         smem: spec.shared_bytes,
+        l2_caches: spec.l2_caches,
     }
 }
 

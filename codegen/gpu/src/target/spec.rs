@@ -120,6 +120,8 @@ pub struct TargetSpec {
     pub ptx: u32,
     /// Lanes that execute one instruction.
     pub warp_size: u32,
+    /// L2 caches, each of a die, to which the programs of a grid are dealt in turn.
+    pub l2_caches: u32,
     /// The most lanes of one program.
     pub max_threads: u32,
     /// The most shared memory of one program.
@@ -203,6 +205,7 @@ pub const SM_80: TargetSpec = TargetSpec {
     oldest: None,
     ptx: 70,
     warp_size: 32,
+    l2_caches: 1,
     max_threads: 1024,
     shared_bytes: 163 << 10,
     default_shared_bytes: 48 << 10,
@@ -329,6 +332,7 @@ pub const GFX90A: TargetSpec = TargetSpec {
     oldest: None,
     ptx: 0,
     warp_size: 64,
+    l2_caches: 1,
     max_threads: 1024,
     shared_bytes: 64 << 10,
     default_shared_bytes: 64 << 10,
@@ -385,6 +389,8 @@ pub const GFX942: TargetSpec = TargetSpec {
     tick_ns: 10,
     // As before, and `XCC_ID`, the chiplet.
     processor_fields: &[(4, 8, 8), (20, 0, 4)],
+    // Of its eight dies ("AMD Instinct MI300 Series microarchitecture", accelerator complex dies).
+    l2_caches: 8,
     ..GFX90A
 };
 
