@@ -228,7 +228,7 @@ impl Cx<'_> {
     pub(super) fn transposed(
         &self,
         d: Diagnostic,
-        other: &Shape,
+        (other, at): (&Shape, Option<Span>),
         (shape, span): (&Shape, Span),
     ) -> Option<Diagnostic> {
         let (Some([m, n]), Some([p, q])) = (other.dims(), shape.dims()) else { return None };
@@ -236,6 +236,15 @@ impl Cx<'_> {
             return None;
         }
         let text = self.text(span);
+        // The transpose of a transpose is what there was.
+        if at.is_none()
+            && let Some(x) = text.strip_suffix(".T").filter(|x| self.is_postfix(x))
+        {
+            return Some(d.fix("remove `.T`", span, x));
+        }
+        if self.is_transpose(span) || at.is_some_and(|at| self.is_transpose(at)) {
+            return None;
+        }
         let text = if self.is_postfix(&text) { text } else { format!("({text})") };
         Some(d.fix("transpose it with `.T`", span, format!("{text}.T")))
     }

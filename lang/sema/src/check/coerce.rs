@@ -100,7 +100,7 @@ impl Cx<'_> {
                 }
             } else if let (Shape::Dims(p), Shape::Dims(q)) = (x, y)
                 && p.len() == q.len()
-                && let Some(transposed) = self.transposed(d.clone(), y, (x, h.span))
+                && let Some(transposed) = self.transposed(d.clone(), (y, None), (x, h.span))
             {
                 d = transposed;
             } else if let (Shape::Dims(p), Shape::Dims(q)) = (x, y)

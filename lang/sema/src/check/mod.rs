@@ -32,6 +32,7 @@ mod infer;
 mod items;
 mod launch;
 mod loops;
+mod meant;
 mod members;
 pub(crate) mod names;
 mod operators;

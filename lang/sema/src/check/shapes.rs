@@ -224,7 +224,7 @@ impl Cx<'_> {
             d = d.note("`*` multiplies element by element, `dot` rows by columns");
             return self.report(d.fix("multiply as matrices", a.1.to(b.1), text));
         }
-        if let Some(d) = self.transposed(d.clone(), a.0, b) {
+        if let Some(d) = self.transposed(d.clone(), (a.0, Some(a.1)), b) {
             return self.report(d);
         }
         let paired = if pairs { self.all_pairs(d.clone(), a, b) } else { None };
