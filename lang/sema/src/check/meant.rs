@@ -1,10 +1,15 @@
 //! Advice for arguments and positions that mean something else here: masks of views, tiles of positions, axes, random
 //! numbers, names of reductions where a function of two values is wanted.
 
-use tk_syntax::Span;
+use tk_ops::DType;
+use tk_syntax::ast::{self, ExprKind};
+use tk_syntax::{Diagnostic, Span, codes};
 
+use super::builtins::Slots;
 use super::cx::{Cx, Sym};
 use super::foreign::unwrapped;
+use crate::hir::HExpr;
+use crate::types::{DTerm, Elem, Ty};
 
 impl Cx<'_> {
     /// The place of a variable that this text is, and the text of its value.
@@ -28,5 +33,47 @@ impl Cx<'_> {
         };
         let text = self.text(span);
         turned(&text) || self.let_of(&text).is_some_and(|(_, value)| turned(&value))
+    }
+
+    fn is_mask(&self, ty: &Ty) -> bool {
+        matches!(ty, Ty::Tile { shape, .. } if !shape.is_scalar())
+            && self.dterm_of(ty) == Some(DTerm::Known(DType::Bool))
+    }
+
+    /// Reports `x.load([at], [B], mask)` of a view.
+    pub(super) fn mask_as_other(&mut self, h: &HExpr, elem: &Elem) -> bool {
+        if !self.is_mask(&h.ty) || matches!(elem, Elem::D(DTerm::Known(DType::Bool))) {
+            return false;
+        }
+        let (need, have) = (self.show_elem(elem), self.show(&h.ty));
+        let message = format!("`other` of `load` is of `{need}`, but this is `{have}`");
+        let d = Diagnostic::error(codes::ELEMENT_MISMATCH, h.span, message, format!("this is `{have}`"));
+        let d = Self::parameter_elsewhere("`load`", "mask").into_iter().fold(d, Diagnostic::note);
+        self.report(d);
+        true
+    }
+
+    /// Reports `y.store([at], v, mask)` of a view, where the mask is taken for a word.
+    pub(super) fn mask_as_word(&mut self, s: &Slots, name: &str, e: &ast::Expr, words: &[&str]) -> bool {
+        let is_value = match &e.kind {
+            ExprKind::Path(p) => match p.segments.as_slice() {
+                [n] => self.lookup(n).is_some() && !words.contains(&n.text.as_str()),
+                _ => false,
+            },
+            ExprKind::Binary(..) => true,
+            _ => false,
+        };
+        let of_view = s.this.as_ref().is_some_and(|t| matches!(t.ty, Ty::View { .. }));
+        let sentence = Self::parameter_elsewhere(&format!("`{}`", s.row.name), "mask");
+        let Some(sentence) = sentence.filter(|_| of_view && is_value) else { return false };
+        let h = self.value(e);
+        if !self.is_mask(&h.ty) {
+            return h.ty.is_err();
+        }
+        let shown = self.show(&h.ty);
+        let message = format!("`{name}` cannot be `{shown}`");
+        let d = Diagnostic::error(codes::ARGUMENT_NAME, h.span, message, format!("this is `{shown}`"));
+        self.report(d.note(sentence));
+        true
     }
 }

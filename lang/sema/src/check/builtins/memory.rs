@@ -195,6 +195,10 @@ impl Cx<'_> {
     /// A value of the element type of memory.
     fn elem_value(&mut self, e: &ast::Expr, elem: &Elem, name: &str, row: &str) -> Option<HExpr> {
         let h = self.value(e);
+        self.elem_of(h, elem, name, row)
+    }
+
+    fn elem_of(&mut self, h: HExpr, elem: &Elem, name: &str, row: &str) -> Option<HExpr> {
         if h.ty.is_err() {
             return None;
         }
@@ -260,6 +264,9 @@ impl Cx<'_> {
             let h = self.plain_arg(p, e);
             return (!h.ty.is_err()).then_some(HArg::Expr(h));
         };
+        if self.mask_as_word(s, name, e, words) {
+            return None;
+        }
         if let ExprKind::Path(p) = &e.kind
             && let [n] = p.segments.as_slice()
         {
@@ -354,7 +361,11 @@ impl Cx<'_> {
         let shape = self.box_shape(s, vt.1)?;
         let other = match s.get("other") {
             Some(e) => {
-                let h = self.elem_value(e, &vt.0, "other", "load")?;
+                let h = self.value(e);
+                if self.mask_as_other(&h, &vt.0) {
+                    return None;
+                }
+                let h = self.elem_of(h, &vt.0, "other", "load")?;
                 self.check_box(&h, &shape, "other", s)?;
                 HArg::Expr(h)
             }
