@@ -124,7 +124,7 @@ pub(super) fn diagnostic(hir: &Hir, sources: &SourceMap, f: &Found) -> Diagnosti
             format!("where({inside}, {value}, {wanted})"),
         ),
         // What is computed from a value of `other` is another value.
-        None if !keeps(origin, f.state) => {
+        None if !keeps(origin, f.state) || (f.from.loads.len() > 1 && wanted != "0") => {
             let value = if value.len() <= SHOWN && !value.contains('\n') { value } else { ".." };
             let lanes = lanes(hir, sources, origin, f).unwrap_or("inside".to_string());
             d.note(format!("`where({lanes}, {value}, {wanted})` gives the padding of this value a neutral one"))
