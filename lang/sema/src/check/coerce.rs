@@ -91,6 +91,11 @@ impl Cx<'_> {
                     d = d.note(format!(
                         "`/` of integers truncates; cast its operands to `{to}` for a fraction"
                     ));
+                } else if is_int(h)
+                    && matches!(b, DTerm::Known(t) if t.is_float())
+                    && let Some(lost) = self.named_quotient(d.clone(), h.span)
+                {
+                    d = lost;
                 } else {
                     d = match &h.ty {
                         Ty::Tile { elem: Elem::D(a), .. } => self.of_result(d, (*a, h.span), *b),
@@ -220,6 +225,9 @@ impl Cx<'_> {
 
 /// Returns true for `a / b` of integers, whose result has lost its fraction already.
 fn is_int_division(h: &HExpr) -> bool {
-    let is_int = matches!(&h.ty, Ty::Tile { elem: Elem::D(DTerm::Known(t)), .. } if t.is_int());
-    matches!(&h.kind, HKind::Builtin(row, _) if row.name == "/") && is_int
+    matches!(&h.kind, HKind::Builtin(row, _) if row.name == "/") && is_int(h)
+}
+
+fn is_int(h: &HExpr) -> bool {
+    matches!(&h.ty, Ty::Tile { elem: Elem::D(DTerm::Known(t)), .. } if t.is_int())
 }

@@ -284,14 +284,20 @@ impl Cx<'_> {
             Some(text) => d
                 .note(format!("`/` of integers truncates; cast its operands to `{shown}` for a fraction"))
                 .fix(format!("divide in `{shown}`"), span, text),
-            None => self.of_result(d, (from, span), to).fix(title, span, self.cast_text(span, &shown)),
+            None => match self.named_quotient(d.clone(), span).filter(|_| is_int && is_float) {
+                Some(d) => d,
+                None => self.of_result(d, (from, span), to).fix(title, span, self.cast_text(span, &shown)),
+            },
         }
     }
 
     /// The text of a quotient whose operands are cast; a number that it is divided by follows by itself.
     fn divided(&self, span: Span, to: &str) -> Option<String> {
-        let whole = self.text(span);
-        let text = super::foreign::unwrapped(&whole);
+        self.divided_text(&self.text(span), to)
+    }
+
+    pub(super) fn divided_text(&self, whole: &str, to: &str) -> Option<String> {
+        let text = super::foreign::unwrapped(whole);
         let mut depth = 0i32;
         let mut at = None;
         for (i, c) in text.char_indices() {

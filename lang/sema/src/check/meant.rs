@@ -5,6 +5,7 @@ use tk_ops::DType;
 use tk_syntax::ast::{self, ExprKind};
 use tk_syntax::{Diagnostic, Span, codes};
 
+use super::advice::SHOWN;
 use super::builtins::Slots;
 use super::cx::{Cx, Sym};
 use super::foreign::unwrapped;
@@ -33,6 +34,18 @@ impl Cx<'_> {
         };
         let text = self.text(span);
         turned(&text) || self.let_of(&text).is_some_and(|(_, value)| turned(&value))
+    }
+
+    /// Says of a variable that it is a quotient of integers: a cast of it would not bring the fraction back.
+    pub(super) fn named_quotient(&self, d: Diagnostic, span: Span) -> Option<Diagnostic> {
+        let text = self.text(span);
+        let (at, value) = self.let_of(&text)?;
+        let divided = self.divided_text(&value, "f32")?;
+        let name = unwrapped(&text);
+        let d = d.label(at, "computed in integers");
+        let d = d.note(format!("`{name}` is a quotient of integers, whose fraction is lost"));
+        let short = divided.len() <= 2 * SHOWN && !divided.contains('\n');
+        Some(if short { d.note(format!("with its fraction it is `{divided}`")) } else { d })
     }
 
     fn is_mask(&self, ty: &Ty) -> bool {
