@@ -12,6 +12,15 @@ use super::foreign::unwrapped;
 use crate::hir::HExpr;
 use crate::types::{DTerm, Elem, Ty};
 
+/// Returns true for a text of several expressions, with commas between them.
+pub(super) fn is_list(text: &str) -> bool {
+    let mut depth = 0i32;
+    text.chars().any(|c| {
+        depth += i32::from(matches!(c, '(' | '[' | '{')) - i32::from(matches!(c, ')' | ']' | '}'));
+        c == ',' && depth == 0
+    })
+}
+
 impl Cx<'_> {
     /// The place of a variable that this text is, and the text of its value.
     fn let_of(&self, text: &str) -> Option<(Span, String)> {
@@ -88,5 +97,42 @@ impl Cx<'_> {
         let d = Diagnostic::error(codes::ARGUMENT_NAME, h.span, message, format!("this is `{shown}`"));
         self.report(d.note(sentence));
         true
+    }
+
+    /// Reports positions of rank 1 and single ones for a value of a higher rank: which dimension each runs along.
+    pub(super) fn positions_of_lower_rank(
+        &self,
+        name: &str,
+        at: &[HExpr],
+        value: &HExpr,
+    ) -> Option<Diagnostic> {
+        let Ty::Tile { shape, .. } = &value.ty else { return None };
+        let dims = shape.dims().filter(|d| d.len() > 1 && d.len() == at.len())?;
+        let (mut list, mut low) = (vec![], None);
+        for (i, (h, extent)) in at.iter().zip(dims).enumerate() {
+            let Ty::Tile { shape: own, .. } = &h.ty else { return None };
+            let text = self.text(h.span);
+            let text = if self.is_postfix(&text) { text } else { format!("({text})") };
+            let index: Vec<&str> = (0..dims.len()).map(|d| if d == i { ":" } else { "None" }).collect();
+            let index = index.join(", ");
+            match own.dims()? {
+                [] => {
+                    let extent = crate::show::poly(self.hir(), extent);
+                    list.push(format!("({text} + arange(0, {extent}))[{index}]"));
+                }
+                [n] if self.dims_equal(n, extent) => {
+                    low = low.or(Some((h, own)));
+                    list.push(format!("{text}[{index}]"));
+                }
+                _ => return None,
+            }
+        }
+        let (h, own) = low?;
+        let (a, b) = (self.show_shape(own), self.show_shape(shape));
+        let message = format!("`{name}` needs equal ranks, but has `{a}` and `{b}`");
+        let rank = dims.len();
+        let d = Diagnostic::error(codes::RANK_MISMATCH, value.span, message, format!("rank {rank}"));
+        let list = list.join(", ");
+        Some(d.label(h.span, "rank 1").note(format!("a position for each element is `[{list}]`")))
     }
 }

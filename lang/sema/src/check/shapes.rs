@@ -337,8 +337,11 @@ impl Cx<'_> {
         .label(a.1, format!("rank {ra}"));
         let (low, high) = if ra < rb { (a, b) } else { (b, a) };
         if let (Some(l), Some(h)) = (low.0.dims(), high.0.dims()) {
-            for form in placements(l, h, self) {
-                let text = self.text(low.1);
+            let text = self.text(low.1);
+            // Of several operands no one is known to lack it.
+            let forms = if super::meant::is_list(&text) { vec![] } else { placements(l, h, self) };
+            for form in forms {
+                let text = text.clone();
                 let text = if self.is_postfix(&text) { text } else { format!("({text})") };
                 d = d.fix(format!("add the missing dimension: `{form}`"), low.1, format!("{text}{form}"));
             }

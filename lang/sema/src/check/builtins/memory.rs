@@ -502,6 +502,12 @@ impl Cx<'_> {
                 values.push((name, h));
             }
         }
+        if let Some((_, value)) = values.iter().find(|v| v.0 == "value")
+            && let Some(d) = self.positions_of_lower_rank(s.row.name, &at, value)
+        {
+            self.report(d);
+            return None;
+        }
         let what = format!("`{}`", s.row.name);
         let shape = self.broadcast(&what, &shaped.iter().collect::<Vec<_>>())?;
         if let Op::Atomic(op) = s.row.op {
