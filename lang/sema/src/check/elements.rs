@@ -180,6 +180,14 @@ impl Cx<'_> {
     ) -> String {
         let Ty::View { rank, elem, .. } = ty else { return String::new() };
         let rank = self.known_rank(rank).map_or(items.len(), |r| r as usize);
+        let is_tile = |p: &Option<HExpr>| {
+            p.as_ref().is_some_and(|p| matches!(&p.ty, Ty::Tile { shape, .. } if !shape.is_scalar()))
+        };
+        if items.len() == rank && positions.iter().any(is_tile) && positions.iter().all(Option::is_some) {
+            let at = self.corner(name, items, positions).join(", ");
+            let method = if value.op == Some(BinOp::Add) { "atomic_add" } else { "scatter" };
+            return format!("{name}.{method}([{at}], value)");
+        }
         let (part, start) = self.part_and_start(name, rank, items, positions);
         if start.is_empty() {
             return format!("{name}.store([{}], value)", self.corner(name, items, positions).join(", "));

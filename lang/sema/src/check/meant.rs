@@ -1,8 +1,8 @@
 //! Advice for arguments and positions that mean something else here: masks of views, tiles of positions, axes, random
 //! numbers, names of reductions where a function of two values is wanted.
 
-use tk_ops::DType;
-use tk_syntax::ast::{self, ExprKind};
+use tk_ops::{DType, MemoryOp, Op};
+use tk_syntax::ast::{self, BinOp, ExprKind};
 use tk_syntax::{Diagnostic, Span, codes};
 
 use super::advice::SHOWN;
@@ -97,6 +97,35 @@ impl Cx<'_> {
         let d = Diagnostic::error(codes::ARGUMENT_NAME, h.span, message, format!("this is `{shown}`"));
         self.report(d.note(sentence));
         true
+    }
+
+    /// Says what takes tiles of positions, where an operation takes the corner of a box.
+    pub(super) fn takes_positions(&self, d: Diagnostic, of: Option<&Slots>) -> Diagnostic {
+        let stores = of.filter(|s| matches!(s.row.op, Op::Memory(MemoryOp::ViewStore)));
+        let Some(s) = stores else {
+            return d
+                .note("`load` takes the corner of a box and its shape; `gather` takes tiles of positions");
+        };
+        let d = d.note("`store` takes the corner of a box; `scatter` takes tiles of positions");
+        match self.is_increment(s) {
+            true => d.note("`atomic_add` adds at each position, also where positions are equal"),
+            false => d,
+        }
+    }
+
+    /// Returns true for `y.store(at, y.load(..) + v)`.
+    fn is_increment(&self, s: &Slots) -> bool {
+        let Some(ExprKind::Binary(BinOp::Add, a, b)) = s.get("value").map(|e| &e.kind) else { return false };
+        let Some(view) = s.this.as_ref().map(|t| self.text(t.span)) else { return false };
+        [a, b].into_iter().any(|e| match &e.kind {
+            ExprKind::Call(f, _) => match &f.kind {
+                ExprKind::Member(base, name) => {
+                    matches!(name.text.as_str(), "load" | "gather") && self.text(base.span) == view
+                }
+                _ => false,
+            },
+            _ => false,
+        })
     }
 
     /// Reports positions of rank 1 and single ones for a value of a higher rank: which dimension each runs along.

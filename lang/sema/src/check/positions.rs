@@ -4,13 +4,14 @@ use tk_ops::DType;
 use tk_syntax::ast;
 use tk_syntax::{Diagnostic, codes};
 
+use super::builtins::Slots;
 use super::cx::Cx;
 use crate::hir::{HExpr, HKind};
 use crate::types::{DTerm, Ty};
 
 impl Cx<'_> {
-    /// A position in a view: i32, or i64 where the view's extents are.
-    pub fn position(&mut self, e: &ast::Expr, wide: bool) -> Option<HExpr> {
+    /// A position in a view, for this operation: i32, or i64 where the view's extents are.
+    pub(super) fn position(&mut self, e: &ast::Expr, wide: bool, of: Option<&Slots>) -> Option<HExpr> {
         let h = self.value(e);
         if h.ty.is_err() {
             return None;
@@ -23,8 +24,8 @@ impl Cx<'_> {
                 h.span,
                 format!("a position is one integer per axis, not `{shown}`"),
                 format!("this is `{shown}`"),
-            )
-            .note("`load` takes the corner of a box and its shape; `gather` takes tiles of positions");
+            );
+            let d = self.takes_positions(d, of);
             let d = if is_view {
                 d.note("the positions are loaded first: `let i = ids.load([0], [BLOCK]);`")
             } else {

@@ -215,7 +215,7 @@ impl Cx<'_> {
                 Subscript::Slice(a, z, _) => {
                     let mut end = |cx: &mut Self, e: Option<&ast::Expr>| {
                         let Some(e) = e else { return Ok(None) };
-                        let h = cx.position(e, wide).ok_or(())?;
+                        let h = cx.position(e, wide, None).ok_or(())?;
                         let meant = cx.meant_from_end(&h, b.span, axis);
                         negative = negative.take().or(meant.map(|m| (e.span, m)));
                         Ok::<_, ()>(Some(Box::new(h)))
@@ -236,7 +236,7 @@ impl Cx<'_> {
                     return self.fail(d);
                 }
                 Subscript::Expr(e) => {
-                    let Some(h) = self.position(e, wide) else { return HExpr::err(span) };
+                    let Some(h) = self.position(e, wide, None) else { return HExpr::err(span) };
                     let meant = self.meant_from_end(&h, b.span, axis);
                     removed.push(meant.clone().unwrap_or_else(|| self.text(e.span)));
                     negative = negative.or(meant.map(|m| (e.span, m)));

@@ -308,7 +308,7 @@ impl Cx<'_> {
     fn at(&mut self, s: &Slots, v: &ViewTy) -> Option<Vec<HExpr>> {
         let e = s.get("at")?;
         let list: Vec<HExpr> = if let ExprKind::Array(items) = &e.kind {
-            items.iter().map(|i| self.position(i, v.3)).collect::<Option<Vec<_>>>()?
+            items.iter().map(|i| self.position(i, v.3, Some(s))).collect::<Option<Vec<_>>>()?
         } else {
             let h = self.value(e);
             if let Some(d) = self.unlisted(s, &h, v.1) {
