@@ -1,6 +1,7 @@
 //! Advice for arguments and positions that mean something else here: masks of views, tiles of positions, axes, random
 //! numbers, names of reductions where a function of two values is wanted.
 
+use tk_ops::table::Row;
 use tk_ops::{DType, MemoryOp, Op};
 use tk_syntax::ast::{self, BinOp, ExprKind};
 use tk_syntax::{Diagnostic, Span, codes};
@@ -163,5 +164,31 @@ impl Cx<'_> {
         let d = Diagnostic::error(codes::RANK_MISMATCH, value.span, message, format!("rank {rank}"));
         let list = list.join(", ");
         Some(d.label(h.span, "rank 1").note(format!("a position for each element is `[{list}]`")))
+    }
+
+    /// Reports `rand([4], f32, seed = 1)`: the function of kernels, with the arguments of one of tests.
+    pub(super) fn random_of_shape(&mut self, row: &Row, args: &[ast::Arg], span: Span) -> bool {
+        let shape = args.first().filter(|a| a.name.is_none() && matches!(a.value.kind, ExprKind::Array(_)));
+        let is_random =
+            matches!(row.name, "rand") || !self.in_test && matches!(row.name, "randn" | "randint");
+        let Some(shape) = shape.filter(|_| is_random) else { return false };
+        self.check_rest(args);
+        let name = row.name;
+        let message = format!("`{name}` takes a seed and offsets, not a shape");
+        let d = Diagnostic::error(codes::ARGUMENT_COUNT, shape.value.span, message, "a shape");
+        if !self.in_test {
+            let d = d.note(format!(
+                "`{name}(seed, offsets)` makes a number for each offset, as in `{name}(seed, arange(0, N))`"
+            ));
+            self.report(d);
+            return true;
+        }
+        let named = |n: &str| args.iter().find(|a| a.name.as_ref().is_some_and(|x| x.text == n));
+        let dtype = named("dtype").or(args.get(1).filter(|a| a.name.is_none() && self.is_dtype(&a.value)));
+        let dtype = dtype.map_or("f32".to_string(), |a| self.text(a.value.span));
+        let seed = named("seed").map_or("1".to_string(), |a| self.text(a.value.span));
+        let text = format!("uniform({}, 0.0, 1.0, {dtype}, seed = {seed})", self.text(shape.value.span));
+        self.report(d.fix("use `uniform`", span, text));
+        true
     }
 }

@@ -67,7 +67,8 @@ impl Cx<'_> {
                 "used as a value",
             );
         }
-        if self.unlisted_shape(row, args)
+        if self.random_of_shape(row, args, span)
+            || self.unlisted_shape(row, args)
             || self.without_start(row, args, span)
             || self.with_step(row, args, span)
         {
