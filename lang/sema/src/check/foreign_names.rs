@@ -198,6 +198,11 @@ pub(super) const NAMES: &[(&str, Here)] = &[
         Form("a program has no threads to number; `arange(0, BLOCK)` is a tile with a lane for each"),
     ),
     ("__syncthreads", Form("the compiler inserts barriers")),
+    ("syncthreads", Form("the compiler inserts barriers")),
+    ("debug_barrier", Form("the compiler inserts barriers")),
+    ("barrier", Form("the compiler inserts barriers")),
+    ("__shared__", Form(SHARED)),
+    ("shared", Form(SHARED)),
     ("__syncwarp", Form("the compiler inserts barriers")),
     ("__threadfence", Form("atomics have an order, as in `atomic_store(flag, 1, order = release)`")),
     ("__shfl_sync", Form(LANES)),
@@ -212,6 +217,13 @@ pub(super) const NAMES: &[(&str, Here)] = &[
     ("__popc", Name("popcount")),
     ("__clz", Name("clz")),
     ("__umulhi", Name("umulhi")),
+    ("random", Form(RANDOM)),
+    ("rint", Name("round")),
+    ("rintf", Name("round")),
+    ("nearbyint", Name("round")),
+    ("nearbyintf", Name("round")),
+    ("fmax", Name("maxnum")),
+    ("fmin", Name("minnum")),
     ("fmaxf", Name("maxnum")),
     ("fminf", Name("minnum")),
     ("fmaf", Name("fma")),
@@ -302,6 +314,8 @@ pub(super) const ELSEWHERE: &[(&str, &str, &str)] = &[
 
 pub(super) const TABLE: &str =
     "a list is a constant, `const TABLE = [1.0, 2.0];`, and `gather(TABLE, arange(0, N))` makes a tile of it";
+const RANDOM: &str = "random numbers are `uniform([N], 0.0, 1.0, f32, seed = 1)` in a test and `rand(seed, offsets)` in a kernel";
+const SHARED: &str = "a tile is a value, and the compiler uses shared memory where lanes exchange";
 const OPERATORS: &str = "arithmetic is written `a + b`, `a - b`, `a * b`, `a / b`, on tiles too";
 pub(super) const SELECTED: &str = "a shape is known before the values are, so no tile has only some elements; `where(c, x, 0.0)` puts a number in place of the others";
 const LANES: &str = "`sum`, `max`, `reduce`, `cumsum` and `scan` of a tile exchange between lanes";
