@@ -13,6 +13,16 @@ use super::foreign::unwrapped;
 use crate::hir::HExpr;
 use crate::types::{DTerm, Elem, Ty};
 
+/// Functions of two values that combine as a reduction of this name does.
+const COMBINED: &[(&str, &str)] = &[
+    ("max", "maximum"),
+    ("min", "minimum"),
+    ("sum", "|a, b| a + b"),
+    ("prod", "|a, b| a * b"),
+    ("any", "|a, b| a || b"),
+    ("all", "|a, b| a && b"),
+];
+
 /// Returns true for a text of several expressions, with commas between them.
 pub(super) fn is_list(text: &str) -> bool {
     let mut depth = 0i32;
@@ -190,5 +200,18 @@ impl Cx<'_> {
         let text = format!("uniform({}, 0.0, 1.0, {dtype}, seed = {seed})", self.text(shape.value.span));
         self.report(d.fix("use `uniform`", span, text));
         true
+    }
+
+    /// What is reported of a function of a tile that is passed as one of single values.
+    pub(super) fn of_one_tile(&self, name: &str, count: usize, span: Span) -> Diagnostic {
+        let message = format!("`{name}` cannot be passed as a function");
+        match COMBINED.iter().find(|c| c.0 == name && count == 2) {
+            Some((_, text)) => {
+                let label = "a function of a tile, not of two values";
+                let d = Diagnostic::error(codes::NOT_A_VALUE, span, message, label);
+                d.fix(format!("combine with `{text}`"), span, *text)
+            }
+            None => Diagnostic::error(codes::NOT_A_VALUE, span, message, format!("write `|x| {name}(x)`")),
+        }
     }
 }

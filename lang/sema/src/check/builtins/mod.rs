@@ -402,12 +402,8 @@ impl Cx<'_> {
         self.p.record.name(n, Target::Row(row));
         let required = row.params.iter().filter(|p| p.default.is_none()).count();
         let Scheme::Elementwise(..) = row.scheme else {
-            return self.error(
-                codes::NOT_A_VALUE,
-                span,
-                format!("`{}` cannot be passed as a function", n.text),
-                format!("write `|x| {}(x)`", n.text),
-            );
+            let d = self.of_one_tile(&n.text, ps.len(), span);
+            return self.fail(d);
         };
         if required != ps.len() {
             let m = ps.len();
