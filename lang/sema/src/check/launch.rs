@@ -73,8 +73,13 @@ impl Cx<'_> {
                 span,
                 format!("the kernel `{name}` cannot be called here"),
                 "kernels are launched by the host and in tests",
-            )
-            .note("make it a `fn` to call it from kernels");
+            );
+            let d = match self.find_row(&name) {
+                Some(_) => d.note(format!(
+                    "the kernel hides the operation `{name}`, which can be called once the kernel has another name"
+                )),
+                None => d.note("make it a `fn` to call it from kernels"),
+            };
             return self.fail(d);
         }
         let Some(sig) = self.p.sigs.get(id.0 as usize).cloned() else { return HExpr::err(span) };
