@@ -70,7 +70,7 @@ impl Cx<'_> {
                 Some(n) => ok &= self.named_arg(ps, n, &a.value, &mut slots),
             }
         }
-        self.need_names(ps, &unnamed, (args.len(), call));
+        self.need_names(ps, &unnamed, (args, call));
         let missing: Vec<&str> = (0..fixed)
             .filter(|i| {
                 slots.get(*i).is_some_and(Option::is_none) && !ps.optional.get(*i).copied().unwrap_or(false)
@@ -93,7 +93,7 @@ impl Cx<'_> {
     }
 
     /// Reports arguments that are only given by name, with all their names. One that means nothing has its own message.
-    fn need_names(&mut self, ps: &Params, values: &[&ast::Expr], (given, call): (usize, Span)) {
+    fn need_names(&mut self, ps: &Params, values: &[&ast::Expr], (args, call): (&[ast::Arg], Span)) {
         let values: Vec<&ast::Expr> = values.iter().copied().filter(|e| !self.is_unknown(e)).collect();
         let (Some(first), Some(last)) = (values.first(), values.last()) else { return };
         let names = names_of(ps, &values);
@@ -102,11 +102,14 @@ impl Cx<'_> {
         let label = if values.len() == 1 { "positional argument" } else { "positional arguments" };
         let d = Diagnostic::error(ps.name_code(), first.span.to(last.span), message, label);
         // `max(a, 0)` may be meant either way.
-        let d = match ps.what.as_str() {
-            "`max`" => self.of_two(d, "maximum", call, given != 2),
-            "`min`" => self.of_two(d, "minimum", call, given != 2),
+        let of_two = |d: Diagnostic| match ps.what.as_str() {
+            "`max`" => self.of_two(d, "maximum", call, args.len() != 2),
+            "`min`" => self.of_two(d, "minimum", call, args.len() != 2),
             _ => d,
         };
+        // An axis is more likely where there are several.
+        let is_axis = self.has_axis(args);
+        let d = if is_axis { d } else { of_two(d) };
         let is_plain = |e: &&ast::Expr| {
             matches!(e.kind, ast::ExprKind::Int(_) | ast::ExprKind::Unary(..) | ast::ExprKind::Lambda(..))
         };
@@ -120,7 +123,9 @@ impl Cx<'_> {
             text += &format!("{between}{name} = {}", self.text(value.span));
             done = value.span.end;
         }
-        self.report(d.fix(title, first.span.to(last.span), text));
+        let d = d.fix(title, first.span.to(last.span), text);
+        let d = if is_axis { of_two(d) } else { d };
+        self.report(d);
     }
 
     /// Returns true for a name that nothing has.

@@ -10,7 +10,8 @@ use super::advice::SHOWN;
 use super::builtins::Slots;
 use super::cx::{Cx, Sym};
 use super::foreign::unwrapped;
-use crate::hir::HExpr;
+use crate::hir::{HExpr, LocalId};
+use crate::poly::Poly;
 use crate::types::{DTerm, Elem, Ty};
 
 /// Functions of two values that combine as a reduction of this name does.
@@ -213,5 +214,15 @@ impl Cx<'_> {
             }
             None => Diagnostic::error(codes::NOT_A_VALUE, span, message, format!("write `|x| {name}(x)`")),
         }
+    }
+
+    /// Returns true for `max(t, 1)` of a variable that has an axis of this number and others.
+    pub(super) fn has_axis(&self, args: &[ast::Arg]) -> bool {
+        let [x, axis] = args else { return false };
+        let ExprKind::Int(Some(axis)) = axis.value.kind else { return false };
+        let id: Option<LocalId> = self.variable(&x.value);
+        let Some(Ty::Tile { shape, .. }) = id.map(|id| &self.local(id).ty) else { return false };
+        let rank = shape.dims().map_or(0, <[Poly]>::len);
+        rank > 1 && usize::try_from(axis).is_ok_and(|a| a < rank)
     }
 }
