@@ -37,7 +37,11 @@ impl Cx<'_> {
                 "one extent is `{short}[0]`; a whole shape is compared with a list, as in `{short} == [n]`"
             )),
             Ty::Tuple(ts) if ts.len() > 1 && ts.iter().all(|t| self.dterm_of(t).is_some()) => {
-                d.note(super::foreign_names::TABLE)
+                if h.konst {
+                    d.note(super::foreign_names::TABLE)
+                } else {
+                    self.listed_values(d, h, ts.len())
+                }
             }
             _ => d,
         }

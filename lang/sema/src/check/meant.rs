@@ -177,6 +177,19 @@ impl Cx<'_> {
         Some(d.label(h.span, "rank 1").note(format!("a position for each element is `[{list}]`")))
     }
 
+    /// Says what is done with a list of values that are computed when the program runs.
+    pub(super) fn listed_values(&self, d: Diagnostic, h: &HExpr, count: usize) -> Diagnostic {
+        let text = self.text(h.span);
+        let inner = text.strip_prefix(['[', '(']).and_then(|t| t.strip_suffix([']', ')']));
+        let inner = inner.filter(|t| t.len() <= SHOWN && !t.contains('\n')).unwrap_or("a, b");
+        match count {
+            2 => d.note(format!(
+                "a tile of two values is `join({inner})`; two calls of `store` write them one by one"
+            )),
+            _ => d.note("a list of values that are computed is no tile: each is stored at its own position"),
+        }
+    }
+
     /// Reports `rand([4], f32, seed = 1)`: the function of kernels, with the arguments of one of tests.
     pub(super) fn random_of_shape(&mut self, row: &Row, args: &[ast::Arg], span: Span) -> bool {
         let shape = args.first().filter(|a| a.name.is_none() && matches!(a.value.kind, ExprKind::Array(_)));
