@@ -12,7 +12,7 @@ use super::cx::{Cx, Sym};
 use super::foreign::unwrapped;
 use crate::hir::{HExpr, LocalId};
 use crate::poly::Poly;
-use crate::types::{DTerm, Elem, Ty};
+use crate::types::{DTerm, Elem, Shape, Ty};
 
 /// Functions of two values that combine as a reduction of this name does.
 const COMBINED: &[(&str, &str)] = &[
@@ -175,6 +175,52 @@ impl Cx<'_> {
         let d = Diagnostic::error(codes::RANK_MISMATCH, value.span, message, format!("rank {rank}"));
         let list = list.join(", ");
         Some(d.label(h.span, "rank 1").note(format!("a position for each element is `[{list}]`")))
+    }
+
+    /// Says how one entry too few is given: `x[row].load([0], [BLOCK])`.
+    pub(super) fn part_at(&mut self, d: Diagnostic, s: &Slots, rank: usize) -> Diagnostic {
+        let (Some(this), Some(at)) = (s.this.clone(), s.get("at")) else { return d };
+        let ExprKind::Array(items) = &at.kind else { return d };
+        let is_store = matches!(s.row.op, Op::Memory(MemoryOp::ViewStore));
+        if !is_store && !matches!(s.row.op, Op::Memory(MemoryOp::ViewLoad | MemoryOp::ViewInside)) {
+            return d;
+        }
+        let (have, given) = match (s.get("shape"), s.get("value")) {
+            (Some(e), None) => match &e.kind {
+                ExprKind::Array(shape) => (shape.len(), self.text(e.span)),
+                _ => return d,
+            },
+            (None, Some(e)) => {
+                let h = self.value(e);
+                let Ty::Tile { shape: Shape::Dims(dims), .. } = &h.ty else { return d };
+                (dims.len(), self.text(e.span))
+            }
+            (_, _) => return d,
+        };
+        let view = self.text(this.span);
+        if have == 0 || items.is_empty() || items.len() + have != rank || !self.is_postfix(&view) {
+            return d;
+        }
+        let items: Vec<String> = items.iter().map(|e| self.text(e.span)).collect();
+        let zeros = vec!["0"; have].join(", ");
+        let given = if given.len() > SHOWN || given.contains('\n') { ".." } else { &given };
+        let (row, name) = (items.join(", "), s.row.name);
+        let does = if is_store { "stores" } else { "takes" };
+        d.note(format!("`{view}[{row}].{name}([{zeros}], {given})` {does} a part of lower rank"))
+    }
+
+    /// How a tile of fewer dimensions than a view is stored: `c[n].store([i, j], ..)`.
+    pub(super) fn part_stored(&self, s: &Slots, rank: usize, have: usize) -> Option<String> {
+        let (this, at) = (s.this.as_ref()?, s.get("at")?);
+        let ExprKind::Array(items) = &at.kind else { return None };
+        let (rows, rest) = items.split_at_checked(rank.checked_sub(have)?)?;
+        let view = self.text(this.span);
+        if rows.is_empty() || rest.is_empty() || items.len() != rank || !self.is_postfix(&view) {
+            return None;
+        }
+        let list =
+            |items: &[ast::Expr]| items.iter().map(|e| self.text(e.span)).collect::<Vec<_>>().join(", ");
+        Some(format!("`{view}[{}].store([{}], ..)` stores a part of lower rank", list(rows), list(rest)))
     }
 
     /// Says what is done with a list of values that are computed when the program runs.

@@ -334,6 +334,7 @@ impl Cx<'_> {
             format!("{n} given"),
         )
         .label(at, format!("rank {rank}"));
+        let d = self.part_at(d, s, rank as usize);
         self.report(d);
         None
     }
@@ -401,9 +402,12 @@ impl Cx<'_> {
                 format!("this is `{shown}`"),
             )
             .label(v.span, format!("rank {}", vt.1));
-            let row = vt.1 == 2 && shape.dims().map(<[Poly]>::len) == Some(1);
-            let row =
-                row.then(|| format!("`{0}[i].store([j], ..)` stores a part of row `i`", self.text(v.span)));
+            let have = shape.dims().map_or(0, <[Poly]>::len);
+            let row = if (vt.1, have) == (2, 1) {
+                Some(format!("`{0}[i].store([j], ..)` stores a part of row `i`", self.text(v.span)))
+            } else {
+                self.part_stored(s, vt.1 as usize, have)
+            };
             self.report(row.into_iter().fold(d, Diagnostic::note));
             return None;
         }
