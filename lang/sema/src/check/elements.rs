@@ -195,8 +195,7 @@ impl Cx<'_> {
         let single = matches!(&value.ty, Ty::Tile { elem: Elem::D(_), shape } if shape.is_scalar());
         let stored = match single && value.op.is_none() {
             true => {
-                let extents = ["M", "N", "K", "L", "P"].get(..start.len()).unwrap_or_default().join(", ");
-                let extents = if start.len() == 1 { "N".to_string() } else { extents };
+                let extents = super::meant::extents_of(items, start.len()).join(", ");
                 format!("full([{extents}], {}, {})", value.text, self.show_elem(elem))
             }
             false => "value".to_string(),

@@ -3,7 +3,7 @@
 
 use tk_ops::table::Row;
 use tk_ops::{DType, MemoryOp, Op};
-use tk_syntax::ast::{self, BinOp, ExprKind};
+use tk_syntax::ast::{self, BinOp, ExprKind, Subscript};
 use tk_syntax::{Diagnostic, Span, codes};
 
 use super::advice::SHOWN;
@@ -31,6 +31,25 @@ pub(super) fn is_list(text: &str) -> bool {
         depth += i32::from(matches!(c, '(' | '[' | '{')) - i32::from(matches!(c, ')' | ']' | '}'));
         c == ',' && depth == 0
     })
+}
+
+/// The extents of a part of a view that has `rank` axes: those that its slices say, and names of others.
+pub(super) fn extents_of(items: &[Subscript], rank: usize) -> Vec<String> {
+    let names: &[&str] = if rank == 1 { &["N"] } else { &["M", "N", "K", "L", "P"] };
+    let number = |e: &ast::Expr| match e.kind {
+        ExprKind::Int(Some(n)) => i64::try_from(n).ok(),
+        _ => None,
+    };
+    let kept = items.iter().filter(|i| !matches!(i, Subscript::Expr(_)));
+    let mut known = kept.map(|i| match i {
+        Subscript::Slice(a, Some(b), _) => {
+            let from = a.as_ref().map_or(Some(0), &number)?;
+            number(b)?.checked_sub(from).filter(|n| *n > 0)
+        }
+        Subscript::Slice(..) | Subscript::Expr(_) | Subscript::Named(..) => None,
+    });
+    let of = |name: &&str| known.next().flatten().map_or(name.to_string(), |n| n.to_string());
+    names.iter().take(rank).map(of).collect()
 }
 
 impl Cx<'_> {
