@@ -513,8 +513,10 @@ impl Cx<'_> {
             (_, _, _) => "N".to_string(),
         };
         let name = row.name;
-        let steps = format!("{name}(0, {count}) * {by}");
-        let steps = if first == "0" { steps } else { format!("{first} + {steps}") };
+        let is_float = args.iter().any(|a| matches!(a.value.kind, ast::ExprKind::Float(..)));
+        let cast = if is_float { " as f32" } else { "" };
+        let steps = format!("{name}(0, {count}){cast} * {by}");
+        let steps = if first.parse() == Ok(0.0) { steps } else { format!("{first} + {steps}") };
         let message = format!("`{name}` takes a start and an end, and no step");
         let d = Diagnostic::error(codes::ARGUMENT_COUNT, span, message, "1 too many");
         self.report(d.note(format!("with a step it is `{steps}`")));
