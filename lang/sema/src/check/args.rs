@@ -129,7 +129,7 @@ impl Cx<'_> {
     }
 
     /// Returns true for a name that nothing has.
-    fn is_unknown(&self, e: &ast::Expr) -> bool {
+    pub(super) fn is_unknown(&self, e: &ast::Expr) -> bool {
         let ast::ExprKind::Path(p) = &e.kind else { return false };
         let [name] = p.segments.as_slice() else { return false };
         self.lookup(name).is_none()

@@ -400,6 +400,17 @@ impl Cx<'_> {
             self.report(d.note("it is computed from the arguments, as in `key = (x.shape[0])`"));
             return None;
         }
+        if self.is_unknown(e) {
+            let text = self.text(e.span);
+            let d = Diagnostic::error(
+                codes::UNKNOWN_NAME,
+                e.span,
+                format!("cannot find `{text}`"),
+                "unknown name",
+            );
+            self.report(d.note("a key is computed from the arguments, as in `key = (x.shape[0])`"));
+            return None;
+        }
         self.clause_int(e)
     }
 
