@@ -42,7 +42,7 @@ pub fn add_require(a: &Analysis, range: &Range<usize>) -> Option<Action> {
     if !names_argument(a, owner, found, DEPTH) {
         return None;
     }
-    let condition = in_signature(a, found, DEPTH).filter(|_| is_condition(a, found))?;
+    let condition = in_signature(a, owner, found, DEPTH).filter(|_| is_condition(a, found))?;
     let condition = if holds { condition } else { format!("!({condition})") };
     let is_required = |arg: &tk_syntax::ast::Arg| a.text(arg.value.span) == condition;
     let mut clauses = owner.clauses.iter().filter(|c| c.name.text == "require");
@@ -63,11 +63,13 @@ fn own_line(a: &Analysis, owner: &Fn, (place, text): (Span, String)) -> (Span, S
     let line = begin.rsplit('\n').next().unwrap_or("");
     let indent: String = line.chars().take_while(|c| *c == ' ').collect();
     let brace = owner.body.span.start;
-    if !text.starts_with(' ') || !text_of(place.end, brace).trim().is_empty() {
+    if !text.starts_with(' ') {
         return (place, text);
     }
+    // It comes behind the comments that follow the last clause.
+    let comments = text_of(place.end, brace).trim_end().len() as u32;
     let clause = format!("\n{indent}    {}\n{indent}", text.trim_start());
-    (Span { end: brace, ..place }, clause)
+    (Span { start: place.end + comments, end: brace, ..place }, clause)
 }
 
 /// The innermost function or kernel.
@@ -160,11 +162,29 @@ fn writes_before(a: &Analysis, owner: &Fn, place: Span) -> bool {
     writes
 }
 
+/// Returns true if every call comes to a statement of the body: nothing before it returns, and no loop may go on for ever.
+fn is_reached(owner: &Fn, place: Span) -> bool {
+    let mut is_reached = true;
+    for s in owner.body.stmts.iter().take_while(|s| s.span.end <= place.start) {
+        Node::Stmt(s).each(&mut |n| {
+            is_reached &= match n {
+                Node::Stmt(s) => !matches!(s.kind, StmtKind::Return(_) | StmtKind::While { .. }),
+                Node::Expr(e) => !matches!(e.kind, ExprKind::Return(_)),
+                _other => true,
+            };
+        });
+    }
+    is_reached
+}
+
 /// Whether a condition holds where a call goes on: true for one of an `assert`, false for one of an `if` that only returns.
 /// `None` for any other condition, and for those that not every call comes to.
 fn holds(a: &Analysis, owner: &Fn, condition: &Expr) -> Option<bool> {
     let (_, e) =
         own(owner).find(|(_, e)| e.span.start <= condition.span.start && condition.span.end <= e.span.end)?;
+    if !is_reached(owner, e.span) {
+        return None;
+    }
     match &e.kind {
         ExprKind::Call(callee, args) if is_assert(a, callee) => {
             is_part(&args.first()?.value, condition, BinOp::And).then_some(true)
@@ -194,17 +214,34 @@ fn is_condition(a: &Analysis, e: &Expr) -> bool {
     a.index.type_of(e.span).is_some_and(|ty| *ty == Ty::scalar(DType::Bool))
 }
 
+/// Returns true if a block of a function has a constant with a name.
+fn has_constant(owner: &Fn, name: &str) -> bool {
+    let mut found = false;
+    Node::Block(&owner.body).each(&mut |n| {
+        found |= matches!(n, Node::Stmt(s) if matches!(&s.kind, StmtKind::Const(c) if c.name.text == name));
+    });
+    found
+}
+
 /// An expression as the signature would write it; `None` if it names what the signature does not know.
-fn in_signature(a: &Analysis, e: &Expr, depth: usize) -> Option<String> {
+fn in_signature(a: &Analysis, owner: &Fn, e: &Expr, depth: usize) -> Option<String> {
     let mut replaced: Vec<(Span, String)> = vec![];
     let mut is_known = true;
     Node::Expr(e).each(&mut |n| {
         let Node::Expr(name) = n else { return };
-        let ExprKind::Path(_) = name.kind else { return };
+        let ExprKind::Path(path) = &name.kind else { return };
         let symbol = a.index.reference(name.span).and_then(|r| a.index.symbol(r.symbol));
-        let Some(SymbolKind::Local(_)) = symbol.map(|s| &s.kind) else { return };
+        let Some(SymbolKind::Local(_)) = symbol.map(|s| &s.kind) else {
+            // A constant of a block means something else in the signature, or nothing.
+            let body = owner.body.span;
+            is_known &= match symbol.and_then(|s| s.span) {
+                Some(s) => s.file != body.file || s.end <= body.start || body.end <= s.start,
+                None => !path.segments.last().is_some_and(|n| has_constant(owner, &n.text)),
+            };
+            return;
+        };
         let value = symbol.filter(|s| !s.mutable && depth > 0).and_then(|s| declaration(a.root()?, s.span?));
-        match value.and_then(|found| Some((found.init, in_signature(a, found.init, depth - 1)?))) {
+        match value.and_then(|found| Some((found.init, in_signature(a, owner, found.init, depth - 1)?))) {
             Some((init, text)) if is_atom(init) => replaced.push((name.span, text)),
             Some((_, text)) => replaced.push((name.span, format!("({text})"))),
             None => is_known = false,

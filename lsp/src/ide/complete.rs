@@ -39,7 +39,7 @@ pub enum CompletionKind {
 }
 
 /// One thing that can be written.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Completion {
     /// Its name.
     pub label: String,
@@ -59,6 +59,8 @@ pub struct Completion {
     pub extra: Vec<TextEdit>,
     /// What it is as a value.
     pub(super) gives: Gives,
+    /// The type of a variable.
+    pub(super) ty: Option<Ty>,
     /// Whether a statement may change it.
     pub(super) changes: bool,
 }
@@ -151,6 +153,7 @@ impl List {
             replace: self.replace.clone(),
             extra: vec![],
             gives: Gives::default(),
+            ty: None,
             changes: false,
         });
     }
@@ -173,6 +176,10 @@ impl List {
             let written = |ty: &Ty| matches!(ty, Ty::View { mutable: true, .. });
             let is_written = matches!(&s.kind, SymbolKind::Local(ty) | SymbolKind::Param(ty) if written(ty));
             last.changes = s.mutable || is_written;
+            last.ty = match &s.kind {
+                SymbolKind::Local(ty) | SymbolKind::Param(ty) => Some(ty.clone()),
+                _other => None,
+            };
         }
     }
 
@@ -195,6 +202,7 @@ impl List {
                 replace: self.replace.clone(),
                 extra: vec![],
                 gives: Gives::default(),
+                ty: None,
                 changes: false,
             });
         }

@@ -3,6 +3,7 @@
 //!
 //! The weights were found together with those of `complete_order`.
 
+use tk_ops::DType;
 use tk_ops::op::{AtomicOp, ControlOp, HostOp, MemoryOp, Op};
 use tk_ops::table::{ParamKind, Row};
 use tk_sema::hir::CKind;
@@ -28,6 +29,12 @@ const LAUNCHED: f64 = 0.4;
 /// The weights of a variable of the kind that the argument has to be, and of `true` and `false` where one of them is meant.
 pub(super) const MATCHES: f64 = 0.4;
 const TRUTH: f64 = 2.0;
+
+/// The weights of a variable of just the type that is meant, of the name of an argument of a function of a file where a value
+/// may be given, and where only names may follow.
+const EXACT: f64 = 1.5;
+const NAMED: f64 = 0.0;
+const ONLY_NAMED: f64 = 4.0;
 
 /// What is seldom meant: a word or an element type as a value, a function of the file as an argument.
 const RARE: f64 = 0.2;
@@ -130,6 +137,12 @@ pub(super) struct Fit<'t> {
     expected: Option<K>,
     /// What a variable has to be that begins the argument.
     wants: Gives,
+    /// The type that the value has to have.
+    exact: Option<Ty>,
+    /// Whether the call is of a function or kernel of a file.
+    calls_own: bool,
+    /// Whether an argument begins that must have a name.
+    needs_name: bool,
     /// Whether there is a pointer to access.
     has_pointer: bool,
     /// Whether the call is of a function, not a launch or a struct, that computes with values.
@@ -150,6 +163,12 @@ impl<'t> Fit<'t> {
     ) -> Fit<'t> {
         let last = tokens.last().map_or("", |t| kind(t));
         let around = site.call();
+        let of_call = if matches!(last, "(" | "=") {
+            around.as_ref().filter(|c| last == "(" || c.named.is_some()).and_then(|c| exact(a, site, c))
+        } else {
+            None
+        };
+        let exact = written(tokens).or(of_call).filter(|ty| !ty.is_err());
         let wants = around.as_ref().map_or(Gives::Other, |c| wants(a, site, c));
         let called = around.filter(|c| c.open == Tok::LParen);
         let symbol = called.as_ref().and_then(|c| callee(a, site, c));
@@ -162,7 +181,12 @@ impl<'t> Fit<'t> {
             }
             _other => false,
         });
+        let calls_own = symbol.as_ref().is_some_and(|s| matches!(s.kind, SymbolKind::Fn(_)));
+        let needs_name = called.as_ref().is_some_and(|c| c.after_named && c.fresh);
         Fit {
+            exact,
+            calls_own,
+            needs_name,
             begins_statement: matches!(last, ";" | ""),
             begins_argument: last == "(",
             begins_operand: last == "+",
@@ -182,6 +206,11 @@ impl<'t> Fit<'t> {
 
     /// How well an item fits.
     pub fn score(&self, c: &Completion) -> f64 {
+        let is_exact = c.ty.is_some() && c.ty == self.exact;
+        self.kind(c) + if is_exact { EXACT } else { 0.0 }
+    }
+
+    fn kind(&self, c: &Completion) -> f64 {
         match c.kind {
             K::Builtin => self.builtin(c),
             K::Variable | K::Parameter
@@ -201,6 +230,8 @@ impl<'t> Fit<'t> {
             K::Keyword if !self.begins_statement => -RARE,
             K::Type if self.listed.is_empty() => -RARE,
             K::Type if !self.listed.contains(&c.word()) => LISTED - RARE,
+            K::Argument if self.needs_name => ONLY_NAMED,
+            K::Argument if self.calls_own => NAMED,
             K::Argument if self.is_required => -MISFIT,
             _other => 0.0,
         }
@@ -232,6 +263,30 @@ fn listed<'t>(tokens: &[&'t str]) -> Vec<&'t str> {
     let from = tokens.iter().rposition(|t| matches!(*t, "[" | ":" | "(" | ";")).unwrap_or(0);
     let types = tokens.get(from..).unwrap_or(&[]).iter().copied().filter(|t| is_type(t));
     if is_type(before) { types.collect() } else { vec![] }
+}
+
+/// The type that is written for a value which begins at the end of some tokens: of a `let`, or that of a condition.
+fn written(tokens: &[&str]) -> Option<Ty> {
+    match tokens {
+        [.., "if" | "while"] => Some(Ty::scalar(DType::Bool)),
+        [.., "let" | "mut", _, ":", dtype, "="] => {
+            DTYPES.iter().find(|d| d.name() == *dtype).map(|d| Ty::scalar(*d))
+        }
+        _other => None,
+    }
+}
+
+/// The type of the argument of a function or a kernel.
+fn exact(a: &Analysis, site: &Site, c: &CallSite) -> Option<Ty> {
+    let symbol = callee(a, site, c).filter(|_| c.open == Tok::LParen)?;
+    let SymbolKind::Fn(id) = symbol.kind else { return None };
+    let f = a.checked.hir.fns.get(id.0 as usize)?;
+    let own = f.params.get(usize::from(symbol.owner.is_some())..).unwrap_or(&[]);
+    let wanted = match c.named {
+        Some(name) => own.iter().find(|p| p.name == name),
+        None => own.get(c.position),
+    };
+    wanted.map(|p| p.ty.clone())
 }
 
 /// What a variable has to be that is the argument of a call of a function, or the position in a view.

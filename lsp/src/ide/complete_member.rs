@@ -6,6 +6,7 @@ use tk_syntax::Span;
 use tk_syntax::token::Tok;
 
 use super::complete::{CompletionKind, List, receiver};
+use super::scope::scope;
 use super::site::Site;
 use super::{Analysis, Workspace, describe};
 
@@ -22,7 +23,7 @@ pub(super) fn after_dot(ws: &Workspace, a: &Analysis, site: &Site, list: &mut Li
         return properties(&facts, list);
     }
     if let Some(t) = type_before(a, dot) {
-        return members(a, &t, list);
+        return members(a, in_place(a, dot, &t), list);
     }
     // The line cannot be read: with a name after the dot, as a statement or the head of a block, it may be.
     let range = site.start..site.end;
@@ -34,9 +35,31 @@ pub(super) fn after_dot(ws: &Workspace, a: &Analysis, site: &Site, list: &mut Li
         text.replace_range(range.clone(), rest);
         let whole = ws.analyse(&list.replace.path, &[(list.replace.path.clone(), text)].into());
         if let Some(t) = type_before(&whole, dot) {
-            return members(&whole, &t, list);
+            return members(&whole, in_place(&whole, dot, &t), list);
         }
     }
+}
+
+/// The type whose members a value has: in a clause the extents of an optional view have names, as those of any view.
+fn in_place<'t>(a: &Analysis, dot: usize, ty: &'t Ty) -> Members<'t> {
+    let at = u32::try_from(dot).unwrap_or(u32::MAX);
+    match ty {
+        Ty::Option(of)
+            if matches!(**of, Ty::View { .. }) && a.root().is_some_and(|f| scope(f, at).clause) =>
+        {
+            Members::Extents(of)
+        }
+        ty => Members::All(ty),
+    }
+}
+
+/// What may follow a dot.
+#[derive(Clone, Copy)]
+enum Members<'t> {
+    /// What a value of a type has.
+    All(&'t Ty),
+    /// The extents of a view of a type.
+    Extents(&'t Ty),
 }
 
 /// The single name before a dot.
@@ -80,7 +103,15 @@ fn properties(list: &[(&str, &str, &str)], out: &mut List) {
     }
 }
 
-fn members(a: &Analysis, ty: &Ty, list: &mut List) {
+fn members(a: &Analysis, of: Members, list: &mut List) {
+    let ty = match of {
+        Members::All(ty) => ty,
+        Members::Extents(ty) => {
+            let is_extent = |p: &&(&str, &str, &str)| matches!(p.0, "shape" | "strides");
+            let all = describe::properties(ty).iter().filter(is_extent);
+            return properties(&all.copied().collect::<Vec<_>>(), list);
+        }
+    };
     properties(describe::properties(ty), list);
     if let Some(r) = receiver(ty) {
         tk_ops::rows::methods(r).filter(|r| describe::has_receiver(r)).for_each(|r| {

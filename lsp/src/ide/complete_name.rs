@@ -93,7 +93,7 @@ fn known(ws: &mut Workspace, a: &Analysis, path: &str, site: &Site, list: &mut L
             if site.at_margin {
                 item(list);
             }
-            statement(a, &s, site.is_in_loop(), list);
+            statement(a, &s, site, list);
         }
         Context::Loop => tk_ops::rows::methods(Receiver::None)
             .filter(|r| matches!(r.name, "range" | "static_range"))
@@ -105,7 +105,6 @@ fn known(ws: &mut Workspace, a: &Analysis, path: &str, site: &Site, list: &mut L
             if site.back(1) == Some(Tok::Else) {
                 list.word("if", K::Keyword);
             }
-            lambda_names(site, list);
             if let Some(c) = &site.call()
                 && argument(a, site, c, list)
             {
@@ -113,7 +112,7 @@ fn known(ws: &mut Workspace, a: &Analysis, path: &str, site: &Site, list: &mut L
             }
         }
     }
-    values(a, &s, list);
+    values(a, &s, site, list);
     let wanted = match context {
         Context::ParameterValue { kernel, name } => parameter(a, site, kernel, name).map(Wanted::Of),
         _other => site.call().and_then(|c| wanted(a, callee(a, site, &c)?, &c)),
@@ -136,16 +135,35 @@ fn known(ws: &mut Workspace, a: &Analysis, path: &str, site: &Site, list: &mut L
 
 /// The parameters of lambdas that are open at the place, from the tokens: a body that is not written yet has no tree.
 fn lambda_names(site: &Site, list: &mut List) {
-    let bars: Vec<usize> = (site.innermost()..site.before)
-        .filter(|i| site.tokens.get(*i).is_some_and(|t| t.tok == Tok::Bar))
-        .collect();
-    let [.., from, to] = bars.as_slice() else { return };
-    let inside = site.tokens.get(from + 1..*to).unwrap_or(&[]);
-    let names: Vec<&str> =
-        inside.iter().filter_map(|t| if let Tok::Id(n) = t.tok { Some(n) } else { None }).collect();
-    let is_list = inside.iter().all(|t| matches!(t.tok, Tok::Id(_) | Tok::Comma));
-    if is_list && inside.len() + 1 == 2 * names.len() {
-        names.iter().for_each(|n| list.word(n, K::Variable));
+    let tok = |i: usize| site.tokens.get(i).map(|t| t.tok);
+    let begins = |i: usize| {
+        use Tok::{Assign, Comma, LBrace, LBracket, LParen, Return};
+        let before = i.checked_sub(1).and_then(tok);
+        matches!(before, Some(LParen | LBracket | LBrace | Comma | Assign | Return))
+    };
+    // Where the parameters may end, and whether the body does, too.
+    let mut end: Option<(usize, bool)> = None;
+    let mut has_ended = false;
+    for (i, t) in site.outward(site.before) {
+        match (t.tok, end) {
+            (Tok::Bar, Some((to, is_over))) if begins(i) => {
+                let inside = site.tokens.get(i + 1..to).unwrap_or(&[]);
+                let names: Vec<&str> = inside
+                    .iter()
+                    .filter_map(|t| if let Tok::Id(n) = t.tok { Some(n) } else { None })
+                    .collect();
+                let is_list = inside.iter().all(|t| matches!(t.tok, Tok::Id(_) | Tok::Comma));
+                if !is_over && is_list && inside.len() + 1 == 2 * names.len() {
+                    names.iter().for_each(|n| list.word(n, K::Variable));
+                }
+                (end, has_ended) = (None, is_over);
+            }
+            (Tok::Bar, _) => end = Some((i, has_ended)),
+            (Tok::Comma | Tok::Semi, _) => has_ended = true,
+            (Tok::LParen | Tok::LBracket | Tok::LBrace, _) => (end, has_ended) = (None, false),
+            (Tok::Fn | Tok::Kernel, _) => break,
+            _other => {}
+        }
     }
 }
 
@@ -358,17 +376,17 @@ fn item(list: &mut List) {
     list.snippet("struct", "a struct", "struct ${1:Name} {\n    ${2:x: f32},\n}");
 }
 
-fn statement(a: &Analysis, s: &Scope, is_in_loop: bool, list: &mut List) {
+fn statement(a: &Analysis, s: &Scope, site: &Site, list: &mut List) {
     for w in ["let", "for", "if"] {
         list.word(w, K::Keyword);
     }
     // What was declared last is likely to be changed next.
-    names_in_scope(a, s, list);
+    names_in_scope(a, s, site, list);
     own_items(a, s, list);
     for w in ["while", "return", "const"] {
         list.word(w, K::Keyword);
     }
-    if is_in_loop {
+    if site.is_in_loop() {
         ["break", "continue"].iter().for_each(|w| list.word(w, K::Keyword));
     }
     if s.test {
@@ -380,8 +398,8 @@ fn statement(a: &Analysis, s: &Scope, is_in_loop: bool, list: &mut List) {
 }
 
 /// The names that a value may begin with.
-fn values(a: &Analysis, s: &Scope, list: &mut List) {
-    names_in_scope(a, s, list);
+fn values(a: &Analysis, s: &Scope, site: &Site, list: &mut List) {
+    names_in_scope(a, s, site, list);
     own_items(a, s, list);
     let host: &[Receiver] = if s.test { &[Receiver::Test, Receiver::None] } else { &[Receiver::None] };
     let rows = host.iter().flat_map(|r| tk_ops::rows::methods(*r));
@@ -395,12 +413,15 @@ fn values(a: &Analysis, s: &Scope, list: &mut List) {
     DTYPES.iter().for_each(|d| list.word(d.name(), K::Type));
 }
 
-fn names_in_scope(a: &Analysis, s: &Scope, list: &mut List) {
+fn names_in_scope(a: &Analysis, s: &Scope, site: &Site, list: &mut List) {
     for n in s.names.iter().rev() {
-        if let Some(symbol) = a.index.reference(n.span).and_then(|r| a.index.symbol(r.symbol)) {
-            list.symbol(a, &n.text, symbol);
+        match a.index.reference(n.span).and_then(|r| a.index.symbol(r.symbol)) {
+            Some(symbol) => list.symbol(a, &n.text, symbol),
+            // Nothing is known of what is in a lambda whose call lacks arguments.
+            None => list.word(&n.text, K::Variable),
         }
     }
+    lambda_names(site, list);
 }
 
 /// The items of the file that a value may begin with. Tests alone launch kernels.

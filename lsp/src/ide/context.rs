@@ -437,8 +437,11 @@ pub(super) fn completed(site: &Site, text: &str) -> Option<String> {
     let context = context(site);
     let is_value = context == Context::Value || site.back(1) == Some(Tok::Dot);
     let closes = |i: usize| matches!(tok(i), Some(Tok::RParen | Tok::RBracket | Tok::RBrace));
+    // A statement of a lambda in a call that goes on.
+    let is_open = |i: &usize| matches!(tok(*i), Some(Tok::LParen | Tok::LBracket));
+    let is_of_lambda = matches!(context, Context::Statement { .. }) && open.iter().any(is_open);
     let has_end = if in_body {
-        !is_value || rest.iter().any(|i| !closes(*i))
+        !(is_value || is_of_lambda) || rest.iter().any(|i| !closes(*i))
     } else {
         is_test || has_body(site, &open, &rest)
     };
@@ -452,7 +455,7 @@ pub(super) fn completed(site: &Site, text: &str) -> Option<String> {
         (Context::Mutable, _) => "view[f32, 1]",
         (Context::Scratch, _) => "*mut u32",
         (Context::Bound, _) => "i32",
-        (Context::Value, _) => "0",
+        (Context::Value | Context::Statement { .. }, _) => "0",
         _other => "",
     };
     // The rest of a signature is kept where it closes what is open.

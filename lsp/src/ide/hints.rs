@@ -104,7 +104,7 @@ fn types(a: &Analysis, p: &Pat, out: &mut Vec<Hint>) {
         let symbol = a.index.reference(n.span).and_then(|r| a.index.symbol(r.symbol));
         let label = symbol.and_then(|s| match &s.kind {
             SymbolKind::Local(ty) | SymbolKind::Param(ty) if !ty.is_err() => {
-                Some(format!(": {}", a.show(ty)))
+                Some(a.show(ty)).filter(|ty| is_known(ty)).map(|ty| format!(": {ty}"))
             }
             _compile_time => None,
         });
@@ -136,6 +136,7 @@ fn arguments(a: &Analysis, call: &Expr, callee: &Expr) -> Option<Hint> {
         })
         // `[T = T]` says nothing.
         .filter(|(c, t)| hir.cvars.get(c.0 as usize).is_none_or(|v| shown(a, t).as_ref() != Some(&v.name)))
+        .filter(|(_, t)| shown(a, t).is_none_or(|text| is_known(&text)))
         .cloned()
         .collect();
     let list = cargs(a, &inferred);
@@ -144,6 +145,11 @@ fn arguments(a: &Analysis, call: &Expr, callee: &Expr) -> Option<Hint> {
     }
     let label = if written.is_empty() { format!("[{list}]") } else { format!(", {list}") };
     Some(Hint { offset: offset as usize, label, kind: HintKind::Argument, before: false })
+}
+
+/// Returns true unless a type or value has a part that is not known, which is shown as `_`.
+fn is_known(text: &str) -> bool {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').all(|word| word != "_")
 }
 
 /// `T = f16, BM = 64`

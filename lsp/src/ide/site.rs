@@ -40,6 +40,8 @@ pub struct CallSite<'s> {
     pub fresh: bool,
     /// The arguments that are given by name.
     pub given: Vec<&'s str>,
+    /// Whether an argument before the place has a name: only such may follow.
+    pub after_named: bool,
 }
 
 impl<'s> Site<'s> {
@@ -105,8 +107,15 @@ impl<'s> Site<'s> {
         if is_declared || !matches!(self.tokens.get(callee)?.tok, Tok::Id(_)) {
             return None;
         }
-        let mut site =
-            CallSite { open: bracket, callee, position: 0, named: None, fresh: true, given: vec![] };
+        let mut site = CallSite {
+            open: bracket,
+            callee,
+            position: 0,
+            named: None,
+            fresh: true,
+            given: vec![],
+            after_named: false,
+        };
         let inside = self.tokens.get(open + 1..)?;
         let mut depth = 0usize;
         for (i, t) in inside.iter().enumerate() {
@@ -118,6 +127,7 @@ impl<'s> Site<'s> {
                 Tok::RParen | Tok::RBracket | Tok::RBrace => depth -= 1,
                 Tok::Semi if depth == 0 => break,
                 Tok::Comma if depth == 0 && ahead => {
+                    site.after_named |= site.named.is_some();
                     (site.position, site.named, site.fresh) = (site.position + 1, None, true);
                     continue;
                 }

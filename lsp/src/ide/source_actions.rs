@@ -38,8 +38,11 @@ fn mended(ws: &Workspace, path: &str, text: &str, codes: &[Code]) -> String {
         let a = ws.analyse(path, &[(path.to_string(), text.clone())].into());
         let own = |d: &&Diagnostic| codes.contains(&d.code) && d.primary.span.file == Analysis::ROOT;
         let mut edits: Vec<(Span, &str)> = vec![];
-        for fix in a.checked.diagnostics.iter().filter(own).filter_map(|d| d.fixes.first()) {
-            let all = || fix.edits.iter().map(|e| (e.span, e.text.as_str()));
+        for d in a.checked.diagnostics.iter().filter(own) {
+            let Some(fix) = d.fixes.first() else { continue };
+            let own =
+                |s: Span| if d.code == codes::UNUSED_IMPORT { own_part(&text, d.primary.span, s) } else { s };
+            let all = || fix.edits.iter().map(|e| (own(e.span), e.text.as_str()));
             let touches = |s: Span| edits.iter().any(|(t, _)| s.start <= t.end && t.start <= s.end);
             if !all().any(|(s, _)| touches(s)) {
                 edits.extend(all());
@@ -59,6 +62,21 @@ fn mended(ws: &Workspace, path: &str, text: &str, codes: &[Code]) -> String {
     text
 }
 
+/// What is cut out with a name of an import, without a comment of the name before it or the one below.
+fn own_part(text: &str, name: Span, cut: Span) -> Span {
+    let of = |start: u32, end: u32| text.get(start as usize..end as usize).unwrap_or("");
+    let before = of(cut.start, name.start);
+    if before.trim_start().starts_with("use") {
+        return cut;
+    }
+    let after = of(name.end, cut.end);
+    let end = match after.split_once('\n') {
+        Some((line, below)) if below.contains("//") => name.end + line.len() as u32,
+        _own => cut.end,
+    };
+    Span { start: if before.contains("//") { name.start } else { cut.start }, end, ..cut }
+}
+
 /// The text with the imports of each group in order: those of the standard library first, each once.
 fn organised(ws: &Workspace, path: &str, text: &str) -> String {
     let a = ws.analyse(path, &[(path.to_string(), text.to_string())].into());
@@ -66,10 +84,16 @@ fn organised(ws: &Workspace, path: &str, text: &str) -> String {
     let mut out = text.to_string();
     for group in groups(&root.items, text).iter().rev() {
         let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
-        let mut lines: Vec<&str> = group.iter().map(|i| a.text(i.span)).collect();
-        lines.sort_by_key(|line| (!line.starts_with("use std::"), *line));
-        lines.dedup();
-        let range = first.span.start as usize..last.span.end as usize;
+        let line =
+            |i: &&Item| (a.text(i.span), text.get(i.span.start as usize..line_end(text, i)).unwrap_or(""));
+        let mut lines: Vec<(&str, &str)> = group.iter().map(line).collect();
+        // Of two that import the same the one with a comment stays.
+        lines.sort_by_key(|(item, line)| {
+            (!item.starts_with("use std::"), *item, std::cmp::Reverse(line.len()))
+        });
+        lines.dedup_by_key(|(item, _)| *item);
+        let lines: Vec<&str> = lines.into_iter().map(|(_, line)| line).collect();
+        let range = first.span.start as usize..line_end(text, last);
         if out.get(range.clone()).is_some() {
             let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
             out.replace_range(range, &lines.join(end));
@@ -78,13 +102,20 @@ fn organised(ws: &Workspace, path: &str, text: &str) -> String {
     out
 }
 
-/// Imports on lines that follow one another, with nothing between them.
+/// The end of an item with the comment behind it.
+fn line_end(text: &str, item: &Item) -> usize {
+    let end = item.span.end as usize;
+    let line = text.get(end..).and_then(|rest| rest.lines().next()).unwrap_or("");
+    if line.trim_start().starts_with("//") { end + line.trim_end().len() } else { end }
+}
+
+/// Imports on lines that follow one another, with nothing between them but the comments on their lines.
 fn groups<'a>(items: &'a [Item], text: &str) -> Vec<Vec<&'a Item>> {
     let mut groups: Vec<Vec<&Item>> = vec![];
     let mut last: Option<&Item> = None;
     for item in items {
         let follows = |before: &Item| {
-            let between = text.get(before.span.end as usize..item.span.start as usize).unwrap_or("//");
+            let between = text.get(line_end(text, before)..item.span.start as usize).unwrap_or("//");
             between.trim().is_empty() && between.matches('\n').count() == 1
         };
         let is_use = matches!(item.kind, ItemKind::Use(_));

@@ -250,7 +250,57 @@ const POSITIONS: &[(&str, &str, &str)] = &[
     ("argument", "kernel k() scratch(w: *mut u32, $0", "zeroed"),
     ("value", "kernel k[N: i32]() {}\nexport k[N = [$0", "cdiv maximum -zeros -program_id -true -inf -f32"),
     ("value", "const M = 4;\nkernel k[N: i32]() {}\nexport k[N = [1, $0", "M -load"),
+    // What a third reader found: lambdas that nothing follows, and optional views of a clause.
+    ("value", "kernel k(v: view[f32, 1]) { let a = map(|qq| maximum($0", "qq v"),
+    ("value", "kernel k(v: view[f32, 1]) { let a = map(|qq| ($0", "qq v"),
+    ("value", "kernel k(v: view[f32, 1]) { let a = map(|qq| { let r = $0", "qq v"),
+    ("value", "kernel k(v: view[f32, 1]) { let a = map(|qq| { let r = 1.0; r + $0", "r qq"),
+    ("statement", "kernel k(v: view[f32, 1]) { let a = map(|qq| { $0", "qq"),
+    ("statement", "kernel k(v: view[f32, 1]) { let a = map(|qq| { let r = 1.0; $0", "r"),
+    ("value", "kernel k(v: view[f32, 1]) { let a = map(|qq| qq, maximum($0", "v -qq"),
+    (
+        "member",
+        "kernel k(x: view[f32, 2], bias: view[f32, 1]?, y: mut view[f32, 2]) require(x.shape[1] == bias.$0",
+        "shape strides -load -ptr",
+    ),
+    (
+        "member",
+        "kernel k(x: view[f32, 2], bias: view[f32, 1]?) require(x.shape[1] == bias.$0)\n{\n    let a = 1;\n}\n",
+        "shape strides -load",
+    ),
+    ("member", "kernel k(x: view[f32, 2], bias: view[f32, 1]?) { let a = bias.$0", "nothing"),
 ];
+
+/// What comes first, in this order, in a kernel with variables of several types, with the place at the end.
+const TYPED: &[(&str, &str)] = &[
+    ("let z = two(v, n, ", "u"),
+    ("let z = two(v, ", "n m"),
+    ("let z = two(v, n, sc = ", "w"),
+    ("let z = two(v, n, flag = u, ", "cnt sc"),
+    ("let z = two(v, flag = u, ", "n cnt sc"),
+    ("if ", "u"),
+    ("while ", "u"),
+    ("let q: i32 = ", "m n"),
+    ("let mut q: f32 = ", "w"),
+    ("let q: bool = ", "false u"),
+];
+
+#[test]
+fn variables_of_the_type_come_first() {
+    let head = "fn two(v: view[f32, 1], n: i32, flag: bool = false, cnt: i32 = 1, sc: f32 = 1.0) -> i32 { n }\n\n\
+                kernel k(v: view[f32, 1], n: i32, u: bool, m: i32, w: f32) {\n    ";
+    let mut problems = vec![];
+    for (text, expected) in TYPED {
+        let text = format!("{head}{text}");
+        let mut ws = workspace(&[("a.tk", &text)]);
+        let found = shown(&mut ws, "/w/a.tk", text.len(), "");
+        let expected: Vec<&str> = expected.split(' ').collect();
+        if found.get(..expected.len()).is_none_or(|first| *first != *expected) {
+            problems.push(format!("{text}: {:?}", &found[..SHOWN]));
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
 
 /// Functions that are called below.
 const CALLED: &str = "fn g[D: i32, M: bool](a: tile[f32, D], b: view[f32, 1], n: i32) -> i32 { n }\n";

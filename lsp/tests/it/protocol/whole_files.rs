@@ -137,6 +137,40 @@ fn organized_imports_keep_the_layout() {
     assert_eq!(tk_fmt::format(&organised).unwrap(), organised);
 }
 
+/// A comment stays with its import, wherever that goes, and with a name of one whose neighbour goes.
+#[test]
+fn organized_imports_keep_comments() {
+    let both = "fn f(x: f32) -> f32 { math::relu(x) + grid::together() }\n";
+    let relu = "fn f(x: f32) -> f32 { relu(x) }\n";
+    for (text, rest, end) in [
+        (
+            "use std::math; // about it\nuse std::grid; // and this\n\n",
+            "use std::grid; // and this\nuse std::math; // about it\n\n",
+            both,
+        ),
+        (
+            "use std::math::{\n    relu, // two\n    silu};\n",
+            "use std::math::{\n    relu, // two\n};\n",
+            relu,
+        ),
+        (
+            "use std::math::{silu,\n    // About it.\n    relu,\n};\n",
+            "use std::math::{\n    // About it.\n    relu,\n};\n",
+            relu,
+        ),
+    ] {
+        let text = format!("{text}{end}");
+        let mut client = Client::over(Memory::default(), json!({}));
+        client.open(URI, &text);
+        let whole = json!({ "start": { "line": 0, "character": 0 }, "end": { "line": 99, "character": 0 } });
+        let context = json!({ "diagnostics": [], "only": ["source.organizeImports"] });
+        let asked = json!({ "textDocument": { "uri": URI }, "range": whole, "context": context });
+        let found = client.ok("textDocument/codeAction", asked)[0]["edit"]["changes"][URI].clone();
+        let bare = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(bare(apply(&text, &found)), bare(format!("{rest}{end}")));
+    }
+}
+
 /// An import goes with its line, the comment on it, and the blank lines around it that are too many.
 #[test]
 fn unused_imports_go_with_their_lines() {
