@@ -60,8 +60,16 @@ pub fn evaluate(text: &str, names: &dyn Names) -> Result<Scalar, String> {
     }
 }
 
-/// The variable, or part of one, that an expression names: `x`, `st.m`.
+/// The variable, or part of one, that an expression names: `x`, `st.m`, `t[0]`.
 pub fn place(text: &str, names: &dyn Names) -> Option<Held> {
+    named(text, names).or_else(|| {
+        let (expr, diagnostics) = parse_expr(FileId(0), text);
+        if diagnostics.is_empty() { held(&expr, names).ok() } else { None }
+    })
+}
+
+/// What a name, or one of a part, means; a part of a tuple is `t.0`, too.
+fn named(text: &str, names: &dyn Names) -> Option<Held> {
     let mut parts = text.trim().split('.');
     let mut held = names.held(parts.next()?)?;
     for part in parts {

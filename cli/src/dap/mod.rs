@@ -203,6 +203,12 @@ impl Server {
                 self.wire.answer(&request, Json::Null);
             }
             "disconnect" | "terminate" => {
+                // What was launched but has not begun never does.
+                if !self.configured
+                    && let Some((_, launch)) = self.launch.take()
+                {
+                    self.wire.refuse(&launch, "the session has ended before its configuration was done");
+                }
                 self.end();
                 self.wire.answer(&request, Json::Null);
             }

@@ -375,6 +375,38 @@ fn a_nan_and_a_wrong_access() {
     }
 }
 
+/// The console takes a part of a tuple wherever it takes a variable.
+#[test]
+fn parts_of_tuples() {
+    let program =
+        "test \"t\" {\n    let t = (arange(0, 4), 7);\n    let (_, b) = t;\n    assert(b == 7);\n}\n";
+    let (mut c, _) = Client::of(program, json!({}), json!([4]), &[]);
+    c.stopped();
+    assert_eq!(c.value("t[1]"), "7");
+    assert_eq!(c.value("t[0][3] + t[1]"), "10");
+    assert!(c.value("table t[0]").ends_with("0          1          2          3\n"));
+    assert!(c.value("heat t[0]").starts_with("i32[4], 0 .. 3\n"));
+    let tile = c.ask("tk/tile", json!({ "expression": "t[0]", "frameId": 1 }));
+    assert_eq!((&tile["shape"], &tile["max"]), (&json!([4]), &json!(3.0)));
+    assert_eq!(c.end(), 0);
+}
+
+/// A client that goes away before it has set its breakpoints has all answers.
+#[test]
+fn a_launch_that_never_begins() {
+    let folder = Folder::new("dap");
+    let mut child =
+        command(&folder.path(""), &["dap"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let output = BufReader::new(child.stdout.take().unwrap());
+    let mut c = Client { child, output, folder, seq: 0, events: vec![] };
+    c.ask("initialize", json!({ "adapterID": "tk" }));
+    let launch = c.send("launch", json!({ "program": "p.tk" }));
+    c.ask("disconnect", json!({}));
+    let answer = c.events.iter().find(|m| m["type"] == "response" && m["request_seq"] == launch);
+    assert_eq!(answer.expect("an answer")["success"], false);
+    assert!(c.gone());
+}
+
 #[test]
 fn a_kernel_that_never_ends() {
     let mut c = Client::new(json!({ "test": "forever" }), json!([]), &[]);
