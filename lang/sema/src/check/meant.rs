@@ -258,9 +258,8 @@ impl Cx<'_> {
     /// Reports `rand([4], f32, seed = 1)`: the function of kernels, with the arguments of one of tests.
     pub(super) fn random_of_shape(&mut self, row: &Row, args: &[ast::Arg], span: Span) -> bool {
         let shape = args.first().filter(|a| a.name.is_none() && matches!(a.value.kind, ExprKind::Array(_)));
-        let is_random =
-            matches!(row.name, "rand") || !self.in_test && matches!(row.name, "randn" | "randint");
-        let Some(shape) = shape.filter(|_| is_random) else { return false };
+        // `randn` and `randint` take one, in tests and in functions that these call.
+        let Some(shape) = shape.filter(|_| row.name == "rand") else { return false };
         self.check_rest(args);
         let name = row.name;
         let message = format!("`{name}` takes a seed and offsets, not a shape");
