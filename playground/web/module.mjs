@@ -11,8 +11,11 @@ const [CUSTOM, START, DATA, DATA_COUNT] = [0, 8, 11, 12];
 
 /** What LLVM leaves: of all passes those that make the packed module smaller, in half a minute. */
 const smaller = [
-    "--dce", "--vacuum", "--coalesce-locals", "--reorder-locals", "--duplicate-function-elimination",
+    "--dae", "--remove-unused-module-elements", "--dce", "--vacuum", "--coalesce-locals", "--reorder-locals",
+    "--duplicate-function-elimination",
     "--remove-unused-brs", "--merge-blocks", "--rse", "--coalesce-locals", "--reorder-locals", "--vacuum",
+    "--optimize-instructions", "--code-folding", "--remove-unused-names", "--duplicate-function-elimination",
+    "--simplify-locals-notee-nostructure", "--coalesce-locals", "--reorder-locals", "--vacuum",
 ];
 
 /** The module in a file with its functions by name and without names. Instances of a generic function are alike and have
