@@ -85,7 +85,7 @@ impl Cx<'_> {
                     Some(_) => self.no_place(e),
                     None if self.lookup_item(n).is_some() => self.no_place(e),
                     None => {
-                        self.unknown_name(n, None);
+                        self.unknown_target(n);
                         None
                     }
                 }
@@ -233,25 +233,45 @@ impl Cx<'_> {
         })
     }
 
+    /// The variable that a misspelt target of an assignment may be, and its type. What cannot be assigned to is not meant.
+    fn near_variable(&mut self, name: &str) -> Option<(String, Ty)> {
+        let near = self.nearest(name, &[], &[])?;
+        let Some(super::cx::Sym::Local(id)) = self.meaning(&near) else { return None };
+        let local = self.local(id);
+        local.mutable.then(|| (near, local.ty.clone()))
+    }
+
+    /// Reports a target that nothing declares, where an assignment cannot be its declaration.
+    fn unknown_target(&mut self, n: &ast::Name) {
+        if self.near_variable(&n.text).is_some() || self.holes || self.is_missing(&n.text) {
+            self.unknown_name(n, None);
+        } else if self.unknown.insert(n.text.clone()) {
+            let message = format!("cannot find `{}`", n.text);
+            let d = Diagnostic::error(codes::UNKNOWN_NAME, n.span, message, "not declared");
+            self.report(d.note(format!("`let mut {} = ..;` declares a variable that can change", n.text)));
+        }
+    }
+
     /// Reports an assignment that was meant as a declaration, and declares the variable.
     fn declaration_instead(&mut self, name: &ast::Name, value: &ast::Expr) -> HStmtKind {
-        let near = self.nearest(&name.text, &[], &[]);
+        let near = self.near_variable(&name.text);
         self.unknown.insert(name.text.clone());
+        let h = self.value(value);
+        let ty = self.let_type(&h);
+        let near = near.filter(|(_, of)| self.fits(&ty, of));
         let message = format!("cannot find `{}`", name.text);
-        let mut d = Diagnostic::error(codes::UNKNOWN_NAME, name.span, message, "not declared");
-        if let Some(near) = near {
-            d = d.fix(format!("use `{near}`"), name.span, near);
-        }
-        d = if self.arms == 0 {
+        let d = Diagnostic::error(codes::UNKNOWN_NAME, name.span, message, "not declared");
+        let d = if self.arms == 0 {
             let word = if self.assigned_later(name) { "let mut" } else { "let" };
             d.fix(format!("declare it with `{word}`"), name.span.before(), format!("{word} "))
         } else {
             // What follows the `if` would not see it.
             d.note(format!("declare it with `let mut {}`, before the `if` if it is used after it", name.text))
         };
-        self.report(d);
-        let h = self.value(value);
-        let ty = self.let_type(&h);
+        self.report(match near {
+            Some((near, _)) => d.fix(format!("use `{near}`"), name.span, near),
+            None => d,
+        });
         let local = self.new_local(name, ty, true);
         HStmtKind::Let(HPat::Local(local), Some(h))
     }
