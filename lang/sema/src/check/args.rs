@@ -107,9 +107,14 @@ impl Cx<'_> {
             "`min`" => self.of_two(d, "minimum", call, args.len() != 2),
             _ => d,
         };
-        // An axis is more likely where there are several.
-        let is_axis = self.has_axis(args);
+        // In Triton a number there is an axis.
+        let axis = self.has_axis(args);
+        let is_axis = axis == Some(true);
+        let fixes = d.fixes.len();
         let d = if is_axis { d } else { of_two(d) };
+        if axis == Some(false) && d.fixes.len() > fixes {
+            return self.report(d);
+        }
         let is_plain = |e: &&ast::Expr| {
             matches!(e.kind, ast::ExprKind::Int(_) | ast::ExprKind::Unary(..) | ast::ExprKind::Lambda(..))
         };

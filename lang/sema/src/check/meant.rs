@@ -54,7 +54,7 @@ pub(super) fn extents_of(items: &[Subscript], rank: usize) -> Vec<String> {
 
 impl Cx<'_> {
     /// The place of a variable that this text is, and the text of its value.
-    fn let_of(&self, text: &str) -> Option<(Span, String)> {
+    pub(super) fn let_of(&self, text: &str) -> Option<(Span, String)> {
         let Some(Sym::Local(id)) = self.meaning(unwrapped(text)) else { return None };
         let local = self.local(id);
         let source = &self.p.sources.get(local.span.file)?.text;
@@ -293,13 +293,13 @@ impl Cx<'_> {
         }
     }
 
-    /// Returns true for `max(t, 1)` of a variable that has an axis of this number and others.
-    pub(super) fn has_axis(&self, args: &[ast::Arg]) -> bool {
-        let [x, axis] = args else { return false };
-        let ExprKind::Int(Some(axis)) = axis.value.kind else { return false };
-        let id: Option<LocalId> = self.variable(&x.value);
-        let Some(Ty::Tile { shape, .. }) = id.map(|id| &self.local(id).ty) else { return false };
+    /// Whether the number in `max(t, 1)` may be an axis of `t`, as Triton writes it. Nothing for other arguments.
+    pub(super) fn has_axis(&self, args: &[ast::Arg]) -> Option<bool> {
+        let [x, axis] = args else { return None };
+        let ExprKind::Int(Some(axis)) = axis.value.kind else { return None };
+        let Some(id): Option<LocalId> = self.variable(&x.value) else { return Some(true) };
+        let Ty::Tile { shape, .. } = &self.local(id).ty else { return None };
         let rank = shape.dims().map_or(0, <[Poly]>::len);
-        rank > 1 && usize::try_from(axis).is_ok_and(|a| a < rank)
+        Some(usize::try_from(axis).is_ok_and(|a| a < rank))
     }
 }
