@@ -10,6 +10,7 @@
 //! follow has unknown padding, about which it says nothing. It gives up a function that needs more than [`FUEL`] steps.
 
 mod eval;
+mod meaning;
 mod report;
 mod state;
 mod values;
@@ -33,7 +34,7 @@ pub(super) fn function(cx: &mut Cx, f: &HFn) {
     let mut eval = Eval::new(cx.hir, f, FUEL);
     eval.function();
     for one in eval.finish().unwrap_or_default() {
-        let d = report::diagnostic(cx.hir, cx.sources, &one);
+        let d = report::diagnostic(cx.hir, cx.sources, f, &one);
         cx.warn(d);
     }
 }

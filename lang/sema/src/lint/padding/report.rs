@@ -5,9 +5,10 @@ use tk_ops::{DType, DTypeSet, MemoryOp, Op, ReduceOp};
 use tk_syntax::{Diagnostic, SourceMap, codes};
 
 use super::super::warning;
+use super::meaning::is_same;
 use super::state::{State, Tile, number};
 use super::values::{dtype, extents};
-use crate::hir::{CKind, HArg, HExpr, HKind, Hir};
+use crate::hir::{CKind, HArg, HExpr, HFn, HKind, Hir};
 use crate::poly::Poly;
 use crate::types::{DTerm, Elem, Ty};
 
@@ -86,7 +87,7 @@ fn of_numbers(op: ReduceOp) -> &'static str {
     }
 }
 
-pub(super) fn diagnostic(hir: &Hir, sources: &SourceMap, f: &Found) -> Diagnostic {
+pub(super) fn diagnostic(hir: &Hir, sources: &SourceMap, of: &HFn, f: &Found) -> Diagnostic {
     let wanted = identity(f.op, hir, &f.value.ty);
     let now = match f.state {
         State::Known(c) if c.as_bool().is_some() => format!("is {}", number(c) != 0.0),
@@ -117,7 +118,8 @@ pub(super) fn diagnostic(hir: &Hir, sources: &SourceMap, f: &Found) -> Diagnosti
         );
     }
     let fits = !f.from.moved && origin_rank(origin) == Some(f.from.dims.len());
-    match inside(sources, origin).filter(|_| fits && !value.contains('\n')) {
+    let means = |text: &String| is_same(of, text, origin.span, f.value.span);
+    match inside(sources, origin).filter(means).filter(|_| fits && !value.contains('\n')) {
         Some(inside) => d.fix(
             format!("give the padding the value {wanted}"),
             f.value.span,
@@ -126,7 +128,7 @@ pub(super) fn diagnostic(hir: &Hir, sources: &SourceMap, f: &Found) -> Diagnosti
         // What is computed from a value of `other` is another value.
         None if !keeps(origin, f.state) || (f.from.loads.len() > 1 && wanted != "0") => {
             let value = if value.len() <= SHOWN && !value.contains('\n') { value } else { ".." };
-            let lanes = lanes(hir, sources, origin, f).unwrap_or("inside".to_string());
+            let lanes = lanes(hir, sources, origin, f).filter(means).unwrap_or("inside".to_string());
             d.note(format!("`where({lanes}, {value}, {wanted})` gives the padding of this value a neutral one"))
         }
         None => d.note(format!(
@@ -157,14 +159,6 @@ fn lanes(hir: &Hir, sources: &SourceMap, origin: &HExpr, f: &Found) -> Option<St
     else {
         return None;
     };
-    // Names of another function mean nothing where the value is.
-    let between = tk_syntax::Span { start: origin.span.end, end: f.value.span.start, ..origin.span };
-    if origin.span.file != f.value.span.file
-        || between.start > between.end
-        || sources.text(between).contains("\n}")
-    {
-        return None;
-    }
     let extent = f.extent()?;
     let axis = extents(&origin.ty)?.iter().position(|e| e == extent)?;
     let (start, view) = (sources.text(at.get(axis)?.span), sources.text(view.span));

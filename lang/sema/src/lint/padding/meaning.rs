@@ -1,0 +1,72 @@
+//! Whether a text that a fix repeats means at its new place what it means where it is written.
+
+use std::collections::BTreeSet;
+
+use tk_syntax::Span;
+
+use super::super::each;
+use crate::hir::{HFn, HKind, HStmtKind, LocalId};
+
+/// Returns true if the names in `text` mean the same in `from` and, later in the same function, in `to`: nothing between
+/// declares one of them again or assigns to it, a loop that holds only `to` changes none, and all are in scope.
+pub(super) fn is_same(f: &HFn, text: &str, from: Span, to: Span) -> bool {
+    let body = f.body.span;
+    if !within(from, body) || !within(to, body) || from.end > to.start {
+        return false;
+    }
+    let words: BTreeSet<&str> = text.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+    let used = |id: LocalId| f.locals.get(id.0 as usize).is_some_and(|l| words.contains(l.name.as_str()));
+    let between = |span: Span| span.start >= from.end && span.start < to.start;
+    if f.locals.iter().any(|l| words.contains(l.name.as_str()) && within(l.span, body) && between(l.span)) {
+        return false;
+    }
+    let (mut loops, mut changes, mut blocks, mut arms) = (vec![], vec![], vec![body], vec![]);
+    each(
+        &f.body,
+        &mut |s| match &s.kind {
+            HStmtKind::Assign { local, .. } if used(*local) => changes.push(s.span),
+            HStmtKind::For { body, .. } | HStmtKind::StaticFor { body, .. } => {
+                // The variable of a loop ends with it.
+                blocks.extend([s.span, body.span]);
+                loops.push(s.span);
+            }
+            HStmtKind::While { body, .. } => {
+                blocks.push(body.span);
+                loops.push(s.span);
+            }
+            HStmtKind::Let(..)
+            | HStmtKind::Assign { .. }
+            | HStmtKind::Expr(_)
+            | HStmtKind::Return(_)
+            | HStmtKind::AssertError { .. }
+            | HStmtKind::Break
+            | HStmtKind::Continue
+            | HStmtKind::Err => {}
+        },
+        &mut |e| match &e.kind {
+            HKind::If { then, els, .. } | HKind::IfLet { then, els, .. } => {
+                arms.push(then.span);
+                arms.extend(els.iter().map(|b| b.span));
+            }
+            HKind::Block(b) => arms.push(b.span),
+            _no_blocks => {}
+        },
+    );
+    blocks.extend(arms);
+    let again =
+        |change: &Span| loops.iter().any(|l| within(*change, *l) && within(to, *l) && !within(from, *l));
+    if changes.iter().any(|c| between(*c) || again(c)) {
+        return false;
+    }
+    // A block that holds the declaration and the first place holds the second one.
+    let declared = f.locals.iter().filter(|l| words.contains(l.name.as_str()) && l.span.start < from.start);
+    let mut declared = declared.filter(|l| within(l.span, body));
+    declared.all(|l| {
+        let holds = |b: &&Span| within(l.span, **b) && within(from, **b);
+        blocks.iter().filter(holds).all(|b| within(to, *b))
+    })
+}
+
+fn within(inner: Span, outer: Span) -> bool {
+    inner.file == outer.file && inner.start >= outer.start && inner.end <= outer.end
+}
