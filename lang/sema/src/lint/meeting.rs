@@ -21,7 +21,7 @@ pub(super) fn function(cx: &mut Cx, f: &HFn) {
         let mut d =
             warning(codes::MEETING, value.span, message, format!("this is `[{}]`", extents.join(", ")));
         d = match extents.as_slice() {
-            [n] => d.note(format!("a position for each element is `at + arange(0, {n})`")),
+            [n] => d.note(position(cx, e, n)),
             _more => d.note(
                 "each element needs a position: `(i + arange(0, M))[:, None]`, `(j + arange(0, N))[None, :]`",
             ),
@@ -31,6 +31,33 @@ pub(super) fn function(cx: &mut Cx, f: &HFn) {
         }
         cx.warn(d);
     }
+}
+
+/// A sentence with the positions from the one that is written on, a position for each of `extent` elements.
+fn position(cx: &Cx, e: &HExpr, extent: &str) -> String {
+    let lanes = format!("arange(0, {extent})");
+    let HKind::Builtin(_, args) = &e.kind else { return format!("`{lanes}` is a position for each element") };
+    let of_element = |at: &HExpr| match (&at.kind, cx.sources.text(at.span)) {
+        (HKind::Int(0), _) => lanes.clone(),
+        (_, text) if text.contains(['&', '|', '^', '<', '>', '{', '\n']) => format!("({text}) + {lanes}"),
+        (_, text) => format!("{text} + {lanes}"),
+    };
+    let at = args.iter().find_map(|a| match a {
+        HArg::List(at) => Some(at.iter().collect::<Vec<_>>()),
+        HArg::Expr(e) if matches!(e.ty, Ty::Tile { elem: Elem::Ptr { .. }, .. }) => Some(vec![e]),
+        HArg::Expr(_) | HArg::Default | HArg::Shape(_) | HArg::Word(_) => None,
+    });
+    let text = match at.as_deref().and_then(<[_]>::split_last) {
+        Some((last, [])) => of_element(last),
+        // Along another axis it would be a column.
+        Some((last, rows)) => {
+            let rows: Vec<&str> = rows.iter().map(|r| cx.sources.text(r.span)).collect();
+            let text = format!("[{}, {}]", rows.join(", "), of_element(last));
+            return format!("a position for each element of a row is `{text}`");
+        }
+        None => lanes,
+    };
+    format!("a position for each element is `{text}`")
 }
 
 /// The tile of an atomic that changes one element of memory.
