@@ -189,22 +189,30 @@ impl DocBuilder<'_> {
 
     /// An expression before a block. The brace of a condition of several lines is alone.
     pub fn head(&mut self, e: &Expr) {
-        let group = self.open();
-        if matches!(e.kind, ExprKind::Binary(..)) && self.own_parens(e.span, false) == 0 {
-            self.indent();
-            self.chain(e);
-            self.dedent();
-            self.line(LineKind::Blank);
-            self.close();
-        } else if let Some((base, links)) = self.methods(e).filter(|_| self.own_parens(e.span, false) == 0) {
-            self.method_chain(base, &links);
-            self.line(LineKind::Blank);
-            self.close();
-        } else {
+        let is_bare = self.own_parens(e.span, false) == 0;
+        let methods = self.methods(e).filter(|_| is_bare);
+        let ends_line = methods.is_some() || is_bare && matches!(e.kind, ExprKind::Binary(..));
+        if !ends_line {
+            let group = self.open();
             self.expr(e);
             self.close();
             self.space();
+            self.condition = Some(group);
+            return;
         }
+        // A comment before the brace ends that line and no other.
+        self.open();
+        let group = self.open();
+        if let Some((base, links)) = methods {
+            self.method_chain(base, &links);
+        } else {
+            self.indent();
+            self.chain(e);
+            self.dedent();
+        }
+        self.close();
+        self.line(LineKind::With(group));
+        self.close();
         self.condition = Some(group);
     }
 

@@ -13,16 +13,21 @@ impl DocBuilder<'_> {
             self.strays(start(item));
             self.line(LineKind::Hard(if i == 0 { Keep::Behind } else { Keep::Everywhere }));
             let from = self.next;
-            let end = self.source.token_at(item.span.end);
-            if self.source.skips(from, end.saturating_sub(1)) {
-                self.verbatim(end);
-            } else {
-                self.item(item);
-            }
+            self.item_or_skip(item);
             items.push(from..self.next);
         }
         self.finish();
         self.lists.push((0..self.next, items));
+    }
+
+    /// An item or method, as it is if a comment says so.
+    fn item_or_skip(&mut self, item: &Item) {
+        let end = self.source.token_at(item.span.end);
+        if self.source.skips(self.next, end.saturating_sub(1)) {
+            self.verbatim(end);
+        } else {
+            self.item(item);
+        }
     }
 
     fn item(&mut self, item: &Item) {
@@ -216,7 +221,7 @@ impl DocBuilder<'_> {
                 fields.next().into_iter().for_each(|f| self.param(f));
                 self.separator();
             } else {
-                methods.next().into_iter().for_each(|m| self.item(m));
+                methods.next().into_iter().for_each(|m| self.item_or_skip(m));
             }
         }
         self.strays((item.span.end as usize).saturating_sub(1));

@@ -62,6 +62,8 @@ pub enum LineKind {
     Blank,
     /// If the text up to the next one does not fit; a blank otherwise.
     Fill,
+    /// With the group of this number, which is before it; a blank otherwise.
+    With(usize),
     /// Always. Between statements and the like; an empty line of the text is kept where `Keep` says so.
     Hard(Keep),
 }

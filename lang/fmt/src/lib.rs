@@ -40,7 +40,7 @@ pub fn format(text: &str) -> Result<String, Vec<Diagnostic>> {
         return format(&text.replace("\r\n", "\n"));
     }
     let file = parsed(text)?;
-    let source = LexedSource::new(text);
+    let source = lexed(text, &file);
     let layout = laid_out(&source, &file);
     Ok(printed(&layout).map_or_else(|| text.to_string(), |p| p.text))
 }
@@ -57,7 +57,7 @@ pub fn format_range(text: &str, range: Range<usize>) -> Option<(Range<usize>, St
         return Some((breaks(place.start)..breaks(place.end), new.replace('\n', "\r\n")));
     }
     let file = parsed(text).ok()?;
-    let source = LexedSource::new(text);
+    let source = lexed(text, &file);
     let layout = laid_out(&source, &file);
     let tokens = range::touched(&layout, &range)?;
     range::replacement(&source, &printed(&layout)?, tokens)
@@ -71,6 +71,12 @@ fn has_crlf(text: &str) -> bool {
 fn parsed(text: &str) -> Result<File, Vec<Diagnostic>> {
     let (file, diagnostics) = parse(FileId(0), text);
     if diagnostics.iter().any(Diagnostic::is_error) { Err(diagnostics) } else { Ok(file) }
+}
+
+fn lexed<'s>(text: &'s str, file: &File) -> LexedSource<'s> {
+    let mut source = LexedSource::new(text);
+    source.undocument_bodies(&file.items);
+    source
 }
 
 fn laid_out<'s>(source: &'s LexedSource<'s>, file: &File) -> DocBuilder<'s> {

@@ -106,7 +106,10 @@ impl Measures {
                 DocPart::Comma => commas += 1,
                 DocPart::Line(line) => {
                     forced += usize::from(line.forced);
-                    columns += usize::from(matches!(line.kind, LineKind::Blank | LineKind::Fill));
+                    columns += usize::from(matches!(
+                        line.kind,
+                        LineKind::Blank | LineKind::Fill | LineKind::With(_)
+                    ));
                     if let Some((_, fill)) = open.last_mut() {
                         let this = (line.kind == LineKind::Fill).then_some(i);
                         set(&mut self.end, std::mem::replace(fill, this), i);
@@ -138,11 +141,15 @@ impl Measures {
 
     /// Finds the line that each comment at the end of a line ends, from the last part to the first.
     fn force_lines(&mut self) {
-        let mut next = self.ops.len();
+        let (mut next, mut after_brace) = (self.ops.len(), self.ops.len());
         let mut comment_follows = false;
         for i in (0..self.ops.len()).rev() {
             match self.ops.get_mut(i) {
-                Some(DocPart::Line(_)) => (next, comment_follows) = (i, false),
+                Some(DocPart::Line(line)) => {
+                    // What ends with a group has to fit on its line.
+                    after_brace = if matches!(line.kind, LineKind::With(_)) { after_brace } else { i };
+                    (next, comment_follows) = (i, false);
+                }
                 Some(DocPart::Trailing(at)) => {
                     let at = *at;
                     if comment_follows {
@@ -163,7 +170,7 @@ impl Measures {
                 ) => {}
                 Some(DocPart::Indent | DocPart::Dedent) | None => {}
             }
-            set(&mut self.next_line, Some(i), next);
+            set(&mut self.next_line, Some(i), after_brace);
         }
     }
 
@@ -458,6 +465,7 @@ impl Printer<'_> {
                 && match line.kind {
                     LineKind::Soft | LineKind::Blank | LineKind::Hard(_) => true,
                     LineKind::Fill => self.fill_ends(at),
+                    LineKind::With(group) => self.is_broken.get(group) == Some(&true),
                 };
         if ends {
             self.newline(line.empty);

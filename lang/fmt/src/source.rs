@@ -3,7 +3,7 @@
 //! Assumes that the text parses without an error, so that brackets are paired.
 
 use tk_syntax::FileId;
-use tk_syntax::ast::Comment;
+use tk_syntax::ast::{Comment, Item, ItemKind};
 use tk_syntax::token::{Tok, Token, lex};
 
 /// The comment that leaves a statement or an item as it is.
@@ -42,6 +42,24 @@ impl<'s> LexedSource<'s> {
         };
         source.count_breaks();
         source
+    }
+
+    /// Makes comments of those with three slashes in the bodies of these items, where nothing takes documentation.
+    pub fn undocument_bodies(&mut self, items: &[Item]) {
+        for item in items {
+            let body = match &item.kind {
+                ItemKind::Fn(f) => f.body.span,
+                ItemKind::Test(t) => t.body.span,
+                ItemKind::Struct(s) => {
+                    self.undocument_bodies(&s.methods);
+                    continue;
+                }
+                ItemKind::Use(_) | ItemKind::Const(_) | ItemKind::Export(_) | ItemKind::Err => continue,
+            };
+            let index = |place: u32| self.comments.partition_point(|c| c.span.start < place);
+            let inside = index(body.start)..index(body.end);
+            self.comments.get_mut(inside).into_iter().flatten().for_each(|c| c.doc = false);
+        }
     }
 
     fn count_breaks(&mut self) {

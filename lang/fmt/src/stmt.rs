@@ -31,6 +31,8 @@ impl DocBuilder<'_> {
             let Some((block, other)) = arm_of(e) else { break };
             if self.at() < block.span.start as usize {
                 self.condition(e);
+                // The blocks are in the group of the `if`, which takes several lines if a condition in it does.
+                self.condition = None;
             }
             self.braces(block, flat);
             if other.is_some() {

@@ -307,3 +307,50 @@ fn single_elements_on_their_lines() {
     assert_eq!(formatted("const M = [\n    [1, 2]\n];\n"), "const M = [[1, 2]];\n");
     assert_eq!(formatted("const M = [[1, 2],\n];\n"), "const M = [[1, 2]];\n");
 }
+
+/// A condition of several lines after an `else` changes nothing of what follows.
+#[test]
+fn conditions_after_else() {
+    let rest = "\nstruct C { a: i32, b: i32 }\n\nfn g(x: i32) -> i32 { x }\n";
+    let kept = format!(
+        "fn b(s: i32) -> i32 {{\n    if s == 2 {{\n        1\n    }} else if s == 4 // four\n        || s == 6\n    {{\n        2\n    }} else {{\n        1\n    }}\n}}\n{rest}"
+    );
+    assert_eq!(formatted(&kept), kept);
+    let long = "a".repeat(60);
+    assert_eq!(
+        formatted(&format!(
+            "fn b() {{\n    if a {{ 1 }} else if {long} > 0 || {long} < 1 {{ 2 }}\n}}\n{rest}"
+        )),
+        format!(
+            "fn b() {{\n    if a {{\n        1\n    }} else if {long} > 0\n        || {long} < 1\n    {{\n        2\n    }}\n}}\n{rest}"
+        )
+    );
+    let kept = format!(
+        "fn b() {{\n    if a {{\n        1\n    }} else if any(map(|v| {{\n        let w = v;\n        w\n    }}, x)) {{\n        2\n    }}\n}}\n{rest}"
+    );
+    assert_eq!(formatted(&kept), kept);
+}
+
+/// A comment before the brace of a condition ends that line and no other.
+#[test]
+fn comments_after_conditions() {
+    for kept in [
+        "fn f() {\n    while a < 3 // w\n    {\n        b();\n    }\n}\n",
+        "fn f() {\n    if a == 1 // c\n    {\n        b();\n    } else if a == 2 && c // d\n    {\n        b();\n    }\n}\n",
+        "fn f() {\n    if a.b().c() // c\n    {\n        b();\n    }\n}\n",
+    ] {
+        assert_eq!(formatted(kept), kept);
+    }
+}
+
+#[test]
+fn three_slashes_in_bodies_are_comments() {
+    let kept = "fn f() {\n    let d = 1; /// why\n    let e = 2; // and\n}\n";
+    assert_eq!(formatted(kept), kept);
+}
+
+#[test]
+fn methods_that_are_left_as_they_are() {
+    let kept = "struct S {\n    a: i32,\n\n    // fmt: skip\n    fn m(self)->i32 { self.a+1 }\n    fn n(self)->i32 { 1 } // fmt: skip\n}\n";
+    assert_eq!(formatted(kept), kept);
+}
