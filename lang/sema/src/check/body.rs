@@ -59,7 +59,7 @@ impl Cx<'_> {
                 self.loop_attrs(&s.attrs);
                 let before = self.flow();
                 self.loops.push(LoopCx { locals_before: self.locals.len(), is_static: false });
-                let cond = self.condition(cond);
+                let cond = self.loop_condition(cond);
                 let (body, _) = self.loop_body(body);
                 self.loops.pop();
                 self.set_flow(before);

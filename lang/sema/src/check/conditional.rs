@@ -1,29 +1,13 @@
 //! `if` and `if let`: conditions, what a compile-time condition says of its arms, the common type of two arms.
 
-use std::collections::BTreeSet;
-
-use tk_ops::op::AtomicOp;
-use tk_ops::table::{Effects, Receiver, Row};
-use tk_ops::{DType, DTypeSet, Op};
+use tk_ops::{DType, DTypeSet};
 use tk_syntax::ast::{self, ExprKind};
 use tk_syntax::{Diagnostic, Span, codes};
 
+use super::arms::Meant;
 use super::cx::{Cx, Flow};
 use crate::hir::{CVarId, HArg, HBlock, HExpr, HKind};
 use crate::types::{DTerm, Elem, Ty};
-
-/// The length of a store that a note shows.
-const MASKED: usize = 60;
-
-/// What an `if` with a condition for each element is meant to be.
-enum Meant {
-    /// A choice for each element, in place of the `if`.
-    Choice(Span, String),
-    /// Stores with masks, in place of the `if`.
-    Masks(Span, String),
-    /// Stores that have no mask.
-    Stores,
-}
 
 /// The dtype variables that an arm of a compile-time `if` narrows, and their sets.
 type Narrowed = Vec<(CVarId, DTypeSet)>;
@@ -38,7 +22,7 @@ impl Cx<'_> {
         want: Option<&Ty>,
         span: Span,
     ) -> HExpr {
-        let meant = self.as_where(c, then, els, span).or_else(|| self.as_masks(c, then, els, span));
+        let meant = self.meant(c, then, els, span);
         let cond = self.condition_of(c, meant);
         let (narrow_then, narrow_else) = if cond.konst { self.narrowing(&cond) } else { (vec![], vec![]) };
         let before = self.flow();
@@ -207,90 +191,17 @@ impl Cx<'_> {
         self.mk(kind, ty, span, false)
     }
 
-    /// `where(c, a, b)` for an `if` between two values on a line, and its place.
-    fn as_where(
-        &self,
-        c: &ast::Expr,
-        then: &ast::Block,
-        els: Option<&ast::Expr>,
-        span: Span,
-    ) -> Option<Meant> {
-        let els = match &els?.kind {
-            ExprKind::Block(b) => b,
-            _other => return None,
-        };
-        let value =
-            |b: &ast::Block| b.tail.as_ref().filter(|_| b.stmts.is_empty()).map(|t| self.text(t.span));
-        let (cond, then, els) = (self.text(c.span), value(then)?, value(els)?);
-        let names = |text: &str| -> BTreeSet<String> {
-            let words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
-            words.filter(|w| w.starts_with(char::is_alphabetic)).map(str::to_string).collect()
-        };
-        // Numbers alone may be meant for all elements.
-        let of_elements = !names(&cond).is_disjoint(&names(&format!("{then} {els}")));
-        let text = format!("where({cond}, {then}, {els})");
-        (of_elements && !text.contains('\n')).then_some(Meant::Choice(span, text))
-    }
-
-    /// The masks of an `if` around nothing but stores.
-    fn as_masks(
-        &self,
-        c: &ast::Expr,
-        then: &ast::Block,
-        els: Option<&ast::Expr>,
-        span: Span,
-    ) -> Option<Meant> {
-        let mut stores: Vec<(&ast::Expr, Span)> = vec![];
-        for s in &then.stmts {
-            let ast::StmtKind::Expr(e) = &s.kind else { return None };
-            stores.push((e, s.span));
-        }
-        stores.extend(then.tail.iter().map(|e| (&**e, e.span)));
-        let (cond, (_, first), (_, last)) = (self.text(c.span), *stores.first()?, *stores.last()?);
-        // The statements, with what is between them.
-        let (mut text, mut done, mut has_masks) = (String::new(), first.start, true);
-        for (store, _) in &stores {
-            let row = self.store_row(store)?;
-            let ExprKind::Call(_, args) = &store.kind else { return None };
-            has_masks &= row.param("mask").is_some()
-                && !args.iter().any(|a| a.name.as_ref().is_some_and(|n| n.text == "mask"));
-            let call = self.text(Span { start: done, end: store.span.end - 1, ..span });
-            let comma = if call.trim_end().ends_with(',') { "" } else { "," };
-            text += &format!("{call}{comma} mask = {cond})");
-            done = store.span.end;
-        }
-        text += &self.text(Span { start: done, end: last.end, ..span });
-        text += if then.tail.is_some() { ";" } else { "" };
-        match (els, has_masks && !cond.contains('\n')) {
-            (None, true) => Some(Meant::Masks(span, text)),
-            (None, false) => Some(Meant::Stores),
-            (Some(_), _) => None,
-        }
-    }
-
-    /// The builtin that writes memory, if this calls one.
-    fn store_row(&self, e: &ast::Expr) -> Option<&'static Row> {
-        let ExprKind::Call(f, _) = &e.kind else { return None };
-        let row = match &f.kind {
-            ExprKind::Path(p) => match p.segments.as_slice() {
-                [n] => self.find_row(&n.text),
-                _qualified => None,
-            },
-            ExprKind::Member(_, name) => tk_ops::rows::find(&name.text, Receiver::View),
-            _other => None,
-        };
-        row.filter(|r| {
-            let is_atomic = matches!(r.op, Op::Atomic(op) if op != AtomicOp::Load);
-            is_atomic || r.effects == Effects::Write
-        })
-    }
-
     /// A condition: one bool.
     pub fn condition(&mut self, c: &ast::Expr) -> HExpr {
         self.condition_of(c, None)
     }
 
-    /// The condition of an `if`, and what the `if` would be for each element.
+    /// The condition of a `while`.
+    pub fn loop_condition(&mut self, c: &ast::Expr) -> HExpr {
+        self.condition_of(c, Some(Meant::Loop))
+    }
+
+    /// A condition, and what is meant where it is one for each element.
     fn condition_of(&mut self, c: &ast::Expr, meant: Option<Meant>) -> HExpr {
         let h = self.value(c);
         match &h.ty {
@@ -298,34 +209,14 @@ impl Cx<'_> {
                 if shape.is_scalar() {
                     return h;
                 }
-                let text = self.text(h.span);
                 let shown = self.show(&h.ty);
-                let mut d = Diagnostic::error(
+                let d = Diagnostic::error(
                     codes::CONDITION,
                     h.span,
                     format!("a condition must be one bool, not `{shown}`"),
                     "a tile of bools",
                 );
-                let whole = "an `if` decides for a whole program";
-                d = match meant {
-                    Some(Meant::Masks(place, text)) => {
-                        let store = text.lines().next().unwrap_or("").trim_end_matches(';');
-                        let store = if store.len() > MASKED { "store(p, x, mask = c)" } else { store };
-                        d = d.note(format!("{whole}; a mask decides for each element: `{store}`"));
-                        return self.fail(d.fix("give the condition as a mask", place, text));
-                    }
-                    Some(Meant::Stores) => {
-                        return self.fail(d.note(format!(
-                            "{whole}; `store` of a view leaves out what is outside, and `y.scatter([positions], value, mask = m)` what a mask says"
-                        )));
-                    }
-                    Some(Meant::Choice(place, text)) => d.fix("choose for each element", place, text),
-                    None => d,
-                };
-                let d = d.fix("test whether any element is true", h.span, format!("any({text})"))
-                .fix("test whether all elements are true", h.span, format!("all({text})"))
-                .note("an `if` decides for a whole program; `where(c, a, b)` chooses for each element, and a mask for each access to memory");
-                self.fail(d)
+                self.fail(self.of_each(d, h.span, meant))
             }
             t if t.is_err() => h,
             other => {

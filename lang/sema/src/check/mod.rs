@@ -7,6 +7,7 @@
 
 mod advice;
 mod args;
+mod arms;
 mod assign;
 mod axes;
 mod body;
