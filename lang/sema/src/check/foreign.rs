@@ -7,7 +7,9 @@ use tk_syntax::{Diagnostic, Span, codes};
 
 use super::Def;
 use super::cx::{Cx, Sym};
-use super::foreign_names::{ELSEWHERE, Here, MEMBERS, NAMES, PARAMETERS, TYPES, WORDS};
+use super::foreign_names::{
+    AXES, DIFFERENT, DIMENSIONS, ELSEWHERE, Here, MEMBERS, NAMES, PARAMETERS, TYPES, WORDS,
+};
 use crate::hir::{CKind, HExpr};
 use crate::types::{Elem, Ty};
 
@@ -63,9 +65,33 @@ impl Cx<'_> {
 
     /// `tl.load` and the like: reports it, and what is written instead.
     pub fn foreign_member(&mut self, base: &ast::Expr, name: &ast::Name) -> Option<HExpr> {
+        if let Some(d) = self.along_axis(base, name) {
+            return Some(self.fail(d));
+        }
         let root = self.module(base)?.text.clone();
         let d = self.foreign(&root, base.span, name, here(&name.text));
         Some(self.fail(d))
+    }
+
+    /// `blockIdx.y`: the function of this axis.
+    fn along_axis(&self, base: &ast::Expr, name: &ast::Name) -> Option<Diagnostic> {
+        let ExprKind::Path(p) = &base.kind else { return None };
+        let [n] = p.segments.as_slice() else { return None };
+        let axis = AXES.iter().find(|a| a.0 == name.text)?.1;
+        let ours = DIMENSIONS.iter().find(|d| d.0 == n.text)?.1;
+        let free = self.lookup(n).is_none() && self.lookup_item(n).is_none() && !self.is_missing(&n.text);
+        let d = match n.text == ours {
+            true => {
+                let message = format!("`{ours}` is a function of an axis");
+                Diagnostic::error(codes::NOT_A_VALUE, base.span, message, "call it")
+            }
+            false => {
+                let message = format!("cannot find `{}`", n.text);
+                Diagnostic::error(codes::UNKNOWN_NAME, base.span, message, "unknown name")
+            }
+        };
+        let text = format!("{ours}({axis})");
+        free.then(|| d.fix(format!("use `{text}`"), base.span.to(name.span), text))
     }
 
     /// `np.zeros((4, 60))`, and `torch.randn(4, 60)` in a test, where random tiles have a shape, an element type and a
@@ -133,7 +159,16 @@ impl Cx<'_> {
             ("ones", [shape, dtype]) => Some(format!("full({shape}, 1.0, {dtype})")),
             _ => None,
         };
-        match fixed {
+        // `int(x)`
+        let cast = match (find(TYPES, name), texts.as_slice()) {
+            (Some(Name(to)), [one]) if !one.starts_with(['"', '\'']) => Some(if self.is_postfix(one) {
+                format!("({one} as {to})")
+            } else {
+                format!("(({one}) as {to})")
+            }),
+            _ => None,
+        };
+        match fixed.or(cast) {
             Some(text) => d.fix(format!("write `{text}`"), span, text),
             None => d,
         }
@@ -187,7 +222,10 @@ impl Cx<'_> {
             Some(ours) => self.instead(d, ours, whole),
             None if known => {
                 let title = format!("remove `{}.`", self.text(module));
-                d.note(format!("builtins are not in a module: `{word}` is one")).fix(title, whole, word)
+                let d = d.note(format!("builtins are not in a module: `{word}` is one"));
+                let differs = DIFFERENT.iter().find(|x| x.0 == word && matches!(root, "tl" | "triton"));
+                let d = differs.iter().fold(d, |d, (_, sentence)| d.note(*sentence));
+                d.fix(title, whole, word)
             }
             None if library => d.note(format!("it is `math::{word}`, after `use std::math;`")),
             None => d.note(format!("builtins are not in a module, and `{word}` is not a builtin")),

@@ -190,8 +190,8 @@ pub(super) const NAMES: &[(&str, Here)] = &[
     ("pass", Form("an empty block is `{ }`")),
     ("array", Form(TABLE)),
     ("asarray", Form(TABLE)),
-    ("blockIdx", Form("`program_id(0)` is the number of the program")),
-    ("gridDim", Form("`num_programs(0)` is the number of programs")),
+    ("blockIdx", Form("`program_id(0)` is the number of the program along the first axis")),
+    ("gridDim", Form("`num_programs(0)` is the number of programs along the first axis")),
     ("blockDim", Form("the size of a block is a compile-time parameter, `kernel k[BLOCK: i32 = 256](..)`")),
     (
         "threadIdx",
@@ -204,12 +204,20 @@ pub(super) const NAMES: &[(&str, Here)] = &[
     ("__shared__", Form(SHARED)),
     ("shared", Form(SHARED)),
     ("__syncwarp", Form("the compiler inserts barriers")),
-    ("__threadfence", Form("atomics have an order, as in `atomic_store(flag, 1, order = release)`")),
+    ("__threadfence", Form(FENCE)),
+    ("__threadfence_block", Form(FENCE)),
+    ("__threadfence_system", Form(FENCE)),
+    ("INFINITY", Name("inf")),
+    ("FLT_MAX", Name("f32.max")),
+    ("ceil_div", Name("cdiv")),
     ("__shfl_sync", Form(LANES)),
+    ("shfl_down", Form(LANES)),
+    ("shfl_up", Form(LANES)),
+    ("shfl_xor", Form(LANES)),
     ("__shfl_up_sync", Form(LANES)),
     ("__shfl_down_sync", Form(LANES)),
     ("__shfl_xor_sync", Form(LANES)),
-    ("__ballot_sync", Form("`sum(c)` counts the lanes in which `c` is true")),
+    ("__ballot_sync", Form("there is no mask of the lanes; `sum(c)` counts those in which `c` is true")),
     ("__any_sync", Form("`any(c)` of a tile of bools")),
     ("__all_sync", Form("`all(c)` of a tile of bools")),
     ("warpSize", Form("warps are the compiler's; `target.warp_size` is the number of their lanes")),
@@ -236,6 +244,8 @@ pub(super) const NAMES: &[(&str, Here)] = &[
     ("tanhf", Name("tanh")),
     ("__expf", Form("the approximation is `exp(x, fast = true)`")),
     ("__fdividef", Form("`/` under `@fast` is the approximation")),
+    ("half", Form("a cast is written `x as f16`")),
+    ("double", Form("a cast is written `x as f64`")),
     ("__float2half", Form("a cast is written `x as f16`")),
     ("__half2float", Form("a cast is written `x as f32`")),
     ("clock64", Form("`tk profile --stamps` measures parts of a kernel; `globaltimer()` is a clock")),
@@ -244,6 +254,13 @@ pub(super) const NAMES: &[(&str, Here)] = &[
     ("atomicMin", Name("atomic_min")),
     ("atomicCAS", Name("atomic_cas")),
     ("atomicExch", Name("atomic_xchg")),
+    ("atomicAnd", Name("atomic_and")),
+    ("atomicOr", Name("atomic_or")),
+    ("atomicXor", Name("atomic_xor")),
+    ("atomicSub", Form("subtracting is `atomic_add` of the negative value")),
+    ("atomicInc", Form(WRAPPED)),
+    ("atomicDec", Form(WRAPPED)),
+    ("roundf", Form("`round(x)` takes halves to the even integer, CUDA's `roundf` away from zero")),
     ("float", Form("a cast is written `x as f32`; infinity is `inf`")),
     ("int", Form("a cast is written `x as i32`")),
     ("lambda", Form("a lambda is written `|a, b| a + b`")),
@@ -296,6 +313,34 @@ pub(super) const MEMBERS: &[(&str, Here)] = &[
     ("stride", Form("a view has `x.strides[0]` and so on")),
 ];
 
+/// Names of Triton's language that are the same here, and what differs.
+pub(super) const DIFFERENT: &[(&str, &str)] = &[
+    ("softmax", "`softmax(x)` is along the last axis, Triton's along the first: `softmax(x, axis = 0)`"),
+    ("rand", "the numbers are others than Triton's, which `random::triton_rand` of the library gives"),
+    ("randn", "the numbers are others than Triton's, which `random::triton_randn` of the library gives"),
+    ("atomic_add", RELAXED),
+    ("atomic_and", RELAXED),
+    ("atomic_or", RELAXED),
+    ("atomic_xor", RELAXED),
+    ("atomic_max", RELAXED),
+    ("atomic_min", RELAXED),
+    ("atomic_xchg", RELAXED),
+    ("atomic_cas", RELAXED),
+    ("atomic_load", "its order is `relaxed` here; Triton's is `order = acquire`"),
+    ("atomic_store", "its order is `relaxed` here; Triton's is `order = release`"),
+];
+
+/// Members of the dimensions of CUDA, and the axes.
+pub(super) const AXES: &[(&str, u32)] = &[("x", 0), ("y", 1), ("z", 2)];
+
+/// What is written with such members, and the function of an axis.
+pub(super) const DIMENSIONS: &[(&str, &str)] = &[
+    ("blockIdx", "program_id"),
+    ("gridDim", "num_programs"),
+    ("program_id", "program_id"),
+    ("num_programs", "num_programs"),
+];
+
 /// Parameters that another operation has: the operation, the parameter, and which one has it.
 pub(super) const ELSEWHERE: &[(&str, &str, &str)] = &[
     (
@@ -318,6 +363,9 @@ const RANDOM: &str = "random numbers are `uniform([N], 0.0, 1.0, f32, seed = 1)`
 const SHARED: &str = "a tile is a value, and the compiler uses shared memory where lanes exchange";
 const OPERATORS: &str = "arithmetic is written `a + b`, `a - b`, `a * b`, `a / b`, on tiles too";
 pub(super) const SELECTED: &str = "a shape is known before the values are, so no tile has only some elements; `where(c, x, 0.0)` puts a number in place of the others";
+const FENCE: &str = "atomics have an order, as in `atomic_store(flag, 1, order = release)`";
+const RELAXED: &str = "its order is `relaxed` here; Triton's is `order = acq_rel`";
+const WRAPPED: &str = "a counter that wraps is a loop with `atomic_cas`";
 const LANES: &str = "`sum`, `max`, `reduce`, `cumsum` and `scan` of a tile exchange between lanes";
 const ARRAY: &str =
     "an array in memory is a `view[f32, 1]` (1 is its rank), or a `mut view[f32, 1]` if it is written";
