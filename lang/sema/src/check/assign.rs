@@ -218,11 +218,21 @@ impl Cx<'_> {
         (!known && !silent && !name.text.is_empty() && !is_underscore(place)).then_some(name)
     }
 
-    /// Returns true if the text of this function has a further assignment to a name. A crude reading, for a fix.
-    fn assigned_later(&self, name: &ast::Name) -> bool {
+    /// The text of this function after a name. A crude reading, for fixes.
+    fn text_after(&self, name: &ast::Name) -> &str {
         let text = self.p.sources.get(name.span.file).map_or("", |s| &s.text);
         let rest = text.get(name.span.end as usize..).unwrap_or("");
-        let body = rest.split_once("\n}").map_or(rest, |(body, _)| body);
+        rest.split_once("\n}").map_or(rest, |(body, _)| body)
+    }
+
+    /// Returns true if the text of this function has a name again.
+    fn used_later(&self, name: &ast::Name) -> bool {
+        self.text_after(name).split(|c: char| !c.is_alphanumeric() && c != '_').any(|w| w == name.text)
+    }
+
+    /// Returns true if the text of this function has a further assignment to a name.
+    fn assigned_later(&self, name: &ast::Name) -> bool {
+        let body = self.text_after(name);
         body.match_indices(name.text.as_str()).any(|(at, found)| {
             let (before, after) = (body.get(..at).unwrap_or(""), body.get(at + found.len()..).unwrap_or(""));
             let after = after.trim_start();
@@ -254,7 +264,8 @@ impl Cx<'_> {
 
     /// Reports an assignment that was meant as a declaration, and declares the variable.
     fn declaration_instead(&mut self, name: &ast::Name, value: &ast::Expr) -> HStmtKind {
-        let near = self.near_variable(&name.text);
+        // What is used again is no slip of the hand.
+        let near = if self.used_later(name) { None } else { self.near_variable(&name.text) };
         self.unknown.insert(name.text.clone());
         let h = self.value(value);
         let ty = self.let_type(&h);
