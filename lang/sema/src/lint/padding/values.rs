@@ -205,7 +205,10 @@ impl<'a> Eval<'a> {
         if let (Some((dim, state)), Some(HArg::Expr(x))) = (worst, args.first()) {
             self.report(Found {
                 place: e,
-                what: op.name(),
+                what: match &e.kind {
+                    HKind::Builtin(row, _) => row.name,
+                    _other => op.name(),
+                },
                 value: x,
                 dim,
                 state: *state,
