@@ -286,7 +286,7 @@ pub fn lex_range<'s>(file: FileId, text: &'s str, start: usize, divisions: &BTre
                 continue;
             }
             Ok(tok) => tok,
-            Err(()) if bad_text(&mut out, span, slice) => continue,
+            Err(()) if bad_text(&mut out, text, span, slice) => continue,
             Err(()) => Tok::Bad,
         };
         let (tok, reported) = match bad_literal(tok, span, slice) {
@@ -435,8 +435,15 @@ fn bad_number(span: Span, slice: &str) -> Diagnostic {
         .note("A literal takes its type from its context.")
         .fix("cast the number", span, format!("({number} as {suffix})"));
     }
-    let plain = slice.trim_end_matches(['f', 'F', 'l', 'L', 'u', 'U']);
-    if plain != slice && plain.parse::<f64>().is_ok() {
+    let hexadecimal = slice.strip_prefix("0x");
+    let suffix: &[char] =
+        if hexadecimal.is_some() { &['l', 'L', 'u', 'U'] } else { &['f', 'F', 'l', 'L', 'u', 'U'] };
+    let plain = slice.trim_end_matches(suffix);
+    let is_number = match hexadecimal {
+        Some(digits) => u64::from_str_radix(digits.trim_end_matches(suffix), 16).is_ok(),
+        None => plain.parse::<f64>().is_ok(),
+    };
+    if plain != slice && is_number {
         // As in C; `2f` is a float.
         let whole = slice.ends_with(['f', 'F']) && plain.parse::<u64>().is_ok();
         let number = format!("{plain}{}", if whole { ".0" } else { "" });
@@ -454,7 +461,7 @@ fn bad_number(span: Span, slice: &str) -> Diagnostic {
 }
 
 /// Reports text that is no token. True if it continues the piece before it, which has been reported.
-fn bad_text(out: &mut Lexed<'_>, span: Span, slice: &str) -> bool {
+fn bad_text(out: &mut Lexed<'_>, text: &str, span: Span, slice: &str) -> bool {
     if let Some(last) = out.tokens.last_mut()
         && last.tok == Tok::Bad
         && last.end == span.start as usize
@@ -464,16 +471,31 @@ fn bad_text(out: &mut Lexed<'_>, span: Span, slice: &str) -> bool {
             d.primary.span.end = span.end;
             d.message = "unexpected characters".to_string();
             d.fixes.clear();
+            d.notes.clear();
         }
         return true;
     }
     let shown: String = slice.chars().take(8).map(shown).collect();
     let d = Diagnostic::error(BAD_TOKEN, span, format!("unexpected character `{shown}`"), "");
-    out.diags.push(match replacement(slice) {
-        Some((title, text)) => d.fix(title, span, text),
-        None => d,
+    out.diags.push(match (slice, replacement(slice)) {
+        ("~", _) => complement(text, d, span),
+        (_, Some((title, text))) => d.fix(title, span, text),
+        (_, None) => d,
     });
     false
+}
+
+/// Says what `~a` is, of a bool and of an integer.
+fn complement(text: &str, d: Diagnostic, span: Span) -> Diagnostic {
+    let d = d.note("Of an integer `x ^ -1` flips the bits, of an unsigned one `x ^ u32.max`.");
+    let after = text.get(span.end as usize..).unwrap_or("");
+    let digits = after.len() - after.trim_start_matches(|c: char| c.is_ascii_alphanumeric()).len();
+    let number = after.get(..digits).unwrap_or("");
+    if number.starts_with(|c: char| c.is_ascii_digit()) {
+        let whole = Span { end: span.end + digits as u32, ..span };
+        return d.fix(format!("write `{number} ^ -1`"), whole, format!("({number} ^ -1)"));
+    }
+    d.fix("use `!` for logical not", span, "!")
 }
 
 /// A character as messages show it.
@@ -492,7 +514,6 @@ fn replacement(slice: &str) -> Option<(&'static str, &'static str)> {
         "\u{2265}" => Some(("use `>=`", ">=")),
         "\u{2260}" => Some(("use `!=`", "!=")),
         "#" => Some(("use `//` for a comment", "//")),
-        "~" => Some(("use `!` for logical not", "!")),
         _ => None,
     }
 }
