@@ -294,7 +294,12 @@ const C_TYPES: [(&str, &str); 9] = [
     ("bool", "bool"),
 ];
 
-fn of_c(name: &str) -> Option<&'static str> {
+/// Our own types that a cast of C may name.
+const FLOATS_AND_INTEGERS: [&str; 12] =
+    ["f16", "bf16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"];
+
+/// Our name of a type of C.
+pub fn of_c(name: &str) -> Option<&'static str> {
     C_TYPES.iter().find(|(c, _)| *c == name).map(|(_, ours)| *ours)
 }
 
@@ -352,7 +357,7 @@ fn declared(s: &StopPoint<'_, '_>) -> Option<Diagnostic> {
         }
         (Tok::RParen, Tok::Id(_) | Tok::Int(_) | Tok::Float(_)) => {
             let (Some(Tok::LParen), Some(Tok::Id(word))) = (s.peek(-3), s.peek(-2)) else { return None };
-            let ours = of_c(word)?;
+            let ours = of_c(word).or_else(|| FLOATS_AND_INTEGERS.contains(&word).then_some(word))?;
             let d = s.error(format!("a cast is written `x as {ours}`"));
             let operand = s.operand_from(0);
             Some(match operand {

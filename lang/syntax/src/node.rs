@@ -7,6 +7,7 @@ use crate::MAX_DEPTH;
 use crate::ast::*;
 use crate::codes::{BAD_LITERAL, SYNTAX, TOO_DEEP};
 use crate::diag::Diagnostic;
+use crate::habits::of_c;
 use crate::literal;
 use crate::span::{FileId, Span};
 
@@ -255,6 +256,10 @@ impl Cx<'_> {
             format!("comparisons cannot be chained: `{}` follows `{}`", next.symbol(), op.symbol()),
             "second comparison",
         );
+        if let Some(d) = self.in_angles(&first.node, span) {
+            self.diags.push(d);
+            return self.expr_at(ExprKind::Err, 0, span);
+        }
         let shared = self.text.get(middle.start as usize..middle.end as usize).unwrap_or("");
         let joined = match &second.node.kind {
             ExprKind::Binary(op @ (BinOp::BitAnd | BinOp::BitOr), a, b) => {
@@ -284,6 +289,30 @@ impl Cx<'_> {
         }
         self.diags.push(d);
         self.expr_at(ExprKind::Err, 0, span)
+    }
+
+    /// `static_cast<int>(x)` and `f<8>(x)`, which read as two comparisons.
+    fn in_angles(&self, first: &Expr, span: Span) -> Option<Diagnostic> {
+        let text = self.text.get(span.start as usize..span.end as usize)?;
+        let name = self.text.get(first.span.start as usize..first.span.end as usize)?;
+        let (args, rest) = text.strip_prefix(name)?.strip_prefix('<')?.split_once('>')?;
+        let plain = |t: &str| !t.is_empty() && t.chars().all(|c| c.is_alphanumeric() || c == '_');
+        if !matches!(first.kind, ExprKind::Path(_)) || !plain(args) || !rest.starts_with('(') {
+            return None;
+        }
+        if name.ends_with("_cast") {
+            let of_type = of_c(args).unwrap_or(args);
+            let d = Diagnostic::error(SYNTAX, span, format!("a cast is written `x as {of_type}`"), "");
+            let inner = rest.strip_prefix('(')?.strip_suffix(')').filter(|t| !t.contains([')', '(']));
+            let inner = inner.filter(|_| name == "static_cast");
+            return Some(match of_c(args).zip(inner) {
+                Some((to, x)) if plain(x) => d.fix("write `as`", span, format!("({x} as {to})")),
+                Some((to, _)) => d.fix("write `as`", span, format!("({rest} as {to})")),
+                None => d,
+            });
+        }
+        let message = format!("compile-time arguments are in brackets and have names: `{name}[N = {args}](..)`");
+        Some(Diagnostic::error(SYNTAX, span, message, ""))
     }
 
     /// `a as T`
