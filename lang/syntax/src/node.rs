@@ -311,7 +311,8 @@ impl Cx<'_> {
                 None => d,
             });
         }
-        let message = format!("compile-time arguments are in brackets and have names: `{name}[N = {args}](..)`");
+        let message =
+            format!("compile-time arguments are in brackets and have names: `{name}[N = {args}](..)`");
         Some(Diagnostic::error(SYNTAX, span, message, ""))
     }
 
