@@ -29,6 +29,9 @@ pub struct Renderer<'a> {
     shown: BTreeMap<FileId, Source<String>>,
 }
 
+/// The lines of a fix that are shown: a declaration and its uses, while more hide the message itself.
+const MOST_LINES: usize = 4;
+
 impl<'a> Renderer<'a> {
     /// For diagnostics whose places are in these files.
     pub fn new(sources: &'a SourceMap) -> Self {
@@ -43,7 +46,7 @@ impl<'a> Renderer<'a> {
         }
         for fix in &diag.fixes {
             text.push_str(&format!("  help: {}\n", escaped(&fix.title)));
-            if let Some(line) = fixed_line(self.sources, fix) {
+            for line in fixed_lines(self.sources, fix).unwrap_or_default() {
                 text.push_str(&format!("        {}\n", escaped(&line)));
             }
         }
@@ -206,23 +209,31 @@ fn clip(text: &str, span: Span) -> Range<usize> {
     start..start + shown.len()
 }
 
-/// The line of a fix after it is applied; `None` unless that is one short line.
-fn fixed_line(sources: &SourceMap, fix: &Fix) -> Option<String> {
-    let first = fix.edits.first()?;
-    let text = &sources.get(first.span.file)?.text;
-    let start = text.get(..first.span.start as usize)?.rfind('\n').map_or(0, |i| i + 1);
-    let line = text.get(start..)?.split('\n').next()?;
-    let mut inner = fix.clone();
-    for edit in &mut inner.edits {
-        let outside = edit.span.file != first.span.file || edit.span.end as usize > start + line.len();
-        let before = (edit.span.start.min(edit.span.end) as usize) < start;
-        if outside || before || edit.text.contains('\n') {
+/// The lines that a fix changes, after it is applied; `None` unless they are a few short ones.
+fn fixed_lines(sources: &SourceMap, fix: &Fix) -> Option<Vec<String>> {
+    let file = fix.edits.first()?.span.file;
+    let text = &sources.get(file)?.text;
+    let mut lines: BTreeMap<usize, Fix> = BTreeMap::new();
+    for edit in &fix.edits {
+        let (start, end) = (edit.span.start.min(edit.span.end) as usize, edit.span.end as usize);
+        let line = text.get(..start)?.rfind('\n').map_or(0, |i| i + 1);
+        if edit.span.file != file || text.get(start..end)?.contains('\n') || edit.text.contains('\n') {
             return None;
         }
-        edit.span.start -= start as u32;
-        edit.span.end -= start as u32;
+        let mut edit = edit.clone();
+        edit.span.start -= line as u32;
+        edit.span.end -= line as u32;
+        lines.entry(line).or_insert_with(|| Fix { title: String::new(), edits: vec![] }).edits.push(edit);
     }
-    let line = diag::apply(line, &inner).trim().to_string();
-    // Longer lines wrap in a terminal, where the change is hard to see.
-    (!line.is_empty() && line.chars().count() <= 100).then_some(line)
+    if lines.len() > MOST_LINES {
+        return None;
+    }
+    let shown = lines.into_iter().map(|(start, edits)| {
+        let line = text.get(start..)?.split('\n').next()?;
+        let line = diag::apply(line, &edits).trim().to_string();
+        // Longer lines wrap in a terminal, where the change is hard to see.
+        (line.chars().count() <= 100).then_some(line)
+    });
+    let shown: Vec<String> = shown.collect::<Option<_>>()?;
+    Some(shown.into_iter().filter(|line| !line.is_empty()).collect())
 }

@@ -20,9 +20,12 @@ use super::{Cx, warning};
 pub(super) fn item(cx: &mut Cx, item: &Item) -> BTreeSet<String> {
     let mut walk = Walk::default();
     walk.item(item);
-    for (function, v) in std::mem::take(&mut walk.done) {
+    let done = std::mem::take(&mut walk.done);
+    let again = done.iter().filter(|(_, v)| v.is_again()).flat_map(|(_, v)| [v.outer, Some(v.name.span)]);
+    let again: HashSet<Span> = again.flatten().collect();
+    for (function, v) in done {
         if !function.is_some_and(|f| cx.broken.contains(&f)) {
-            variable(cx, &v);
+            variable(cx, &v, &again);
         }
     }
     walk.used.into_iter().map(str::to_string).collect()
@@ -53,7 +56,16 @@ struct Var<'a> {
     outer: Option<Span>,
 }
 
-fn variable(cx: &mut Cx, v: &Var) {
+impl Var<'_> {
+    /// Returns true if nothing uses this variable and one around its block has its name, which may be meant.
+    fn is_again(&self) -> bool {
+        let unused = !self.read && !self.name.text.starts_with('_');
+        unused && !self.assigned && self.outer.is_some() && matches!(self.kind, Kind::Let { .. })
+    }
+}
+
+/// Warns of a variable; those in `again` are declared again in a block, or around it, where one variable may be meant.
+fn variable(cx: &mut Cx, v: &Var, again: &HashSet<Span>) {
     let (name, span) = (&v.name.text, v.name.span);
     if !v.read && !name.starts_with('_') {
         let d = match v.kind {
@@ -76,6 +88,7 @@ fn variable(cx: &mut Cx, v: &Var) {
     }
     if let Kind::Let { mutable: Some(pattern), value: true } = v.kind
         && !v.assigned
+        && !again.contains(&span)
     {
         let word = Span { end: span.start, ..pattern };
         let d = warning(codes::UNUSED_MUT, span, format!("`{name}` does not need to be `mut`"), "");
@@ -91,10 +104,12 @@ fn declared_again(cx: &Cx, d: Diagnostic, span: Span, outer: Span) -> Diagnostic
     let text = cx.sources.get(span.file).map_or("", |s| &s.text);
     let follows = |s: Span, word: &str| text.get(..s.start as usize).is_some_and(|t| t.ends_with(word));
     let mutable = follows(outer, "let mut ");
-    if !follows(span, "let ") || !(mutable || follows(outer, "let ")) {
+    let rest = text.get(span.end as usize..).map_or("", str::trim_start);
+    let word = ["let mut ", "let "].into_iter().find(|w| follows(span, w));
+    let Some(word) = word.filter(|_| rest.starts_with('=') && (mutable || follows(outer, "let "))) else {
         return d;
-    }
-    let word = Span { start: span.start - 4, end: span.start, ..span };
+    };
+    let word = Span { start: span.start - word.len() as u32, end: span.start, ..span };
     let mut edits = vec![Replacement { span: word, text: String::new() }];
     if !mutable {
         edits.insert(0, Replacement { span: outer.before(), text: "mut ".to_string() });
