@@ -3,7 +3,7 @@
 //! What the grammar expects is only used to tell contexts apart; it is never listed.
 
 use crate::codes::{MISSING_SEMICOLON, SYNTAX};
-use crate::diag::Diagnostic;
+use crate::diag::{Diagnostic, Replacement};
 use crate::habits::habit;
 use crate::node::Cx;
 use crate::span::Span;
@@ -240,9 +240,32 @@ impl<'s> StopPoint<'_, 's> {
             return None;
         }
         let names = self.place(self.token(-1)?).to(self.place(self.token(end)?));
-        let text = format!("({})", self.cx.text.get(names.start as usize..names.end as usize)?);
+        let text = |s: Span| self.cx.text.get(s.start as usize..s.end as usize);
+        let text_of_names = format!("({})", text(names)?);
         let d = self.error("several variables are declared in parentheses: `let (a, b) = ..`");
-        Some(d.fix(format!("write `{text}`"), names, text))
+        let Some(values) = self.several_until_end(end + 2) else {
+            return Some(d.fix(format!("write `{text_of_names}`"), names, text_of_names));
+        };
+        let edits = [(names, text_of_names), (values, format!("({})", text(values)?))];
+        let edits = edits.map(|(span, text)| Replacement { span, text });
+        Some(d.fix_all("put the names and the values in parentheses", edits.to_vec()))
+    }
+
+    /// The values `a, b` from a token on to the end of the statement, if there are several.
+    fn several_until_end(&self, from: isize) -> Option<Span> {
+        let (mut depth, mut several, mut last) = (0, false, from);
+        for i in from.. {
+            match self.peek(i)? {
+                Tok::LParen | Tok::LBracket => depth += 1,
+                Tok::RParen | Tok::RBracket => depth -= 1,
+                Tok::Comma if depth == 0 => several = true,
+                Tok::Semi => break,
+                _ => {}
+            }
+            last = i;
+        }
+        let span = self.place(self.token(from)?).to(self.place(self.token(last)?));
+        several.then_some(span)
     }
 
     /// A token as the user wrote it, between backquotes.
