@@ -298,6 +298,25 @@ impl Cx<'_> {
 
     pub(super) fn divided_text(&self, whole: &str, to: &str) -> Option<String> {
         let text = super::foreign::unwrapped(whole);
+        let (x, y) = self.quotient_of(text)?;
+        let is_number = y.chars().all(|c| c.is_ascii_digit() || c == '_');
+        let y = if is_number { y.to_string() } else { format!("{y} as {to}") };
+        let fixed = format!("{x} as {to} / {y}");
+        Some(if text.len() < whole.len() { format!("({fixed})") } else { fixed })
+    }
+
+    /// The call `ceil(a / b)` of this argument, and `cdiv(a, b)` for it.
+    fn rounded_up(&self, argument: Span) -> Option<(Span, String)> {
+        let text = &self.p.sources.get(argument.file)?.text;
+        let start = text.get(..argument.start as usize)?.strip_suffix("ceil(")?.len() as u32;
+        text.get(argument.end as usize..)?.strip_prefix(')')?;
+        let argument_text = self.text(argument);
+        let (x, y) = self.quotient_of(&argument_text)?;
+        Some((Span { start, end: argument.end + 1, ..argument }, format!("cdiv({x}, {y})")))
+    }
+
+    /// The two operands of a text that is one quotient.
+    fn quotient_of<'t>(&self, text: &'t str) -> Option<(&'t str, &'t str)> {
         let mut depth = 0i32;
         let mut at = None;
         for (i, c) in text.char_indices() {
@@ -314,13 +333,7 @@ impl Cx<'_> {
         }
         let (x, y) = text.split_at_checked(at?)?;
         let (x, y) = (x.trim(), y.strip_prefix('/')?.trim());
-        if ![x, y].iter().all(|t| self.is_postfix(t)) {
-            return None;
-        }
-        let is_number = y.chars().all(|c| c.is_ascii_digit() || c == '_');
-        let y = if is_number { y.to_string() } else { format!("{y} as {to}") };
-        let fixed = format!("{x} as {to} / {y}");
-        Some(if text.len() < whole.len() { format!("({fixed})") } else { fixed })
+        [x, y].iter().all(|t| self.is_postfix(t)).then_some((x, y))
     }
 
     /// Returns true if a cast from a float type may lose bits.
@@ -475,10 +488,13 @@ impl Cx<'_> {
                     format!("this is `{shown}`"),
                 )
                 .note(format!("it is defined for {set}"));
-                if what == "`ceil`" {
+                let rounded_up = what == "`ceil`";
+                if rounded_up {
                     diag = diag.note("a quotient of integers that is rounded up is `cdiv(a, b)`");
                 }
-                if set.has(DType::F32)
+                if let Some((whole, text)) = self.rounded_up(span).filter(|_| rounded_up) {
+                    diag = diag.fix(format!("write `{text}`"), whole, text);
+                } else if set.has(DType::F32)
                     && !have.and(DTypeSet::ORDERED).within(DTypeSet::EMPTY)
                     && !set.has(DType::Bool)
                 {
