@@ -84,7 +84,13 @@ impl Cx<'_> {
                 let text = self.text(p.span);
                 self.check_rest(args);
                 let message = format!("`{text}` is a file, not a function");
-                self.error(codes::NOT_CALLABLE, p.span, message, "a file")
+                let d = Diagnostic::error(codes::NOT_CALLABLE, p.span, message, "a file");
+                self.fail(match self.find_row(&text) {
+                    Some(_) => d.note(format!(
+                        "the imported file hides the operation `{text}`, which can be called without the import"
+                    )),
+                    None => d,
+                })
             }
             None => {
                 self.check_rest(args);

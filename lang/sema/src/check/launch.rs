@@ -3,7 +3,7 @@
 use tk_ops::{HostOp, Op};
 use tk_syntax::ast::{self, ExprKind, Subscript};
 use tk_syntax::diag::Replacement;
-use tk_syntax::{Diagnostic, Span, codes};
+use tk_syntax::{Code, Diagnostic, Span, codes};
 
 use super::Slot;
 use super::args::Params;
@@ -12,6 +12,13 @@ use super::subst::Subst;
 use crate::hir::{CKind, CVarId, FnId, FnKind, HArg, HExpr, HKind};
 use crate::poly::Poly;
 use crate::types::{CTerm, Elem, Ty};
+
+/// What is wrong with the arguments of a launch.
+const OF_LAUNCH: [Code; 3] = [codes::LAUNCH_ARGS, codes::LAUNCH_DTYPE, codes::LAUNCH_RANK];
+
+fn hidden_by_kernel(name: &str) -> String {
+    format!("the kernel hides the operation `{name}`, which can be called once the kernel has another name")
+}
 
 impl Cx<'_> {
     /// The type of a tensor that a test makes.
@@ -63,8 +70,20 @@ impl Cx<'_> {
         self.built(s, vec![HArg::List(values)], Ty::Buffer { elem, shape }, false)
     }
 
-    /// `softmax[BLOCK = 2048](x, y)` in a test.
+    /// `softmax[BLOCK = 2048](x, y)` in a test. What does not fit the kernel may be meant for the operation of its name.
     pub fn launch(&mut self, id: FnId, cargs: &[Subscript], args: &[ast::Arg], span: Span) -> HExpr {
+        let before = self.p.notes.diags.len();
+        let h = self.launched(id, cargs, args, span);
+        let name = &self.hir().func(id).name;
+        let hidden = self.find_row(name).filter(|_| self.in_test).map(|_| hidden_by_kernel(name));
+        let new = self.p.notes.diags.get_mut(before..).unwrap_or_default();
+        if let (Some(note), Some(d)) = (hidden, new.iter_mut().find(|d| OF_LAUNCH.contains(&d.code))) {
+            d.notes.push(note);
+        }
+        h
+    }
+
+    fn launched(&mut self, id: FnId, cargs: &[Subscript], args: &[ast::Arg], span: Span) -> HExpr {
         let name = self.hir().func(id).name.clone();
         if !self.in_test {
             self.check_rest(args);
@@ -75,9 +94,7 @@ impl Cx<'_> {
                 "kernels are launched by the host and in tests",
             );
             let d = match self.find_row(&name) {
-                Some(_) => d.note(format!(
-                    "the kernel hides the operation `{name}`, which can be called once the kernel has another name"
-                )),
+                Some(_) => d.note(hidden_by_kernel(&name)),
                 None => d.note("make it a `fn` to call it from kernels"),
             };
             return self.fail(d);
