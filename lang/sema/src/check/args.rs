@@ -250,6 +250,11 @@ impl Cx<'_> {
                 let argument = if inside.contains(" = ") { "dtype = f32" } else { "f32" };
                 d.fix("give the element type", end, format!("{comma}{argument}"))
             }
+            (["axis"], Some(inside), _) if inside.ends_with('(') && self.unpacked_names(call).len() > 1 => {
+                let axes = (0..self.unpacked_names(call).len()).map(|n| format!("{inside}{n})"));
+                let each = format!("({})", axes.collect::<Vec<_>>().join(", "));
+                d.fix("ask for each axis", call, each)
+            }
             (["axis"], Some(inside), _) if extra == 0 => {
                 let argument =
                     if inside.ends_with('(') { "0".to_string() } else { format!("{comma}axis = 0") };
@@ -262,6 +267,17 @@ impl Cx<'_> {
             (_, _, _) => d,
         };
         self.report(d);
+    }
+}
+
+impl Cx<'_> {
+    /// The names of `let (i, j) =` before a value.
+    pub(super) fn unpacked_names(&self, value: Span) -> Vec<&str> {
+        let text = self.p.sources.get(value.file).and_then(|s| s.text.get(..value.start as usize));
+        let names = text.and_then(|t| t.trim_end().strip_suffix('=')?.trim_end().strip_suffix(')'));
+        let names = names.and_then(|t| t.rsplit_once("let (")).map(|p| p.1);
+        let names = names.filter(|n| !n.contains([';', '(', '\n'])).map(|n| n.split(',').map(str::trim));
+        names.map_or(vec![], Iterator::collect)
     }
 }
 

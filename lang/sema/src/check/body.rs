@@ -3,6 +3,7 @@
 use tk_syntax::ast::{self, ExprKind, PatKind, StmtKind};
 use tk_syntax::{Diagnostic, Span, codes};
 
+use super::advice::SHOWN;
 use super::cx::{Cx, LoopCx};
 use crate::hir::{FnKind, HBlock, HExpr, HKind, HPat, HStmt, HStmtKind};
 use crate::types::Ty;
@@ -192,14 +193,25 @@ impl Cx<'_> {
                     h.span,
                     format!("`{shown}` is a compile-time value and cannot be stored in a variable"),
                     "known only at compile time",
-                )
-                .note("use `const NAME = ..;` for compile-time values");
+                );
+                let d = self.constants_instead(d, h.span);
                 self.report(d);
                 Ty::Err
             }
             Ty::Never => Ty::Err,
             t => t.clone(),
         }
+    }
+
+    /// Says how what a variable cannot keep is kept: by a constant, and each part of a shape by one of its own.
+    fn constants_instead(&self, d: Diagnostic, value: Span) -> Diagnostic {
+        let text = self.text(value);
+        let names = self.unpacked_names(value);
+        let [name, _, ..] = names.as_slice() else {
+            return d.note("use `const NAME = ..;` for compile-time values");
+        };
+        let x = if text.len() <= SHOWN && self.is_postfix(&text) { text.as_str() } else { ".." };
+        d.note(format!("each extent is a constant of its own: `const {name} = {x}[0];` and so on"))
     }
 
     /// The value of a `return`.
