@@ -21,16 +21,10 @@ impl Cx<'_> {
         let short = if text.len() > SHOWN || text.contains('\n') { ".." } else { &text };
         match &h.ty {
             Ty::View { rank, .. } => {
-                // A part of a view begins at its own position 0.
-                let part = matches!(h.kind, HKind::SubView(..));
-                let at = match self.known_rank(rank) {
-                    Some(1) if part => "[0], [BLOCK]",
-                    Some(2) if part => "[0, 0], [BM, BN]",
-                    Some(1) => "[start], [BLOCK]",
-                    Some(2) => "[row, column], [BM, BN]",
-                    Some(_) | None => "at, shape",
-                };
-                d.note(format!("a view is memory; load it first: `{short}.load({at})`"))
+                let (at, placeholders) = self.box_of(h, self.known_rank(rank));
+                let at = format!("a view is memory; load it first: `{short}.load({at})`");
+                let of = ", with the position of its first element and its extents";
+                d.note(if placeholders { format!("{at}{of}") } else { at })
             }
             Ty::Buffer { .. } => d.fix("read the buffer with `.tile()`", h.span, format!("{text}.tile()")),
             Ty::Tuple(_) if text.ends_with(".shape") => d.note(format!(

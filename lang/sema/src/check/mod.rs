@@ -33,6 +33,7 @@ mod infer;
 mod items;
 mod launch;
 mod loops;
+mod loaded;
 mod meant;
 mod members;
 pub(crate) mod names;

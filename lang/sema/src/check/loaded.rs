@@ -1,0 +1,102 @@
+//! Advice for views that are used as tiles: the position and the extents that their load takes, as far as the program
+//! tells them.
+
+use super::cx::Cx;
+use super::meant::is_list;
+use crate::hir::{HExpr, HKind};
+
+/// The box of a load where nothing says it.
+const UNKNOWN: &str = "..";
+
+/// Splits at the separators that no brackets enclose.
+fn split(text: &str, separator: char) -> Vec<&str> {
+    let (mut depth, mut from, mut parts) = (0i32, 0, vec![]);
+    for (i, c) in text.char_indices() {
+        depth += i32::from(matches!(c, '(' | '[' | '{')) - i32::from(matches!(c, ')' | ']' | '}'));
+        if c == separator && depth == 0 {
+            parts.extend(text.get(from..i));
+            from = i + c.len_utf8();
+        }
+    }
+    parts.extend(text.get(from..));
+    parts.into_iter().map(str::trim).collect()
+}
+
+/// The extent of `a:a + n` and of `3:7`.
+fn extent_of(slice: &str) -> Option<String> {
+    let [from, to] = split(slice, ':').try_into().ok()?;
+    let number = |t: &str| t.parse::<i64>().ok();
+    match (number(if from.is_empty() { "0" } else { from }), number(to)) {
+        (Some(a), Some(b)) => Some((b - a).to_string()).filter(|_| b > a),
+        (_, _) if from.is_empty() => Some(to.to_string()).filter(|t| !t.is_empty()),
+        (_, _) => {
+            let rest = to.strip_prefix(from)?.trim_start().strip_prefix('+')?.trim();
+            let is_one = !rest.is_empty() && rest.chars().all(|c| c.is_alphanumeric() || c == '_');
+            is_one.then(|| rest.to_string())
+        }
+    }
+}
+
+/// What is between the last brackets of `x[..]`, split at commas.
+fn entries(part: &str) -> Option<Vec<&str>> {
+    let inner = part.strip_suffix(']')?;
+    let mut depth = 0i32;
+    let open = inner.char_indices().rev().find(|(_, c)| {
+        depth += i32::from(matches!(c, ')' | ']' | '}')) - i32::from(matches!(c, '(' | '[' | '{'));
+        depth < 0
+    });
+    Some(split(inner.get(open?.0 + 1..)?, ','))
+}
+
+impl Cx<'_> {
+    fn is_declared(&self, name: &str) -> bool {
+        let here = self.p.files.get(self.file).is_some_and(|f| f.names.contains_key(name));
+        here || self.meaning(name).is_some()
+    }
+
+    /// The arguments of the load of a view, and whether dots are in place of some of them.
+    pub(super) fn box_of(&self, h: &HExpr, rank: Option<u32>) -> (String, bool) {
+        let (names, extents): (&[&str], &[&str]) = match rank {
+            Some(1) => (&["start"], &["BLOCK"]),
+            Some(2) => (&["row", "column"], &["BM", "BN"]),
+            Some(_) | None => return (format!("[{UNKNOWN}], [{UNKNOWN}]"), true),
+        };
+        let text = self.text(h.span);
+        let value = self.let_of(&text).map(|(_, value)| value);
+        let is_variable = matches!(h.kind, HKind::Local(_));
+        let is_param = is_variable && self.is_parameter(h);
+        let part = match &h.kind {
+            HKind::SubView(..) => Some(text),
+            _ => value.filter(|v| v.ends_with(']') && self.is_postfix(v) && !is_list(v)),
+        };
+        // A part of a view begins at its own position 0.
+        let at = match &part {
+            Some(_) => vec!["0"; names.len()].join(", "),
+            None if is_param && names.iter().all(|n| self.is_declared(n)) => names.join(", "),
+            None => UNKNOWN.to_string(),
+        };
+        let slices: Vec<Option<String>> = match part.as_deref().and_then(entries) {
+            Some(all) => {
+                let kept = all.into_iter().filter(|e| split(e, ':').len() > 1);
+                kept.map(extent_of).collect()
+            }
+            None => vec![],
+        };
+        let known: Option<Vec<String>> = slices.into_iter().collect();
+        let shape = match known.filter(|k| k.len() == extents.len()) {
+            Some(k) => k.join(", "),
+            None if extents.iter().all(|n| self.is_declared(n)) => extents.join(", "),
+            None => UNKNOWN.to_string(),
+        };
+        let open = at == UNKNOWN || shape == UNKNOWN;
+        (format!("[{at}], [{shape}]"), open)
+    }
+
+    fn is_parameter(&self, h: &HExpr) -> bool {
+        let HKind::Local(id) = &h.kind else { return false };
+        let span = self.local(*id).span;
+        let text = self.p.sources.get(span.file).map_or("", |s| &s.text);
+        let before = text.get(..span.start as usize).unwrap_or("").trim_end();
+        before.ends_with(['(', ','])
+    }
+}
