@@ -26,6 +26,7 @@ impl Cx<'_> {
                 let of = ", with the position of its first element and its extents";
                 d.note(if placeholders { format!("{at}{of}") } else { at })
             }
+            Ty::DType => self.number_in_brackets(d, h),
             Ty::Buffer { .. } => d.fix("read the buffer with `.tile()`", h.span, format!("{text}.tile()")),
             Ty::Tuple(_) if text.ends_with(".shape") => d.note(format!(
                 "one extent is `{short}[0]`; a whole shape is compared with a list, as in `{short} == [n]`"

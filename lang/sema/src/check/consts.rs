@@ -53,6 +53,7 @@ impl Cx<'_> {
                 format!("this is `{shown}`"),
             );
             let d = if text == "None" { d.note("`None` adds a dimension in index brackets only") } else { d };
+            let d = if h.ty == Ty::DType { self.number_in_brackets(d, h) } else { d };
             self.report(self.selecting(d, &h.ty));
         }
         ok

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use tk_ops::DType;
+use tk_ops::{DType, DTypeSet};
 use tk_syntax::ast;
 use tk_syntax::{Diagnostic, Span, codes};
 
@@ -11,7 +11,7 @@ use super::cx::Cx;
 use super::{Body, Program, Sig, SigAst, Slot};
 use crate::Loader;
 use crate::hir::{CKind, CVarId, ConstId, FnId, HExpr, HKind, HParam, HStmtKind, LocalId, StructId};
-use crate::types::Ty;
+use crate::types::{DTerm, Ty};
 
 /// Reads the signatures of everything, so that bodies may refer to each other in any order.
 pub(super) fn signatures(p: &mut Program) {
@@ -171,10 +171,38 @@ impl Cx<'_> {
             if !c.name.text.is_empty() {
                 seen.insert(&c.name.text, c.name.span);
             }
-            let kind = self.bound(&c.bound, c.span);
+            let kind = match self.number_with_class(c) {
+                Some(number) => number,
+                None => self.bound(&c.bound, c.span),
+            };
             ids.push(self.new_cvar(&c.name.text, kind, c.name.span));
         }
         ids
+    }
+
+    /// Reports `BLOCK: int = 1024`: a class of element types for a number. The number keeps its meaning.
+    fn number_with_class(&mut self, c: &ast::CParam) -> Option<CKind> {
+        let [bound] = c.bound.as_slice() else { return None };
+        let class = self.text(bound.span);
+        let of = DTypeSet::class(&class)?;
+        let default = c.default.as_ref().filter(|e| is_number(e))?;
+        let (dtype, kind) = match of.within(DTypeSet::FLOAT) {
+            true => (DType::F32, CKind::Float(DType::F32)),
+            false => (DType::I32, CKind::Int(DType::I32)),
+        };
+        let message = format!("`{class}` is a class of element types, and `{}` is a number", c.name.text);
+        let d = Diagnostic::error(codes::TYPE_MISMATCH, bound.span, message, "not the type of a number");
+        let d = d.label(default.span, "the default is a number");
+        self.report(d.fix(format!("use `{dtype}`"), bound.span, dtype.name()));
+        Some(kind)
+    }
+
+    /// Says of a parameter `B: int`, which stands for an element type, how a number is declared.
+    pub(super) fn number_in_brackets(&self, d: Diagnostic, h: &HExpr) -> Diagnostic {
+        let (HKind::CVar(id) | HKind::DType(DTerm::Param(id))) = &h.kind else { return d };
+        let v = self.hir().cvar(*id);
+        d.label(v.span, "a parameter for an element type")
+            .note(format!("for a number it is `{}: i32`", v.name))
     }
 
     /// Checks defaults: earlier parameters are visible, in kernels run-time parameters too.
@@ -253,6 +281,16 @@ impl Cx<'_> {
         }
         self.zonk_expr(&mut h);
         self.p.hir.cvars[id.0 as usize].default = Some(h);
+    }
+}
+
+/// Returns true for an expression that can only be a number.
+fn is_number(e: &ast::Expr) -> bool {
+    use ast::ExprKind;
+    match &e.kind {
+        ExprKind::Unary(_, x) => is_number(x),
+        ExprKind::Int(_) | ExprKind::Float(..) | ExprKind::Call(..) | ExprKind::Binary(..) => true,
+        _ => false,
     }
 }
 
