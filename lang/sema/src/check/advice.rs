@@ -248,36 +248,6 @@ impl Cx<'_> {
         Some(d.fix("transpose it with `.T`", span, format!("{text}.T")))
     }
 
-    /// Reports an extent of -1 in `reshape`, with the extent that keeps the number of elements.
-    pub(super) fn inferred_extent(&mut self, e: &ast::Expr, count: &Poly) -> bool {
-        let ast::ExprKind::Array(items) = &e.kind else { return false };
-        let is_inferred = |e: &ast::Expr| match &e.kind {
-            ast::ExprKind::Unary(ast::UnOp::Neg, x) => matches!(x.kind, ast::ExprKind::Int(Some(1))),
-            _ => false,
-        };
-        let Some(at) = items.iter().position(is_inferred) else { return false };
-        let (mut rest, mut span) = (Some(count.clone()), e.span);
-        for (i, item) in items.iter().enumerate() {
-            if i == at {
-                span = item.span;
-                continue;
-            }
-            let Some(extent) = self.extent(item) else { return true };
-            rest = rest.and_then(|r| self.quotient(&r, &extent));
-        }
-        let message = "an extent is not inferred, it is written";
-        let d = Diagnostic::error(codes::EXTENT, span, message, "not an extent");
-        let d = match rest.filter(|r| r.opaque().is_empty()) {
-            Some(r) => {
-                let text = crate::show::poly(self.hir(), &r);
-                d.fix(format!("write `{text}`"), span, text)
-            }
-            None => d,
-        };
-        self.report(d);
-        true
-    }
-
     /// The quotient of a number of elements and an extent that divides it for all values of its parameters.
     pub(super) fn quotient(&self, count: &Poly, by: &Poly) -> Option<Poly> {
         let (count, by) = (self.with_facts(count), self.with_facts(by));

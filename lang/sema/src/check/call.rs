@@ -168,6 +168,10 @@ impl Cx<'_> {
         if let Some(d) = self.foreign_made(base, name, args, span) {
             return self.fail(d);
         }
+        if let Some(d) = self.foreign_applied(base, name, args, span) {
+            self.check_rest(args);
+            return self.fail(d);
+        }
         if let Some(h) = self.foreign_member(base, name) {
             self.check_rest(args);
             return h;

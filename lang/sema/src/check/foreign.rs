@@ -10,7 +10,7 @@ use super::cx::{Cx, Sym};
 use super::foreign_names::{
     AXES, DIFFERENT, DIMENSIONS, ELSEWHERE, Here, MEMBERS, NAMES, PARAMETERS, TYPES, WORDS,
 };
-use crate::hir::{CKind, HExpr};
+use crate::hir::{CKind, FnId, FnKind, HExpr};
 use crate::types::{Elem, Ty};
 
 use Here::{Form, Name};
@@ -155,7 +155,7 @@ impl Cx<'_> {
                 let number = one.trim_matches(['"', '\'']);
                 ["inf", "-inf", "nan"].contains(&number).then(|| number.to_string())
             }
-            ("len", [one]) if self.is_postfix(one) => Some(format!("{one}.shape[0]")),
+            ("len", [one]) => return self.length(d, one, span),
             ("ones", [shape, dtype]) => Some(format!("full({shape}, 1.0, {dtype})")),
             _ => None,
         };
@@ -243,11 +243,19 @@ impl Cx<'_> {
     }
 
     /// The first name of `tl` or `tl.math`, if nothing here has that name.
-    fn module<'e>(&self, base: &'e ast::Expr) -> Option<&'e ast::Name> {
+    pub(super) fn module<'e>(&self, base: &'e ast::Expr) -> Option<&'e ast::Name> {
         match &base.kind {
             ExprKind::Member(inner, _) => self.module(inner),
             ExprKind::Path(p) => p.segments.first().filter(|n| p.segments.len() == 1 && self.is_module(n)),
             _other => None,
+        }
+    }
+
+    /// The name here for one of another language, where it has another name alone.
+    pub(super) fn name_here<'n>(&self, name: &'n str) -> &'n str {
+        match here(name) {
+            Some(Name(ours)) => ours,
+            Some(Form(_)) | None => name,
         }
     }
 
@@ -363,18 +371,7 @@ impl Cx<'_> {
 
     /// The arguments of `x.reshape(4, 8)` and `x.reshape((4, 8))` as a list.
     fn as_list(&self, args: &[ast::Arg]) -> Option<String> {
-        let items: Vec<&ast::Expr> = match args {
-            [one] => match &one.value.kind {
-                ExprKind::Tuple(items) => items.iter().collect(),
-                ExprKind::Int(_) | ExprKind::Unary(..) => vec![&one.value],
-                _ => return None,
-            },
-            many => many.iter().map(|a| &a.value).collect(),
-        };
-        if items.is_empty() || args.iter().any(|a| a.name.is_some()) {
-            return None;
-        }
-        let items: Vec<String> = items.iter().map(|e| self.text(e.span)).collect();
+        let items: Vec<String> = list_items(args)?.iter().map(|e| self.text(e.span)).collect();
         Some(format!("[{}]", items.join(", ")))
     }
 
@@ -394,9 +391,19 @@ impl Cx<'_> {
         args.iter().enumerate().map(text).collect()
     }
 
+    /// The texts of arguments without names.
+    fn plain_texts(&self, args: &[ast::Arg]) -> Vec<String> {
+        let plain = args.iter().filter(|a| a.name.is_none());
+        plain.map(|a| self.text(a.value.span)).collect()
+    }
+
+    fn is_kernel(&self, id: FnId) -> bool {
+        self.hir().func(id).kind == FnKind::Kernel
+    }
+
     /// The function that is meant by `x.sum(0)`, with its arguments as they are written here.
     fn function_instead(
-        &self,
+        &mut self,
         base: &HExpr,
         name: &ast::Name,
         args: &[ast::Arg],
@@ -413,41 +420,63 @@ impl Cx<'_> {
         };
         let first = |p: &ParamKind| matches!(p, ParamKind::Value | ParamKind::Int | ParamKind::Pointer);
         let row = self.find_row(ours).filter(|r| r.params.first().is_some_and(|p| first(&p.kind)));
-        let own = matches!(self.lookup_item(name), Some(Def::Fn(_)));
+        let own = matches!(self.lookup_item(name), Some(Def::Fn(id)) if !self.is_kernel(id));
         if row.is_none() && !own {
             return None;
         }
         let names: Vec<&str> = row.iter().flat_map(|r| r.params.iter().map(|p| p.name)).collect();
         let by_name = row.filter(|r| matches!(r.op, Op::Reduce(_))).and(names.get(1));
         let takes_shape = row.is_some_and(|r| r.params.get(1).is_some_and(|p| p.kind == ParamKind::Shape));
-        let texts = match self.as_list(args).filter(|_| takes_shape) {
+        let inferred = list_items(args).filter(|_| takes_shape);
+        let inferred = inferred.and_then(|items| self.with_inferred(base, &items));
+        let unknown = inferred.as_ref().is_some_and(Option::is_none);
+        let list = inferred.flatten().or_else(|| self.as_list(args).filter(|_| takes_shape));
+        let texts = match list {
             Some(list) => vec![format!(", {list}")],
             None => self.arguments(args, &names, by_name.copied()),
         };
-        let text = self.text(base.span);
         // What a view's method takes as a position, a pointer has as an offset.
-        let of_pointer = matches!(base.ty, Ty::Tile { elem: Elem::Ptr { .. }, .. })
-            && row.is_some_and(|r| r.params.first().is_some_and(|p| p.kind == ParamKind::Pointer));
-        let at = args.first().filter(|a| of_pointer && a.name.is_none()).map(|a| &a.value.kind);
-        let (text, texts) = match at {
-            Some(ExprKind::Array(items)) => {
-                let [one] = items.as_slice() else { return None };
-                let offset = self.text(one.span);
-                let offset = if self.is_postfix(&offset) { offset } else { format!("({offset})") };
-                (format!("{text} + {offset}"), texts.into_iter().skip(1).collect())
-            }
-            _other => (text, texts),
+        let (text, texts, same) = match self.offset_of_method(row, base, args) {
+            Some((sum, taken, same)) => (sum, texts.into_iter().skip(taken).collect(), same),
+            None => (self.text(base.span), texts, true),
         };
         let read = if matches!(base.ty, Ty::Buffer { .. }) { ".tile()" } else { "" };
-        let written = format!("{ours}({}{read}{})", unwrapped(&text), texts.concat());
+        let of = format!("{}{read}", unwrapped(&text));
+        let limits = if ours == "clamp" { self.plain_texts(args) } else { vec![] };
+        let written = match super::foreign_calls::clipped(&of, &limits) {
+            Some(limited) => limited,
+            None => format!("{ours}({of}{})", texts.concat()),
+        };
         let message = format!("`{}` is a function, not a method", name.text);
         let d = Diagnostic::error(codes::UNKNOWN_MEMBER, name.span, message, "unknown method");
         if matches!(base.ty, Ty::View { .. }) {
             return Some(self.read_first(d.note(format!("it is called as `{ours}(x)`, with a tile")), base));
         }
         let short = if written.contains('\n') { format!("{ours}(..)") } else { written.clone() };
+        let open = match (same, unknown) {
+            (true, false) => None,
+            (true, true) => Some("an extent is not inferred, it is written"),
+            (false, _) => Some("a pointer has no extent, so a mask says which elements there are"),
+        };
+        if let Some(open) = open {
+            return Some(d.note(format!("it is called as `{short}`; {open}")));
+        }
         Some(d.fix(format!("call `{short}`"), span, written))
     }
+}
+
+/// The entries of `x.reshape(4, 8)`, `x.reshape((4, 8))` and `x.reshape([4, 8])`.
+fn list_items(args: &[ast::Arg]) -> Option<Vec<&ast::Expr>> {
+    let items: Vec<&ast::Expr> = match args {
+        [one] => match &one.value.kind {
+            ExprKind::Tuple(items) | ExprKind::Array(items) => items.iter().collect(),
+            ExprKind::Int(_) | ExprKind::Unary(..) => vec![&one.value],
+            _ => return None,
+        },
+        many => many.iter().map(|a| &a.value).collect(),
+    };
+    let plain = !items.is_empty() && args.iter().all(|a| a.name.is_none());
+    plain.then_some(items)
 }
 
 /// A text without the parentheses around all of it.

@@ -190,6 +190,7 @@ impl Cx<'_> {
                     let len = dims.len();
                     let message = format!("index {n} is out of range: the shape has {len} dimensions");
                     let d = Diagnostic::error(codes::AXIS, i.span, message, "out of range");
+                    let d = self.extent_of_pointer(d, b.span);
                     self.fail(from_the_start(d, n, len, i.span))
                 }
             };

@@ -185,9 +185,11 @@ impl Cx<'_> {
             format!("a mask must be `bool`, not `{shown}`"),
             format!("this is `{shown}`"),
         );
-        if self.dterm_of(&h.ty).is_some() {
-            d = self.compare_with_zero(d, h.span);
-        }
+        d = match self.offset_given(d.clone(), s, &h) {
+            Some(d) => d,
+            None if self.dterm_of(&h.ty).is_some() => self.compare_with_zero(d, h.span),
+            None => d,
+        };
         self.report(d);
         None
     }

@@ -158,7 +158,7 @@ impl Cx<'_> {
         self.built(s, args, Ty::Tile { elem: Elem::D(common), shape: Shape::Dims(d) }, false)
     }
 
-    fn count(&self, shape: &Shape) -> Option<Poly> {
+    pub(in crate::check) fn count(&self, shape: &Shape) -> Option<Poly> {
         match shape {
             Shape::Dims(d) => d.iter().try_fold(Poly::int(1), |acc, p| acc.mul(p)),
             Shape::Param(id) => Some(Poly::atom(crate::poly::Atom::ShapeCount(*id))),

@@ -1,0 +1,124 @@
+//! Calls of functions of NumPy and PyTorch whose arguments have another form here: `np.float32(v)`, `np.clip(a, 0, None)`,
+//! `np.take(a, [1, 2])`, `a.reshape(16, -1)`.
+
+use tk_ops::DType;
+use tk_ops::table::{ParamKind, Row};
+use tk_syntax::ast::{self, ExprKind, UnOp};
+use tk_syntax::{Diagnostic, codes};
+
+use super::cx::Cx;
+use super::foreign::unwrapped;
+use crate::hir::HExpr;
+use crate::poly::Poly;
+use crate::types::Ty;
+
+/// `clip` with one of its limits: the function of the limit below and of the one above.
+pub(super) fn clipped(x: &str, limits: &[String]) -> Option<String> {
+    match limits {
+        [low, high] if high == "None" && low != "None" => Some(format!("maximum({x}, {low})")),
+        [low, high] if low == "None" && high != "None" => Some(format!("minimum({x}, {high})")),
+        _ => None,
+    }
+}
+
+/// Says of an argument that a parameter of this kind does not take: `None`, and a list.
+fn refused(row: &Row, args: &[&ast::Expr]) -> Option<String> {
+    let lists = |k: ParamKind| {
+        matches!(k, ParamKind::Shape | ParamKind::ConstInts | ParamKind::Position | ParamKind::Positions)
+    };
+    args.iter().zip(row.params).find_map(|(e, p)| match e.kind {
+        ExprKind::None => Some(format!("`{}` of `{}` cannot be `None`", p.name, row.name)),
+        ExprKind::Array(_) if !lists(p.kind) => {
+            Some(format!("`{}` of `{}` is a tile, not a list", p.name, row.name))
+        }
+        _ => None,
+    })
+}
+
+impl Cx<'_> {
+    /// What takes the place of `np.name(args)`, where another name alone does not.
+    pub(super) fn foreign_applied(
+        &self,
+        base: &ast::Expr,
+        name: &ast::Name,
+        args: &[ast::Arg],
+        span: tk_syntax::Span,
+    ) -> Option<Diagnostic> {
+        let module = self.module(base)?;
+        let ours = self.name_here(&name.text);
+        let message = format!("cannot find `{}`", module.text);
+        let d = Diagnostic::error(codes::UNKNOWN_NAME, base.span, message, "unknown name");
+        let unnamed = args.iter().take_while(|a| a.name.is_none());
+        let exprs: Vec<&ast::Expr> = unnamed.map(|a| &a.value).collect();
+        let row = self.find_row(ours);
+        if exprs.len() < args.len() {
+            return Some(d.note(format!("{}; `{ours}` is its name here", refused(row?, &exprs)?)));
+        }
+        if let (Some(to), [one]) = (DType::parse(ours), exprs.as_slice()) {
+            let text = self.cast_text(one.span, to.name());
+            return Some(d.fix("cast with `as`", span, text));
+        }
+        let texts: Vec<String> = exprs.iter().map(|e| self.text(e.span)).collect();
+        let limited = match (ours, texts.split_first()) {
+            ("clamp", Some((x, limits))) => clipped(unwrapped(x), limits),
+            _ => None,
+        };
+        match limited {
+            Some(text) => Some(d.fix(format!("write `{text}`"), span, text)),
+            None => Some(d.note(format!("{}; `{ours}` is its name here", refused(row?, &exprs)?))),
+        }
+    }
+
+    /// The list of extents for `a.reshape(16, -1)`, where one is not written: with its number, if that is known.
+    pub(super) fn with_inferred(&mut self, base: &HExpr, items: &[&ast::Expr]) -> Option<Option<String>> {
+        let at = items.iter().position(|e| is_inferred(e))?;
+        let Ty::Tile { shape, .. } = &base.ty else { return Some(None) };
+        let count = self.count(shape);
+        let mut others = vec![];
+        for (_, item) in items.iter().enumerate().filter(|(i, _)| *i != at) {
+            let Some(extent) = self.extent(item) else { return Some(None) };
+            others.push(extent);
+        }
+        let extent = count.and_then(|c| self.remaining(&c, &others));
+        let texts = |extent: String| {
+            let one = |(i, e): (usize, &&ast::Expr)| {
+                if i == at { extent.clone() } else { self.text(e.span) }
+            };
+            format!("[{}]", items.iter().enumerate().map(one).collect::<Vec<_>>().join(", "))
+        };
+        Some(extent.map(texts))
+    }
+
+    /// The extent that keeps a number of elements beside other extents.
+    fn remaining(&self, count: &Poly, others: &[Poly]) -> Option<String> {
+        let rest = others.iter().try_fold(count.clone(), |r, e| self.quotient(&r, e))?;
+        rest.opaque().is_empty().then(|| crate::show::poly(self.hir(), &rest))
+    }
+
+    /// Reports an extent of -1 in `reshape`, with the extent that keeps the number of elements.
+    pub(super) fn inferred_extent(&mut self, e: &ast::Expr, count: &Poly) -> bool {
+        let ExprKind::Array(items) = &e.kind else { return false };
+        let Some((at, item)) = items.iter().enumerate().find(|(_, e)| is_inferred(e)) else { return false };
+        let mut others = vec![];
+        for (_, item) in items.iter().enumerate().filter(|(i, _)| *i != at) {
+            let Some(extent) = self.extent(item) else { return true };
+            others.push(extent);
+        }
+        let message = "an extent is not inferred, it is written";
+        let d = Diagnostic::error(codes::EXTENT, item.span, message, "not an extent");
+        let d = match self.remaining(count, &others) {
+            Some(text) => d.fix(format!("write `{text}`"), item.span, text),
+            None => d.note("it is the number of elements by the product of the other extents"),
+        };
+        self.report(d);
+        true
+    }
+}
+
+/// Returns true for -1 in the place of an extent.
+fn is_inferred(e: &ast::Expr) -> bool {
+    match &e.kind {
+        ExprKind::Unary(UnOp::Neg, x) => matches!(x.kind, ExprKind::Int(Some(1))),
+        _ => false,
+    }
+}
