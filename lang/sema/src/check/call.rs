@@ -81,16 +81,8 @@ impl Cx<'_> {
                 self.call_value(callee, args, span)
             }
             Some(Def::Module(_)) => {
-                let text = self.text(p.span);
                 self.check_rest(args);
-                let message = format!("`{text}` is a file, not a function");
-                let d = Diagnostic::error(codes::NOT_CALLABLE, p.span, message, "a file");
-                self.fail(match self.find_row(&text) {
-                    Some(_) => d.note(format!(
-                        "the imported file hides the operation `{text}`, which can be called without the import"
-                    )),
-                    None => d,
-                })
+                self.file_called(p.span)
             }
             None => {
                 self.check_rest(args);

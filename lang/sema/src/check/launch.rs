@@ -70,6 +70,17 @@ impl Cx<'_> {
         self.built(s, vec![HArg::List(values)], Ty::Buffer { elem, shape }, false)
     }
 
+    /// Reports the call of an imported file.
+    pub(super) fn file_called(&mut self, span: Span) -> HExpr {
+        let text = self.text(span);
+        let message = format!("`{text}` is a file, not a function");
+        let d = Diagnostic::error(codes::NOT_CALLABLE, span, message, "a file");
+        let hidden = self.find_row(&text).map(|_| {
+            format!("the imported file hides the operation `{text}`, which can be called without the import")
+        });
+        self.fail(hidden.into_iter().fold(d, Diagnostic::note))
+    }
+
     /// `softmax[BLOCK = 2048](x, y)` in a test. What does not fit the kernel may be meant for the operation of its name.
     pub fn launch(&mut self, id: FnId, cargs: &[Subscript], args: &[ast::Arg], span: Span) -> HExpr {
         let before = self.p.notes.diags.len();
