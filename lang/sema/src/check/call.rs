@@ -214,16 +214,7 @@ impl Cx<'_> {
             }
             _ => {
                 self.check_rest(args);
-                let h = self.member(base, name, span);
-                if h.ty.is_err() {
-                    return h;
-                }
-                let shown = self.show(&h.ty);
-                let message = format!("`{}` is a `{shown}`, not a method", name.text);
-                let d =
-                    Diagnostic::error(codes::NOT_CALLABLE, name.span, message, format!("this is `{shown}`"));
-                let call = Span { start: name.span.end, ..span };
-                self.fail(if args.is_empty() { d.fix("remove the parentheses", call, "") } else { d })
+                self.called_member(base, name, args, span)
             }
         }
     }

@@ -5,6 +5,7 @@ use tk_syntax::ast::{self, ExprKind};
 use tk_syntax::{Diagnostic, Span, codes};
 
 use super::cx::{Cx, Flow, Lit, Scope, Sym};
+use super::foreign_names::NAMESPACES;
 use super::names::closest;
 use super::{Def, files};
 use crate::hir::{CKind, CVarId, HExpr, HKind, LocalId};
@@ -315,7 +316,9 @@ impl Cx<'_> {
                         let path = files::std_path(file);
                         d = d.fix(format!("import it: `use {path};`"), top, format!("use {path};\n"));
                     }
-                    self.report(d);
+                    let of_cpp =
+                        NAMESPACES.iter().find(|(s, f, _)| *s == m.text && f.is_none_or(|f| f == n.text));
+                    self.report(of_cpp.into_iter().fold(d, |d, (_, _, sentence)| d.note(*sentence)));
                     None
                 }
             },

@@ -201,11 +201,24 @@ impl Cx<'_> {
     pub fn foreign_type(&mut self, root: &ast::Name, name: &ast::Name) -> bool {
         let found = self.is_module(root);
         if found {
-            let ours = find(TYPES, &name.text).or(here(&name.text));
+            let in_brackets = name.text == "constexpr" && self.is_in_brackets(root.span);
+            let ours = if in_brackets { Some(Name("i32")) } else { find(TYPES, &name.text) };
+            let ours = ours.or(here(&name.text));
             let d = self.foreign(&root.text, root.span, name, ours);
             self.report(d);
         }
         found
+    }
+
+    /// Returns true for a place in `[..]`, where parameters are compile-time ones as they are.
+    fn is_in_brackets(&self, at: Span) -> bool {
+        let text = self.p.sources.get(at.file).map_or("", |s| &s.text);
+        let mut depth = 0;
+        let open = text.get(..at.start as usize).unwrap_or("").chars().rev().find(|c| {
+            depth += i32::from(matches!(c, ')' | ']')) - i32::from(matches!(c, '(' | '['));
+            depth < 0
+        });
+        open == Some('[')
     }
 
     fn foreign(&self, root: &str, module: Span, name: &ast::Name, ours: Option<Here>) -> Diagnostic {

@@ -140,6 +140,7 @@ pub(super) const NAMES: &[(&str, Here)] = &[
     ("log10", Form("it is `log2(x) * 0.3010299956639812`")),
     ("nan_to_num", Form("`where(isnan(x), 0.0, x)` replaces NaN")),
     ("pi", Form("a constant is declared outside of functions, `const PI = 3.141592653589793;`")),
+    ("add", Form("`|a, b| a + b` adds two values, and `sum(x)` all elements")),
     ("subtract", Form(OPERATORS)),
     ("multiply", Form(OPERATORS)),
     ("divide", Form(OPERATORS)),
@@ -328,6 +329,13 @@ pub(super) const DIFFERENT: &[(&str, &str)] = &[
     ("atomic_cas", RELAXED),
     ("atomic_load", "its order is `relaxed` here; Triton's is `order = acquire`"),
     ("atomic_store", "its order is `relaxed` here; Triton's is `order = release`"),
+];
+
+/// Functions of namespaces of C++: the namespace, the function unless it is any, and what is said.
+pub(super) const NAMESPACES: &[(&str, Option<&str>, &str)] = &[
+    ("cg", None, "`grid_barrier()` waits for all programs of a kernel with `launch(cooperative = true)`"),
+    ("std", Some("min"), "the smaller of two values is `minimum(a, b)`"),
+    ("std", Some("max"), "the larger of two values is `maximum(a, b)`"),
 ];
 
 /// Members of the dimensions of CUDA, and the axes.

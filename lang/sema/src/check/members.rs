@@ -262,6 +262,31 @@ impl Cx<'_> {
         self.fail(d.note(format!("it has {}", list.join(", "))))
     }
 
+    /// Reports a member that is called and is no method.
+    pub(super) fn called_member(
+        &mut self,
+        base: &ast::Expr,
+        name: &ast::Name,
+        args: &[ast::Arg],
+        span: Span,
+    ) -> HExpr {
+        let h = self.member(base, name, span);
+        if h.ty.is_err() {
+            return h;
+        }
+        let shown = self.show(&h.ty);
+        let message = format!("`{}` is a `{shown}`, not a method", name.text);
+        let d = Diagnostic::error(codes::NOT_CALLABLE, name.span, message, format!("this is `{shown}`"));
+        let call = Span { start: name.span.end, ..span };
+        self.fail(match args {
+            [] => d.fix("remove the parentheses", call, ""),
+            [i] if matches!(h.ty, Ty::Tuple(_) | Ty::ShapeTy) => {
+                d.fix("write an element in brackets", call, format!("[{}]", self.text(i.value.span)))
+            }
+            _several => d,
+        })
+    }
+
     /// Number and type of a field; reports when there is none.
     pub fn struct_field(&mut self, ty: &Ty, name: &ast::Name) -> Option<(u32, Ty)> {
         let Ty::Struct(id, args) = ty else {
