@@ -334,8 +334,20 @@ impl<'p> Cx<'p> {
         show::shape(self.hir(), s)
     }
 
+    /// The text of a place. Python's `//`, which has been reported and would comment out what follows it, is `/`.
     pub fn text(&self, span: Span) -> String {
-        self.p.sources.text(span).to_string()
+        let mut text = self.p.sources.text(span).to_string();
+        let inside = |d: &&Diagnostic| {
+            let at = d.primary.span;
+            d.code == codes::BAD_TOKEN && at.file == span.file && at.start >= span.start && at.end <= span.end
+        };
+        for d in self.p.syntax.iter().rev().filter(inside) {
+            let at = (d.primary.span.start - span.start) as usize;
+            if text.get(at..).is_some_and(|t| t.starts_with("//")) {
+                text.replace_range(at..at + 2, "/");
+            }
+        }
+        text
     }
 
     /// An expression that is a value, not the result of something without one.

@@ -293,7 +293,9 @@ impl Cx<'_> {
 
     /// The text of a quotient whose operands are cast; a number that it is divided by follows by itself.
     fn divided(&self, span: Span, to: &str) -> Option<String> {
-        self.divided_text(&self.text(span), to)
+        // Python's `//` asks for an integer.
+        let is_whole = self.p.sources.text(span).contains("//");
+        if is_whole { None } else { self.divided_text(&self.text(span), to) }
     }
 
     pub(super) fn divided_text(&self, whole: &str, to: &str) -> Option<String> {

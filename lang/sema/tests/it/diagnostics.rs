@@ -96,6 +96,16 @@ fn an_advised_require_mends() {
 }
 
 #[test]
+fn no_fix_repeats_a_division_that_is_a_comment() {
+    let text = "fn f(n: i32, v: f32) -> f32 {\n    exp(n // 2 + v)\n}\n";
+    let checked = run(text);
+    let fixes: Vec<_> = checked.diagnostics.iter().flat_map(|d| &d.fixes).collect();
+    let titles: Vec<&str> = fixes.iter().map(|f| f.title.as_str()).collect();
+    assert_eq!(titles, ["write `/`", "cast to `f32`"]);
+    assert_eq!(fixes[1].edits[0].text, "(n / 2) as f32");
+}
+
+#[test]
 fn every_mistake_gives_its_message_and_its_fix_works() {
     let files = cases();
     assert!(files.len() >= 20, "only {} cases found", files.len());
