@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 
 use tk_interp::debug::{Data, Held};
 use tk_ops::DType;
-use tk_syntax::ast::{BinOp, Expr, ExprKind, Subscript, UnOp};
+use tk_syntax::ast::{BinOp, Expr, ExprKind, Subscript, TypeKind, UnOp};
 use tk_syntax::{FileId, parse_expr};
 
 /// A value. Literals and compile-time values have no type until they meet one.
@@ -20,6 +20,8 @@ pub enum Scalar {
     Number(f64, Option<DType>),
     /// A bool.
     Bool(bool),
+    /// An element type.
+    Type(DType),
 }
 
 impl std::fmt::Display for Scalar {
@@ -29,6 +31,7 @@ impl std::fmt::Display for Scalar {
             Scalar::Number(n, Some(dtype)) => write!(f, "{}", tk_ops::Scalar::float(*dtype, *n)),
             Scalar::Number(n, None) => write!(f, "{n}"),
             Scalar::Bool(b) => write!(f, "{b}"),
+            Scalar::Type(dtype) => write!(f, "{dtype}"),
         }
     }
 }
@@ -53,8 +56,15 @@ pub trait Names {
 
 /// The value of an expression; the error is a sentence.
 pub fn evaluate(text: &str, names: &dyn Names) -> Result<Scalar, String> {
+    if text.trim().is_empty() {
+        return Err("an expression is missing".into());
+    }
     let (expr, diagnostics) = parse_expr(FileId(0), text);
+    let begin = text.len() - text.trim_start().len();
     match diagnostics.first() {
+        Some(d) if d.primary.span.start as usize <= begin => {
+            Err(format!("`{}` is no expression", text.trim()))
+        }
         Some(d) => Err(d.message.clone()),
         None => value(&expr, names),
     }
@@ -86,7 +96,18 @@ fn value(e: &Expr, names: &dyn Names) -> Result<Scalar, String> {
             text.parse().map(|n| number(n, None)).map_err(|_| format!("`{text}` is no number"))
         }
         ExprKind::Bool(b) => Ok(Scalar::Bool(*b)),
-        ExprKind::Path(_) | ExprKind::Member(..) => scalar(&held(e, names)?),
+        ExprKind::Path(p) => match (held(e, names), p.segments.last()) {
+            (Ok(held), _) => scalar(&held),
+            (Err(why), name) => name.and_then(|n| word(&n.text)).ok_or(why),
+        },
+        ExprKind::Member(..) => scalar(&held(e, names)?),
+        ExprKind::Type(t) => match &t.kind {
+            TypeKind::Path { path, member: None, args: None } => {
+                let name = path.segments.last().map_or("", |n| n.text.as_str());
+                word(name).ok_or_else(|| format!("there is no variable `{name}` here"))
+            }
+            _other => Err("this is no scalar expression".into()),
+        },
         ExprKind::Index(of, at) => {
             let data = match held(of, names)? {
                 Held::Data(data) => data,
@@ -124,7 +145,9 @@ fn value(e: &Expr, names: &dyn Names) -> Result<Scalar, String> {
                         .map(|n| int(n.into(), Some(DType::I32)))
                         .ok_or_else(|| "an axis is 0, 1 or 2".into())
                 }
-                Some(Scalar::Number(..) | Scalar::Bool(_)) | None => Err(format!("`{name}` needs an axis")),
+                Some(Scalar::Number(..) | Scalar::Bool(_) | Scalar::Type(_)) | None => {
+                    Err(format!("`{name}` needs an axis"))
+                }
             }
         }
         _other => Err("this is no scalar expression".into()),
@@ -142,19 +165,47 @@ fn held(e: &Expr, names: &dyn Names) -> Result<Held, String> {
                 let found = parts.into_iter().find(|(n, _)| *n == name.text);
                 found.map(|p| p.1).ok_or_else(|| format!("it has no part `{}`", name.text))
             }
+            Held::Data(d) if name.text == "shape" && !d.is_pointer() => Ok(list(&d.shape())),
+            Held::Data(d) if name.text == "strides" && d.strides().is_some() => {
+                Ok(list(&d.strides().unwrap_or_default()))
+            }
             Held::Data(_) | Held::Known(_) | Held::Nothing => Err(format!("it has no part `{}`", name.text)),
         },
         ExprKind::Index(of, at) => match (held(of, names)?, at.as_slice()) {
-            (Held::Parts(parts), [Subscript::Expr(n)]) => match value(n, names)? {
-                Scalar::Int(n, _) => {
-                    let part = usize::try_from(n).ok().and_then(|n| parts.into_iter().nth(n));
-                    part.map(|p| p.1).ok_or_else(|| format!("it has no part {n}"))
-                }
-                Scalar::Number(..) | Scalar::Bool(_) => Err("a part is a number".into()),
-            },
+            (Held::Known(text), [Subscript::Expr(n)]) if text.starts_with('[') => {
+                let items =
+                    text.trim_matches(['[', ']']).split(", ").map(|t| (t.into(), Held::Known(t.into())));
+                part(items.collect(), &value(n, names)?)
+            }
+            (Held::Parts(parts), [Subscript::Expr(n)]) => part(parts, &value(n, names)?),
             (_, _) => Err("this has no parts".into()),
         },
         _other => Err("this is no variable".into()),
+    }
+}
+
+/// The part of a value at a position.
+fn part(parts: Vec<(String, Held)>, at: &Scalar) -> Result<Held, String> {
+    match at {
+        Scalar::Int(n, _) => {
+            let part = usize::try_from(*n).ok().and_then(|n| parts.into_iter().nth(n));
+            part.map(|p| p.1).ok_or_else(|| format!("it has no part {n}"))
+        }
+        Scalar::Number(..) | Scalar::Bool(_) | Scalar::Type(_) => Err("a part is a number".into()),
+    }
+}
+
+/// Integers as the compiler shows a list of them.
+fn list(numbers: &[i64]) -> Held {
+    Held::Known(format!("{numbers:?}"))
+}
+
+/// What a word means that is no variable.
+fn word(name: &str) -> Option<Scalar> {
+    match name {
+        "inf" => Some(number(f64::INFINITY, None)),
+        "nan" => Some(number(f64::NAN, None)),
+        name => DType::ALL.into_iter().find(|d| d.name() == name).map(Scalar::Type),
     }
 }
 
@@ -169,6 +220,7 @@ fn scalar(held: &Held) -> Result<Scalar, String> {
             "false" => Ok(Scalar::Bool(false)),
             text => match text.parse() {
                 Ok(n) => Ok(int(n, None)),
+                Err(_) if word(text).is_some() => word(text).ok_or_else(String::new),
                 Err(_) => text.parse().map(|n| number(n, None)).map_err(|_| format!("`{text}` is no number")),
             },
         },
@@ -204,17 +256,19 @@ fn position(data: &Data, at: &[Subscript], names: &dyn Names) -> Result<usize, S
                 flat = flat * *extent as usize + n as usize;
             }
             Scalar::Int(n, _) => return Err(format!("{n} is outside of 0..{extent}")),
-            Scalar::Number(..) | Scalar::Bool(_) => return Err("a position is an integer".into()),
+            Scalar::Number(..) | Scalar::Bool(_) | Scalar::Type(_) => {
+                return Err("a position is an integer".into());
+            }
         }
     }
     Ok(flat)
 }
 
 fn binary(op: BinOp, a: Scalar, b: Scalar) -> Result<Scalar, String> {
-    use Scalar::{Bool, Int, Number};
+    use Scalar::{Bool, Int, Number, Type};
     let of = |x: Scalar| match x {
         Int(_, dtype) | Number(_, dtype) => dtype,
-        Bool(_) => None,
+        Bool(_) | Type(_) => None,
     };
     let dtype = match (of(a), of(b)) {
         (Some(a), Some(b)) if a == b => Some(a),
@@ -274,6 +328,8 @@ fn binary(op: BinOp, a: Scalar, b: Scalar) -> Result<Scalar, String> {
         (BinOp::Rem, Number(a, _), Number(b, _)) => number(a % b, dtype),
         (BinOp::Eq, Bool(a), Bool(b)) => Bool(a == b),
         (BinOp::Ne, Bool(a), Bool(b)) => Bool(a != b),
+        (BinOp::Eq, Type(a), Type(b)) => Bool(a == b),
+        (BinOp::Ne, Type(a), Type(b)) => Bool(a != b),
         (op, Int(a, _), Int(b, _)) => compared(op, Some(a.cmp(&b)))?,
         (op, Number(a, _), Number(b, _)) => compared(op, a.partial_cmp(&b))?,
         (BinOp::And, Bool(a), Bool(b)) => Bool(a && b),

@@ -18,63 +18,11 @@ use tk_syntax::{FileId, SourceMap, Span};
 use tk_tile::Loc;
 use tk_tile::debug::Statement;
 
+use super::breakpoint::{Breakpoint, logged};
 use super::condition::{self, Names, Scalar};
 use super::values;
 use super::variables::{self, Node, Nodes};
 use super::wire::{Request, Wire};
-
-/// A breakpoint.
-#[derive(Clone, Debug, Default)]
-pub struct Breakpoint {
-    /// From 1.
-    pub line: usize,
-    /// It stops only where this is true.
-    pub condition: Option<String>,
-    /// It stops only when it has been reached so often.
-    pub hits: Option<Hits>,
-    /// What is said instead of stopping, with `{x}` for values.
-    pub log: Option<String>,
-    /// How often it was reached.
-    pub reached: u64,
-    /// Whether it was said that its condition cannot be evaluated.
-    pub complained: bool,
-}
-
-/// Which of the times that a breakpoint is reached count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hits {
-    /// `5`, `==5`
-    Only(u64),
-    /// `>=5`; `>5` is the next one.
-    From(u64),
-    /// `%5`: every fifth.
-    Every(u64),
-}
-
-impl Hits {
-    /// Reads what a user has typed; the error is a sentence.
-    pub fn parse(text: &str) -> Result<Hits, String> {
-        let text = text.trim();
-        let number = |n: &str| n.trim().parse::<u64>().ok().filter(|n| *n > 0);
-        let found = match text {
-            _ if text.starts_with(">=") => number(text.get(2..).unwrap_or("")).map(Hits::From),
-            _ if text.starts_with('>') => {
-                number(text.get(1..).unwrap_or("")).map(|n| Hits::From(n.saturating_add(1)))
-            }
-            _ if text.starts_with('%') => number(text.get(1..).unwrap_or("")).map(Hits::Every),
-            _ => number(text.trim_start_matches('=')).map(Hits::Only),
-        };
-        found.ok_or_else(|| format!("the hit count `{text}` is none of `5`, `>=5`, `>5`, `%5`"))
-    }
-
-    fn stop(self, reached: u64) -> bool {
-        match self {
-            Hits::Only(n) => reached == n,
-            Hits::From(n) => reached >= n,
-            Hits::Every(n) => reached.is_multiple_of(n),
-        }
-    }
-}
 
 /// What a client can change at any time.
 #[derive(Debug)]
@@ -114,10 +62,10 @@ enum Step {
     Entry,
     /// To the next statement.
     Into,
-    /// To the next statement of this function or of its callers; in a program of a grid, of this one.
+    /// To the next statement of this function, or to its caller; in a program of a grid, of this one.
     Over(usize, Option<[u32; 3]>),
-    /// To the next statement of a caller.
-    Out(usize),
+    /// To a caller, of this program.
+    Out(usize, Option<[u32; 3]>),
 }
 
 /// Whether a request lets a program go on that stands still.
@@ -145,6 +93,8 @@ struct State {
     failed: bool,
     /// Whether it was said that a grid does not have the program to stop in.
     outside: bool,
+    /// The statement that began last, the number of functions then, and the program.
+    begun: Option<(Loc, usize, Option<[u32; 3]>)>,
     requests: Receiver<Request>,
 }
 
@@ -223,7 +173,15 @@ impl Debuggee {
         });
         let consts = Arc::new(consts.collect());
         let step = if stop_on_entry { Step::Entry } else { Step::Run };
-        let state = State { step, outer: vec![], expected: false, failed: false, outside: false, requests };
+        let state = State {
+            step,
+            outer: vec![],
+            expected: false,
+            failed: false,
+            outside: false,
+            begun: None,
+            requests,
+        };
         Debuggee { wire, sources, paths, consts, controls, interrupts, only, state: Mutex::new(state) }
     }
 
@@ -256,9 +214,14 @@ impl Debuggee {
         let (path, line) = self.line(statement.map(|s| s.loc));
         let places = path.and_then(|p| controls.breakpoints.get_mut(p));
         // On one line with the call of a lambda, a breakpoint means the call: the lambda may run for each element.
+        let is_part = self.is_part(at);
         let calls = statement.into_iter().flat_map(|s| s.and_callers().skip(1));
         let is_call = calls.into_iter().any(|s| self.line(Some(s.loc)) == (path, line));
-        let reached = places.filter(|_| wanted && !is_call).into_iter().flatten().filter(|b| b.line == line);
+        let reached = places
+            .filter(|_| wanted && !is_call && !is_part)
+            .into_iter()
+            .flatten()
+            .filter(|b| b.line == line);
         let mut stops = false;
         for breakpoint in reached {
             // Each of those on a line counts, and says what it has to say.
@@ -267,16 +230,32 @@ impl Debuggee {
         if stops {
             return Some("breakpoint");
         }
-        let of_frame = |f: &tk_interp::debug::Frame<'_>| f.statement.map_or(1, |s| s.and_callers().count());
-        let depth = at.frames.iter().map(of_frame).sum::<usize>() + lock(&self.state).outer.len();
+        let depth = self.depth(at);
         let step = lock(&self.state).step;
         let done = match step {
             Step::Run => false,
             Step::Into | Step::Entry => wanted,
             Step::Over(from, program) => depth < from || depth == from && at.program == program,
-            Step::Out(from) => depth < from,
+            Step::Out(from, _) => depth < from,
         };
         done.then_some(if step == Step::Entry { "entry" } else { "step" })
+    }
+
+    /// The functions and lambdas that are running.
+    fn depth(&self, at: &Stopped<'_>) -> usize {
+        let of_frame = |f: &tk_interp::debug::Frame<'_>| f.statement.map_or(1, |s| s.and_callers().count());
+        at.frames.iter().map(of_frame).sum::<usize>() + lock(&self.state).outer.len()
+    }
+
+    /// Whether a statement is the first part of the one that has just begun, on its line: a breakpoint has stopped there.
+    fn is_part(&self, at: &Stopped<'_>) -> bool {
+        let Some(loc) = at.frames.first().and_then(|f| f.statement).map(|s| s.loc) else { return false };
+        let begun = (loc, at.frames.len(), at.program);
+        let Some((last, frames, program)) = lock(&self.state).begun.replace(begun) else { return false };
+        let is_inside =
+            last != loc && last.file == loc.file && last.start <= loc.start && loc.end <= last.end;
+        let is_same_run = (frames, program) == (at.frames.len(), at.program);
+        is_inside && is_same_run && self.line(Some(last)) == self.line(Some(loc))
     }
 
     /// Says once that a launch does not have the program to stop in.
@@ -297,7 +276,7 @@ impl Debuggee {
             let wrong = match condition::evaluate(condition, &names) {
                 Ok(Scalar::Bool(false)) => return false,
                 Ok(Scalar::Bool(true)) => None,
-                Ok(Scalar::Int(..) | Scalar::Number(..)) => {
+                Ok(Scalar::Int(..) | Scalar::Number(..) | Scalar::Type(_)) => {
                     Some(format!("the condition `{condition}` is no bool\n"))
                 }
                 Err(why) => Some(format!("the condition `{condition}`: {why}\n")),
@@ -312,15 +291,8 @@ impl Debuggee {
             return false;
         }
         let Some(log) = &breakpoint.log else { return true };
-        let mut text = String::new();
-        let mut rest = log.as_str();
-        while let Some((before, inner)) = rest.split_once('{') {
-            text += before;
-            let Some((name, after)) = inner.split_once('}') else { break };
-            text += &shown(name, &names);
-            rest = after;
-        }
-        self.wire.say(&format!("{text}{rest}\n"));
+        let text = logged(log, |name| shown(name, &names));
+        self.wire.say(&format!("{text}\n"));
         false
     }
 
@@ -342,7 +314,7 @@ impl Debuggee {
                 "continue" => Some(Step::Run),
                 "next" => Some(Step::Over(depth, here.program)),
                 "stepIn" => Some(Step::Into),
-                "stepOut" => Some(Step::Out(depth)),
+                "stepOut" => Some(Step::Out(depth, here.program)),
                 _other => None,
             };
             if let Some(step) = step {
@@ -523,6 +495,18 @@ impl Debugger for Debuggee {
                 self.stop(here, reason, None)
             }
             None => Ok(()),
+        }
+    }
+
+    fn returned(&self, at: &Stopped<'_>) -> Result<(), Fault> {
+        let step = lock(&self.state).step;
+        match step {
+            Step::Over(from, program) | Step::Out(from, program)
+                if self.depth(at) < from && at.program == program =>
+            {
+                self.stop(self.here(at), "step", None)
+            }
+            Step::Run | Step::Entry | Step::Into | Step::Over(..) | Step::Out(..) => Ok(()),
         }
     }
 

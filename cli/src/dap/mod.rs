@@ -6,11 +6,13 @@
 //! | file | contents |
 //! |---|---|
 //! | `wire.rs` | messages |
+//! | `breakpoint.rs` | breakpoints: how often one stops, and what it says |
 //! | `debuggee.rs` | where it stops, and what is answered while it stands still |
 //! | `condition.rs` | the conditions of breakpoints |
 //! | `variables.rs` | what a client unfolds |
 //! | `values.rs` | variables as text, tables, heat maps |
 
+mod breakpoint;
 mod condition;
 mod debuggee;
 mod values;
@@ -24,7 +26,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
 use serde::Deserialize;
@@ -38,11 +40,22 @@ use tk_syntax::{Diagnostic, FileId, Renderer, Span};
 
 use crate::run as command;
 use crate::terminal::{Failure, Outcome};
-use debuggee::{Breakpoint, Controls, Debuggee, Hits, Interrupts, known_path, source_path};
+use breakpoint::{Breakpoint, Hits};
+use debuggee::{Controls, Debuggee, Interrupts, known_path, source_path};
 use wire::{Request, Wire};
 
 /// The stack of the thread that runs programs: the interpreter needs little, checking deep programs more.
 const STACK: usize = 64 << 20;
+
+/// The client, for lines of `print`, which are told to a function without any state.
+static CLIENT: OnceLock<Arc<Wire>> = OnceLock::new();
+
+/// Sends a line that the program prints.
+fn echo(line: &str) {
+    if let Some(wire) = CLIENT.get() {
+        wire.event("output", &json!({ "category": "stdout", "output": line }));
+    }
+}
 
 /// The arguments of `launch`.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -130,6 +143,7 @@ pub fn run() -> Outcome {
         running: None,
         lines: BTreeMap::new(),
     };
+    let _ = CLIENT.set(Arc::clone(&server.wire));
     let mut input = BufReader::new(std::io::stdin());
     loop {
         match read_frame(&mut input) {
@@ -168,6 +182,9 @@ impl Server {
                 self.wire.refuse(&request, "this session has launched a program already");
             }
             "launch" => match serde_json::from_value::<Launch>(arguments.clone()) {
+                Ok(launch) if launch.program_id.as_ref().is_some_and(|ids| ids.len() > 3) => {
+                    self.refuse_launch(&request, "`programId` has one number for each axis, at most 3");
+                }
                 Ok(launch) => {
                     self.launch = Some((launch, request));
                     self.start();
@@ -314,7 +331,7 @@ impl Server {
             errors.for_each(|d| self.wire.say(&renderer.render(d, false)));
             return self.refuse_launch(&request, &format!("`{}` has errors", launch.program));
         }
-        let only = launch.program_id.as_ref().map(|ids| {
+        let only = launch.program_id.as_ref().filter(|ids| !ids.is_empty()).map(|ids| {
             let axis = |i: usize| ids.get(i).copied().unwrap_or(0);
             [axis(0), axis(1), axis(2)]
         });
@@ -323,7 +340,7 @@ impl Server {
         let wire = Arc::clone(&self.wire);
         let entry = launch.stop_on_entry;
         let debuggee = Debuggee::new(wire, &checked, controls, interrupts, only, entry, receiver);
-        let session = Session::new(checked).checked_mode(launch.checked != Some(false));
+        let session = Session::new(checked).checked_mode(launch.checked != Some(false)).with_echo(echo);
         let session = match launch.no_debug {
             true => session,
             false => session.with_debugger(Arc::new(debuggee) as Arc<dyn Debugger>),
@@ -409,9 +426,6 @@ fn work(wire: &Wire, session: &Session, launch: &Launch, interrupts: &Interrupts
             return false;
         }
         let failed = outcome.diagnostics.iter().any(Diagnostic::is_error);
-        if !outcome.printed.is_empty() {
-            wire.event("output", &json!({ "category": "stdout", "output": outcome.printed }));
-        }
         said(wire, session, &outcome.diagnostics);
         wire.say(&format!("{}  {name}\n", if failed { "FAIL" } else { "ok  " }));
         good &= !failed;
@@ -436,10 +450,6 @@ fn launched(wire: &Wire, session: &Session, launch: &Launch, kernel: &str) -> Re
     let prepared = command::prepare(session, &launch.program, Some(kernel), &launch.args, &launch.set)
         .map_err(sentence)?;
     let result = session.run(prepared.kernel, prepared.values, &prepared.sets);
-    let printed = session.printed();
-    if !printed.is_empty() {
-        wire.event("output", &json!({ "category": "stdout", "output": printed }));
-    }
     match result {
         Ok(results) => {
             said(wire, session, &results.notes);

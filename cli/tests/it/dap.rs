@@ -4,6 +4,7 @@
 mod hostile;
 mod lambdas;
 mod reports;
+mod steps;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdout, Stdio};

@@ -31,6 +31,8 @@ pub trait Debugger: Send + Sync {
     fn may_stop(&self, statement: &Statement) -> bool;
     /// A statement begins.
     fn statement(&self, at: &Stopped<'_>) -> Result<(), Fault>;
+    /// A function has returned in the middle of a statement of its caller, which goes on.
+    fn returned(&self, at: &Stopped<'_>) -> Result<(), Fault>;
     /// Whether [`Debugger::nan`] is wanted, which takes time.
     fn watches_nan(&self) -> bool;
     /// An instruction gave a NaN; none of its operands was one.
@@ -208,6 +210,11 @@ impl Data {
     /// The number of elements.
     pub fn count(&self) -> usize {
         self.shape().iter().map(|d| usize::try_from(*d).unwrap_or(0)).product()
+    }
+
+    /// The strides of a view; none of anything else.
+    pub fn strides(&self) -> Option<Vec<i64>> {
+        if let Value::View(v) = &self.value { Some(v.strides.clone()) } else { None }
     }
 
     /// The elements of a view; none of anything else, of a large one, and of one that leads out of its buffer.

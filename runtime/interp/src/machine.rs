@@ -206,6 +206,9 @@ impl<'c, 'm> Machine<'c, 'm> {
             debugger.fault(&self.stopped(&info, None, false), fault);
         }
         done?;
+        if self.frames.len() < depth && self.is_in_statement(&info) {
+            debugger.returned(&self.stopped(&info, None, false))?;
+        }
         let nan = |slots: &[Slot]| {
             let frame = self.frames.last().filter(|_| self.frames.len() == depth);
             frame.is_some_and(|f| slots.iter().any(|s| f.slots.get(*s as usize).is_some_and(has_nan)))
@@ -218,6 +221,15 @@ impl<'c, 'm> Machine<'c, 'm> {
             }
         }
         Ok(())
+    }
+
+    /// Returns true if something runs whose next instruction begins no statement.
+    fn is_in_statement(&self, info: &DebugInfo) -> bool {
+        let Some((frame, cursor)) = self.frames.last().and_then(|f| Some((f, f.cursors.last()?))) else {
+            return false;
+        };
+        let statements = info.get(frame.func.name).map(|f| f.statements.as_slice()).unwrap_or_default();
+        !statements.iter().any(|s| s.begins && s.block == cursor.block.id && s.index == cursor.next)
     }
 
     /// What runs, for a debugger; the innermost function begins the statement with this number. `waits` says whether its
