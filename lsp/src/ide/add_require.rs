@@ -13,7 +13,7 @@ use tk_ops::table::Effects;
 use tk_sema::index::SymbolKind;
 use tk_sema::types::Ty;
 use tk_syntax::Span;
-use tk_syntax::ast::{BinOp, Expr, ExprKind, Fn, ItemKind, StmtKind};
+use tk_syntax::ast::{BinOp, Expr, ExprKind, Fn, ItemKind, StmtKind, UnOp};
 
 use super::actions::{Action, ActionKind};
 use super::inline_let::is_atom;
@@ -42,8 +42,10 @@ pub fn add_require(a: &Analysis, range: &Range<usize>) -> Option<Action> {
     if !names_argument(a, owner, found, DEPTH) {
         return None;
     }
-    let condition = in_signature(a, owner, found, DEPTH).filter(|_| is_condition(a, found))?;
-    let condition = if holds { condition } else { format!("!({condition})") };
+    if !is_condition(a, found) {
+        return None;
+    }
+    let condition = if holds { in_signature(a, owner, found, DEPTH)? } else { negated(a, owner, found)? };
     let is_required = |arg: &tk_syntax::ast::Arg| a.text(arg.value.span) == condition;
     let mut clauses = owner.clauses.iter().filter(|c| c.name.text == "require");
     if clauses.any(|c| c.args.iter().any(is_required)) {
@@ -223,9 +225,56 @@ fn has_constant(owner: &Fn, name: &str) -> bool {
     found
 }
 
+/// The opposite of a condition as the signature would write it.
+fn negated(a: &Analysis, owner: &Fn, e: &Expr) -> Option<String> {
+    match &e.kind {
+        ExprKind::Unary(UnOp::Not, inner) => in_signature(a, owner, inner, DEPTH),
+        ExprKind::Binary(op, l, r) => {
+            let Some(opposite) = opposite(*op, is_integer(a, l) && is_integer(a, r)) else {
+                return Some(format!("!({})", in_signature(a, owner, e, DEPTH)?));
+            };
+            let between = Span { start: l.span.end, end: r.span.start, ..e.span };
+            let start = between.start + u32::try_from(a.text(between).find(op.symbol())?).ok()?;
+            let place = Span { start, end: start + op.symbol().len() as u32, ..e.span };
+            written(a, owner, e, DEPTH, vec![(place, opposite.symbol().to_string())])
+        }
+        _other => Some(format!("!({})", in_signature(a, owner, e, DEPTH)?)),
+    }
+}
+
+/// The comparison that holds where another one does not. NaN have no order.
+fn opposite(op: BinOp, is_ordered: bool) -> Option<BinOp> {
+    use BinOp::{Eq, Ge, Gt, Le, Lt, Ne};
+    match op {
+        Eq => Some(Ne),
+        Ne => Some(Eq),
+        Lt if is_ordered => Some(Ge),
+        Le if is_ordered => Some(Gt),
+        Gt if is_ordered => Some(Le),
+        Ge if is_ordered => Some(Lt),
+        _other => None,
+    }
+}
+
+/// Returns true for an integer, and for a literal of one.
+fn is_integer(a: &Analysis, e: &Expr) -> bool {
+    let is_of = |d: DType| a.index.type_of(e.span).is_some_and(|ty| *ty == Ty::scalar(d));
+    matches!(e.kind, ExprKind::Int(_)) || DType::ALL.into_iter().any(|d| d.is_int() && is_of(d))
+}
+
 /// An expression as the signature would write it; `None` if it names what the signature does not know.
 fn in_signature(a: &Analysis, owner: &Fn, e: &Expr, depth: usize) -> Option<String> {
-    let mut replaced: Vec<(Span, String)> = vec![];
+    written(a, owner, e, depth, vec![])
+}
+
+/// The same with other text at some places.
+fn written(
+    a: &Analysis,
+    owner: &Fn,
+    e: &Expr,
+    depth: usize,
+    mut replaced: Vec<(Span, String)>,
+) -> Option<String> {
     let mut is_known = true;
     Node::Expr(e).each(&mut |n| {
         let Node::Expr(name) = n else { return };
@@ -248,6 +297,7 @@ fn in_signature(a: &Analysis, owner: &Fn, e: &Expr, depth: usize) -> Option<Stri
         }
     });
     let mut text = a.text(e.span).to_string();
+    replaced.sort_by_key(|(span, _)| span.start);
     for (span, value) in replaced.iter().rev() {
         let at = |offset: u32| (offset - e.span.start) as usize;
         text.replace_range(at(span.start)..at(span.end), value);

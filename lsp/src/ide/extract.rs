@@ -39,9 +39,7 @@ struct Variable {
 
 /// The action for a selection.
 pub fn extract(a: &Analysis, range: &Range<usize>) -> Option<Action> {
-    let text = a.root_text().get(range.clone())?;
-    let start = range.start + (text.len() - text.trim_start().len());
-    let end = range.start + text.trim_end().len();
+    let (start, end) = bare(a.root_text(), range)?;
     let (start, end) = (u32::try_from(start).ok()?, u32::try_from(end).ok()?);
     let item = a.root()?.items.iter().find(|i| i.span.start <= start && end <= i.span.end)?;
     let owner = function(item, start, end)?;
@@ -84,6 +82,24 @@ pub fn extract(a: &Analysis, range: &Range<usize>) -> Option<Action> {
     ];
     let title = "extract a function".to_string();
     Some(Action { title, kind: ActionKind::Extract, edits, diagnostic: None })
+}
+
+/// A selection without the blanks and comments that it begins and ends with.
+fn bare(text: &str, range: &Range<usize>) -> Option<(usize, usize)> {
+    let comments = lex(FileId(0), text).comments;
+    let (mut start, mut end) = (range.start, range.end);
+    loop {
+        let inner = text.get(start..end)?;
+        let blanks = inner.len() - inner.trim_start().len();
+        (start, end) = (start + blanks, (start + inner.trim_end().len()).max(start + blanks));
+        let first = comments.iter().find(|c| c.span.start as usize == start && start < end);
+        let last = comments.iter().find(|c| (c.span.start as usize) < end && end <= c.span.end as usize);
+        match (first, last) {
+            (Some(c), _) => start = (c.span.end as usize).min(end),
+            (None, Some(c)) => end = (c.span.start as usize).max(start),
+            (None, None) => return Some((start, end)),
+        }
+    }
 }
 
 /// The function whose body contains the selection.
