@@ -68,7 +68,11 @@ pub fn words(a: &Analysis, s: &Symbol) -> Words {
             (code, said("Compile-time parameter", a, s, &doc))
         }
         SymbolKind::Param(ty) => {
-            (format!("{}: {}", s.name, a.show(ty)), said("Run-time parameter", a, s, &doc))
+            // A type has no `=`.
+            let written = s.item.filter(|i| Some(*i) != s.span).map_or("", |i| a.text(i));
+            let default = written.split_once('=').map(|(_, value)| format!(" = {}", line(value.trim())));
+            let code = format!("{}: {}{}", s.name, a.show(ty), default.unwrap_or_default());
+            (code, said("Run-time parameter", a, s, &doc))
         }
         SymbolKind::Local(ty) => {
             let (word, of) = match s.span.map(|at| binder(a, at)) {
