@@ -12,7 +12,7 @@ use super::add_require::add_require;
 use super::complete::{add_use, importable};
 use super::diagnostics::diagnostics;
 use super::extract::extract;
-use super::form::{applied, keep_form};
+use super::form::{applied, keep_form, keep_line_ends};
 use super::inline_let::{inline_let, keeps_types};
 use super::scope::scope;
 use super::walk::{Node, around, declaration};
@@ -87,10 +87,10 @@ pub fn actions(ws: &mut Workspace, path: &str, range: Range<usize>, asked: bool)
         }
         imports(ws, &a, path, (i, d), &mut out);
     }
-    let Some(at) = a.offset(range.start) else { return out };
-    if !asked {
+    let Some(at) = a.offset(range.start).filter(|_| asked) else {
+        out.iter_mut().for_each(|x| keep_line_ends(a.root_text(), &mut x.edits));
         return out;
-    }
+    };
     out.extend(inline_let(&a, at).filter(|x| {
         let inlined = after(ws, &a, path, x);
         inlined.is_some_and(|i| errors(&i).count() <= errors(&a).count() && keeps_types(&a, at, x, &i))
@@ -121,7 +121,15 @@ pub fn offered(ws: &Workspace, a: &Analysis, path: &str, found: &[Diagnostic]) -
 
 /// A fix of a diagnostic as an action.
 fn of_fix(a: &Analysis, fix: &Fix, diagnostic: Option<usize>) -> Action {
-    let edits = fix.edits.iter().map(|e| TextEdit { place: a.place(e.span), text: e.text.clone() });
+    let edits = fix.edits.iter().map(|e| {
+        let place = a.place(e.span);
+        // An import at the top of the file goes where the others are.
+        let import = e.text.strip_prefix("use ").and_then(|rest| rest.strip_suffix(";\n"));
+        match import.filter(|_| (e.span.file, e.span.start, e.span.end) == (Analysis::ROOT, 0, 0)) {
+            Some(what) => add_use(a, &place.path, what),
+            None => TextEdit { place, text: e.text.clone() },
+        }
+    });
     Action { title: fix.title.clone(), kind: ActionKind::QuickFix, edits: edits.collect(), diagnostic }
 }
 

@@ -6,13 +6,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use tk_sema::index::{Symbol, SymbolKind};
+use tk_sema::index::{Symbol, SymbolId, SymbolKind};
 use tk_sema::types::Ty;
 use tk_syntax::token::Tok;
 
 use super::complete_fit::Gives;
+use super::complete_name::imported;
 use super::context::completed;
+use super::form::keep_line_ends;
 use super::site::Site;
+use super::source_actions::line_end;
 use super::{Analysis, Place, TextEdit, Workspace, complete_order, describe};
 
 /// The kinds of completions.
@@ -81,13 +84,20 @@ pub fn complete(ws: &mut Workspace, path: &str, offset: usize) -> Vec<Completion
         Some(text) => Arc::new(ws.analyse(path, &[(path.to_string(), text)].into())),
         None => as_typed.clone(),
     };
-    let replace = Place { path: path.to_string(), start: site.start, end: site.end };
+    // A member that is written already is replaced, also with the cursor before it.
+    let is_name = |t: &&tk_syntax::token::Token<'_>| t.start == site.end && matches!(t.tok, Tok::Id(_));
+    let member = site.tokens.get(site.before).filter(|_| site.back(1) == Some(Tok::Dot)).filter(is_name);
+    let end = member.map_or(site.end, |t| t.end);
+    let replace = Place { path: path.to_string(), start: site.start, end };
     let mut list = List { replace, items: vec![], seen: BTreeSet::new() };
     match (site.back(1), site.back(2)) {
         _ if site.after_number => {}
         (Some(Tok::Dot), _) => super::complete_member::after_dot(ws, &a, &site, &mut list),
         (Some(Tok::PathSep), Some(Tok::Id(module))) if in_use(&site).is_none() => {
-            path_items(ws, &a, path, module, &mut list);
+            if let Some(what) = path_items(ws, &a, path, module, &mut list) {
+                let edit = add_use(&a, path, &what);
+                list.items.iter_mut().for_each(|c| c.extra.push(edit.clone()));
+            }
         }
         (Some(Tok::At), _) => ["fast", "noinline"].iter().for_each(|w| list.word(w, CompletionKind::Keyword)),
         (Some(Tok::Let), _) => list.word("mut", CompletionKind::Keyword),
@@ -266,7 +276,13 @@ fn imports(ws: &mut Workspace, a: &Analysis, path: &str, site: &Site, list: &mut
             std_names(inside).into_iter().for_each(|name| list.word(name, CompletionKind::Module));
         }
         // `use std::math::{a, b`
-        [.., module] => path_items(ws, a, path, module, list),
+        [.., module] => {
+            path_items(ws, a, path, module, list);
+            let inside = site.tokens.get(start + 1..site.before).unwrap_or(&[]);
+            let names = inside.iter().skip_while(|t| t.tok != Tok::LBrace);
+            let is_given = |c: &Completion| names.clone().any(|t| t.tok == Tok::Id(&c.label));
+            list.items.retain(|c| !is_given(c));
+        }
     }
 }
 
@@ -287,21 +303,26 @@ fn siblings(ws: &Workspace, path: &str) -> Vec<String> {
     ws.files().iter().filter_map(name).collect()
 }
 
-/// The items that may follow the name of a file.
-fn path_items(ws: &mut Workspace, a: &Analysis, path: &str, module: &str, list: &mut List) {
-    let imported = a.index.symbols.iter().find_map(|s| match &s.kind {
-        SymbolKind::Module(f) if s.name == module => Some(a.checked.sources.get(*f)?.name.to_string()),
+/// The items that may follow the name of a file; the import that the name needs, if it has none.
+fn path_items(ws: &mut Workspace, a: &Analysis, path: &str, module: &str, list: &mut List) -> Option<String> {
+    let own = imported(a);
+    let imported = a.index.symbols.iter().enumerate().find_map(|(i, s)| match &s.kind {
+        SymbolKind::Module(f) if s.name == module && own.contains(&SymbolId(i as u32)) => {
+            Some(a.checked.sources.get(*f)?.name.to_string())
+        }
         _other => None,
     });
-    let std = Workspace::std_files().find(|f| f.0.rsplit('/').next() == Some(module)).map(|f| f.1);
+    let std = Workspace::std_files().find(|f| f.0.rsplit('/').next() == Some(module));
     let folder = path.rfind('/').map_or("", |i| path.get(..=i).unwrap_or(""));
     let beside = format!("{folder}{module}.tk");
-    let beside = ws.text(&beside).is_some().then_some(beside);
-    let Some(file) = imported.or(beside).or(std) else { return };
+    let beside = ws.text(&beside).is_some().then_some((beside, Some(module.to_string())));
+    let std = std.map(|(name, file)| (file, Some(tk_sema::std_path(name))));
+    let (file, needed) = imported.map(|file| (file, None)).or(beside).or(std)?;
     let other = ws.analysis(&file);
     for s in public_items(&other) {
         list.symbol(&other, &s.name, s);
     }
+    needed
 }
 
 /// The items of a file that others may use.
@@ -350,14 +371,23 @@ pub(super) fn add_use(a: &Analysis, path: &str, what: &str) -> TextEdit {
     let items = a.root().map_or(&[][..], |f| &f.items);
     let last = items.iter().rfind(|i| matches!(i.kind, tk_syntax::ast::ItemKind::Use(_)));
     let place = |at: usize| Place { path: path.to_string(), start: at, end: at };
+    let text = a.root_text();
+    let edit = |at: usize, new: String| {
+        let mut edits = [TextEdit { place: place(at), text: new }];
+        keep_line_ends(text, &mut edits);
+        let [edit] = edits;
+        edit
+    };
     if let Some(last) = last {
-        return TextEdit { place: place(last.span.end as usize), text: format!("\nuse {what};") };
+        return edit(line_end(text, last), format!("\nuse {what};"));
     }
     // After the comment that begins the file and is about nothing below it.
     let first = a.root().and_then(|f| f.items.first()).map_or(0, |i| i.span.start as usize);
-    let head = a.root_text().get(..first).unwrap_or("");
-    let at = head.find("\n\n").filter(|_| head.trim_start().starts_with("//")).map_or(0, |i| i + 2);
-    TextEdit { place: place(at), text: format!("use {what};\n\n") }
+    let head = text.get(..first).unwrap_or("");
+    let blank =
+        ["\n\n", "\n\r\n"].into_iter().filter_map(|blank| Some(head.find(blank)? + blank.len())).min();
+    let at = blank.filter(|_| head.trim_start().starts_with("//")).unwrap_or(0);
+    edit(at, format!("use {what};\n\n"))
 }
 
 /// The receiver that a value of this type is in a call; `None` if it has no methods.

@@ -457,7 +457,7 @@ fn items(a: &Analysis) -> impl Iterator<Item = &Symbol> {
 }
 
 /// The imports of the `use` lines of the file, under the names that they give.
-fn imported(a: &Analysis) -> BTreeSet<SymbolId> {
+pub(super) fn imported(a: &Analysis) -> BTreeSet<SymbolId> {
     let items = a.root().into_iter().flat_map(|f| &f.items);
     let names = items.flat_map(|i| match &i.kind {
         ItemKind::Use(u) => match &u.names {

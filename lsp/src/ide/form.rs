@@ -21,18 +21,30 @@ pub fn line_edits(text: &str, range: Range<usize>, new: &str) -> Vec<(Range<usiz
     tk_fmt::changes(&before, &after).into_iter().map(edit).collect()
 }
 
-/// Has actions leave the layout of `tk fmt` in a file that has it.
+/// Has actions leave the line ends of a file, and the layout of `tk fmt` in a file that has it.
 pub fn keep_form(text: &str, path: &str, actions: &mut [Action]) {
+    let own = |x: &&mut Action| x.edits.iter().all(|e| e.place.path == path);
+    actions.iter_mut().filter(own).for_each(|x| keep_line_ends(text, &mut x.edits));
     if actions.is_empty() || tk_fmt::format(text).ok().as_deref() != Some(text) {
         return;
     }
-    for action in actions.iter_mut().filter(|x| x.edits.iter().all(|e| e.place.path == path)) {
+    for action in actions.iter_mut().filter(own) {
         let Some(left) = applied(text, &action.edits) else { continue };
         if let Some(form) = tk_fmt::format(&left).ok().filter(|form| *form != left) {
             let edits = line_edits(text, 0..text.len(), &form).into_iter();
             let place = |r: Range<usize>| Place { path: path.to_string(), start: r.start, end: r.end };
             action.edits = edits.map(|(range, text)| TextEdit { place: place(range), text }).collect();
         }
+    }
+}
+
+/// Has edits of a text end lines as its first one does.
+pub fn keep_line_ends(text: &str, edits: &mut [TextEdit]) {
+    if !text.split_once('\n').is_some_and(|(line, _)| line.ends_with('\r')) {
+        return;
+    }
+    for edit in edits.iter_mut().filter(|e| e.text.contains('\n')) {
+        edit.text = edit.text.replace("\r\n", "\n").replace('\n', "\r\n");
     }
 }
 

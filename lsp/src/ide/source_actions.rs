@@ -77,15 +77,15 @@ fn own_part(text: &str, name: Span, cut: Span) -> Span {
     Span { start: if before.contains("//") { name.start } else { cut.start }, end, ..cut }
 }
 
-/// The text with the imports of each group in order: those of the standard library first, each once.
+/// The text with the imports of each group in order: those of the standard library first, each once. The comments on the lines
+/// directly above an import belong to it.
 fn organised(ws: &Workspace, path: &str, text: &str) -> String {
     let a = ws.analyse(path, &[(path.to_string(), text.to_string())].into());
     let Some(root) = a.root() else { return text.to_string() };
     let mut out = text.to_string();
     for group in groups(&root.items, text).iter().rev() {
         let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
-        let line =
-            |i: &&Item| (a.text(i.span), text.get(i.span.start as usize..line_end(text, i)).unwrap_or(""));
+        let line = |i: &&Item| (a.text(i.span), text.get(begin(text, i)..line_end(text, i)).unwrap_or(""));
         let mut lines: Vec<(&str, &str)> = group.iter().map(line).collect();
         // Of two that import the same the one with a comment stays.
         lines.sort_by_key(|(item, line)| {
@@ -93,7 +93,7 @@ fn organised(ws: &Workspace, path: &str, text: &str) -> String {
         });
         lines.dedup_by_key(|(item, _)| *item);
         let lines: Vec<&str> = lines.into_iter().map(|(_, line)| line).collect();
-        let range = first.span.start as usize..line_end(text, last);
+        let range = begin(text, first)..line_end(text, last);
         if out.get(range.clone()).is_some() {
             let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
             out.replace_range(range, &lines.join(end));
@@ -102,20 +102,33 @@ fn organised(ws: &Workspace, path: &str, text: &str) -> String {
     out
 }
 
+/// The start of an item with the comments on the lines directly above it. A comment that begins the file is about the file.
+fn begin(text: &str, item: &Item) -> usize {
+    let start = item.span.start as usize;
+    let mut at = start;
+    for line in text.get(..start).unwrap_or("").split_inclusive('\n').rev() {
+        if !line.ends_with('\n') || !line.trim_start().starts_with("//") {
+            return at;
+        }
+        at -= line.len();
+    }
+    start
+}
+
 /// The end of an item with the comment behind it.
-fn line_end(text: &str, item: &Item) -> usize {
+pub(super) fn line_end(text: &str, item: &Item) -> usize {
     let end = item.span.end as usize;
     let line = text.get(end..).and_then(|rest| rest.lines().next()).unwrap_or("");
     if line.trim_start().starts_with("//") { end + line.trim_end().len() } else { end }
 }
 
-/// Imports on lines that follow one another, with nothing between them but the comments on their lines.
+/// Imports on lines that follow one another, with nothing between them but their comments.
 fn groups<'a>(items: &'a [Item], text: &str) -> Vec<Vec<&'a Item>> {
     let mut groups: Vec<Vec<&Item>> = vec![];
     let mut last: Option<&Item> = None;
     for item in items {
         let follows = |before: &Item| {
-            let between = text.get(line_end(text, before)..item.span.start as usize).unwrap_or("//");
+            let between = text.get(line_end(text, before)..begin(text, item)).unwrap_or("//");
             between.trim().is_empty() && between.matches('\n').count() == 1
         };
         let is_use = matches!(item.kind, ItemKind::Use(_));

@@ -114,6 +114,7 @@ const POSITIONS: &[(&str, &str, &str)] = &[
     ("statement", "kernel k(n: i32) { if n > 0 { } else { } $0", "let -else"),
     ("statement", "kernel k(n: i32) { for i in range(0, n) { } $0", "let -else"),
     ("statement", "kernel k(n: i32) { let a = if n > 0 { 1 } $0", "else"),
+    ("import", "use std::math::{gelu, $0}", "relu -gelu"),
     ("attribute", "@$0", "fast noinline"),
     // What a reader found.
     ("member", "struct P { u: f32 }\nfn f(p: P) { p\n        .$0", "u"),
@@ -543,4 +544,28 @@ fn programs_of_the_repository() {
             problems.join("\n")
         );
     }
+}
+
+/// The text after the completion with a label was accepted.
+fn accepted(text: &str, label: &str) -> String {
+    let offset = text.find("$0").unwrap();
+    let mut text = text.replace("$0", "");
+    let mut ws = workspace(&[("a.tk", &text)]);
+    let found =
+        complete::complete(&mut ws, "/w/a.tk", offset).into_iter().find(|c| c.label == label).unwrap();
+    text.replace_range(found.replace.start..found.replace.end, &found.insert);
+    for e in &found.extra {
+        text.replace_range(e.place.start..e.place.end, &e.text);
+    }
+    text
+}
+
+#[test]
+fn accepted_completions() {
+    let after = accepted("// About.\n\nfn f(x: f32) -> f32 { math::$0 }\n", "gelu");
+    assert!(after.starts_with("// About.\n\nuse std::math;\n\nfn f(x: f32) -> f32 { math::gelu"), "{after}");
+    let after = accepted("use std::math;\n\nfn f(x: f32) -> f32 { math::$0 }\n", "gelu");
+    assert!(after.starts_with("use std::math;\n\nfn f(x: f32) -> f32 { math::gelu"), "{after}");
+    let after = accepted("kernel k(x: view[f32, 1]) { let v = x.$0load([0], [4]); }\n", "load");
+    assert!(after.contains("x.load([0], [4])"), "{after}");
 }

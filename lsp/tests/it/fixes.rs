@@ -98,3 +98,71 @@ fn brackets_of_one_line_fold_at_once() {
         assert!(start.elapsed().as_secs() < 10);
     }
 }
+
+/// A text after the action with a title, which the editor `asked` for or shows at the cursor.
+fn imported(text: &str, title: &str, asked: bool) -> String {
+    let mut ws = workspace(&[("a.tk", text)]);
+    let found = actions(&mut ws, "/w/a.tk", 0..text.len(), asked);
+    let action = found.into_iter().find(|a| a.title == title).unwrap();
+    let mut mended = text.to_string();
+    for e in action.edits.iter().rev() {
+        mended.replace_range(e.place.start..e.place.end, &e.text);
+    }
+    mended
+}
+
+#[test]
+fn imports_go_below_the_comment_of_the_file_and_its_other_imports() {
+    let item = "fn f(x: f32) -> f32 { gelu(x) }\n";
+    let title = "import it: `use std::math::gelu;`";
+    for (head, after) in [
+        ("", "use std::math::gelu;\n\n"),
+        ("// About this module.\n\n", "// About this module.\n\nuse std::math::gelu;\n\n"),
+        ("// Of `f`.\n", "use std::math::gelu;\n\n// Of `f`.\n"),
+        (
+            "// About.\n\nuse std::math::relu; // rectifier\n\n",
+            "// About.\n\nuse std::math::relu; // rectifier\nuse std::math::gelu;\n\n",
+        ),
+    ] {
+        for ends in ["\n", "\r\n"] {
+            let of = |text: String| text.replace('\n', ends);
+            for asked in [false, true] {
+                assert_eq!(
+                    imported(&of(format!("{head}{item}")), title, asked),
+                    of(format!("{after}{item}"))
+                );
+            }
+        }
+    }
+    // The file of an item.
+    let title = "import it: `use std::math;`";
+    let text = "// About.\n\nfn f(x: f32) -> f32 { math::gelu(x) }\n";
+    assert!(imported(text, title, true).starts_with("// About.\n\nuse std::math;\n\nfn f"));
+}
+
+#[test]
+fn comments_above_imports_move_with_them() {
+    let rest = "\n\nfn f(x: f32) -> f32 { math::gelu(x) + views::f() + grid::g() }\n";
+    for (text, after) in [
+        (
+            "use std::views;\n// activation functions\nuse std::math;\nuse std::grid;",
+            "use std::grid;\n// activation functions\nuse std::math;\nuse std::views;",
+        ),
+        (
+            "// About the file.\nuse std::math;\nuse std::grid;",
+            "// About the file.\nuse std::grid;\nuse std::math;",
+        ),
+    ] {
+        for ends in ["\n", "\r\n"] {
+            let text = format!("{text}{rest}").replace('\n', ends);
+            let ws = workspace(&[("a.tk", &text)]);
+            let found = source_actions(&ws, "/w/a.tk", &text);
+            let action = found.iter().find(|a| a.kind == ActionKind::OrganizeImports).unwrap();
+            let mut mended = text.clone();
+            for e in action.edits.iter().rev() {
+                mended.replace_range(e.place.start..e.place.end, &e.text);
+            }
+            assert_eq!(mended, format!("{after}{rest}").replace('\n', ends));
+        }
+    }
+}

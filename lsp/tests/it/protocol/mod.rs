@@ -3,6 +3,7 @@
 
 mod busy;
 mod client;
+#[cfg(feature = "costs")]
 mod costs;
 mod features;
 mod files;
