@@ -163,13 +163,21 @@ impl<'a> Anchors<'a> {
         if let Some(layout) = self.scan_of(shape, order, vector) {
             return self.layouts.intern(layout);
         }
-        let is_folded = order.first().is_some_and(|d| self.folded.contains(&(shape, *d)));
+        let is_folded = order.first().is_some_and(|d| self.folded.contains(&(shape, *d)))
+            && !self.is_shared_by_blocks(shape, order);
         self.layouts.intern(if is_folded {
             // The lanes of a warp are neighbours all the same.
             Layout::folded(shape, order, vector, self.threads)
         } else {
             Layout::blocked(shape, order, vector, self.threads)
         })
+    }
+
+    /// Returns true if the blocks of a cluster exchange what they reduce of each row anyway, since there are fewer rows than warps:
+    /// a lane then has the same columns of all rows, and what they are combined with once.
+    fn is_shared_by_blocks(&self, shape: &[u32], order: &[usize]) -> bool {
+        let rows = order.iter().skip(1).filter_map(|d| shape.get(*d)).product::<u32>();
+        self.options.blocks > 1 && rows < 1 << self.threads.warp_bits
     }
 
     /// Returns true if a tile of this shape is reduced along its last dimension.
