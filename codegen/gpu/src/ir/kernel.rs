@@ -231,6 +231,14 @@ impl Kernel {
         self.options.registers.map_or(most, |n| n.min(most))
     }
 
+    /// The registers of a lane with which a multiprocessor runs two programs, or two blocks of them, or as many as the launch
+    /// asks for.
+    pub fn registers_of_two_programs(&self) -> u32 {
+        let warps = self.options.all_warps() / self.options.blocks.max(1);
+        let of_two = self.options.spec.registers_of_launch(2 * warps);
+        self.options.registers.map_or(of_two, |n| n.min(of_two))
+    }
+
     /// Bytes of shared memory.
     pub fn shared_bytes(&self) -> u32 {
         let more = (self.options.groups - 1) * self.group_bytes();

@@ -255,14 +255,22 @@ impl Layout {
         1 << self.atom.vector_log2(dim)
     }
 
-    /// The number of times that a dimension can be halved so that each thread has its registers of every part.
-    pub fn tops(&self, dim: usize) -> u32 {
-        let bits = self.atom.out_bits().get(dim).copied().unwrap_or(0);
-        (1..=bits).take_while(|n| self.part(dim, *n).is_some()).count() as u32
+    /// The most equal parts into which a dimension can be divided so that each thread has its registers of every part, up to so many
+    /// registers.
+    pub fn most_parts(&self, dim: usize, most: u32) -> u32 {
+        let repeats = self.repeats.get(dim).copied().unwrap_or(1);
+        let counts = (0..u32::BITS).map_while(|n| repeats.checked_mul(1 << n));
+        counts.take_while(|n| *n <= most && self.part(dim, *n).is_some()).last().unwrap_or(1)
     }
 
-    /// The layout of each of `2^log2` parts of a tile along a dimension, if its topmost bits are registers of each thread.
-    pub fn part(&self, dim: usize, log2: u32) -> Option<Layout> {
+    /// The layout of each of `count` parts of a tile along a dimension, if these are registers of each thread: the repetitions of its
+    /// atom, and parts of that by its topmost bits.
+    pub fn part(&self, dim: usize, count: u32) -> Option<Layout> {
+        let mut repeats = self.repeats.clone();
+        let of_atom = count / std::mem::replace(repeats.get_mut(dim)?, 1).max(1);
+        let is_whole = count == self.repeats.get(dim)? * of_atom && of_atom.is_power_of_two();
+        (is_whole && repeats.iter().all(|r| *r == 1)).then_some(())?;
+        let log2 = of_atom.ilog2();
         let mut bits = self.atom.out_bits().to_vec();
         let left = bits.get(dim)?.checked_sub(log2)?;
         *bits.get_mut(dim)? = left;
@@ -274,10 +282,10 @@ impl Layout {
         };
         let (cut, register): (Vec<_>, Vec<_>) = of(InDim::Register).into_iter().partition(above);
         let (lane, warp) = (of(InDim::Lane), of(InDim::Warp));
-        let whole = self.repeats.iter().all(|r| *r == 1) && !lane.iter().chain(&warp).any(above);
-        (whole && cut.len() == log2 as usize && cut.iter().all(alone)).then_some(())?;
+        let is_of_threads = lane.iter().chain(&warp).any(above);
+        (!is_of_threads && cut.len() == log2 as usize && cut.iter().all(alone)).then_some(())?;
         let atom = LinearLayout::new(&bits, register, lane, warp).ok()?;
-        Some(Layout { atom, repeats: self.repeats.clone() })
+        Some(Layout { atom, repeats })
     }
 
     /// The layout of the result when a dimension is reduced; every thread that owned a part owns the result.

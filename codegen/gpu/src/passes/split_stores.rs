@@ -32,6 +32,7 @@ use crate::ir::builder::Edit;
 use crate::ir::kernel::{Kernel, LayoutId};
 use crate::ir::op::GpuOp;
 use crate::ir::params::element_bytes;
+use crate::layout::padded;
 use crate::passes::reallocate_registers::NON_TILE_REGISTERS;
 use crate::passes::{Pass, Property, Run};
 use crate::verify::verify_fenced;
@@ -40,16 +41,13 @@ use crate::verify::verify_fenced;
 pub const PASS: Pass = Pass {
     name: "split_stores",
     purpose: "computes and stores in slices what needs more registers than a lane has",
-    needs: &[Property::Barriers, Property::ProxyFences],
+    needs: &[Property::NarrowTiles],
     leaves: &[Property::SplitStores],
     run: Run::Kernel { run, verify: verify_fenced },
 };
 
 /// The fewest elements of a slice in a lane: a wide access of the smallest type that is stored from wider ones.
 const SLICE: u32 = 8;
-
-/// Programs, or blocks of them, for which a multiprocessor should have registers.
-const PROGRAMS: u32 = 2;
 
 fn run(kernel: &mut Kernel) {
     let func = kernel.func();
@@ -73,8 +71,8 @@ fn run(kernel: &mut Kernel) {
 
 /// The part of the computation of a store that can be done in slices.
 struct Tail {
-    /// The slices are `2^log2` parts of the stored tile.
-    log2: u32,
+    /// The number of slices of the stored tile.
+    count: u32,
     /// The dimension along which the stored tile is sliced.
     dim: usize,
     /// The values that are computed in slices, with the dimension along which they are sliced.
@@ -95,11 +93,11 @@ impl Tail {
         }
         let v = *inst.operands.last()?;
         let layout = kernel.layout(v)?;
-        let most = (u32::try_from(layout.registers()).ok()? / SLICE).checked_ilog2()?;
-        let tops = |d: &usize| layout.tops(*d).min(most);
-        let dim = (0..shape(kernel, v).len()).max_by_key(tops)?;
-        let log2 = tops(&dim);
-        if log2 == 0 {
+        let most = u32::try_from(layout.registers()).ok()? / SLICE;
+        let parts = |d: &usize| layout.most_parts(*d, most);
+        let dim = (0..shape(kernel, v).len()).max_by_key(parts)?;
+        let (count, extent) = (parts(&dim), *shape(kernel, v).get(dim)?);
+        if count <= 1 || padded(extent) != extent {
             return None;
         }
         let mut search = Search {
@@ -108,7 +106,7 @@ impl Tail {
             roots: Roots::new(func),
             uses: uses(func),
             at: func.blocks[block].insts.iter().position(|i| *i == store)?,
-            tail: Tail { log2, dim, inner: BTreeMap::new(), insts: BTreeSet::new(), is_ahead: false },
+            tail: Tail { count, dim, inner: BTreeMap::new(), insts: BTreeSet::new(), is_ahead: false },
             outer: BTreeMap::new(),
         };
         if !search.follow(v, dim) {
@@ -121,9 +119,8 @@ impl Tail {
         };
         let loads: u32 = search.tail.inner.keys().filter(|v| is_load(kernel, **v)).map(words).sum();
         let outer: u32 = search.outer.keys().map(words).sum();
-        let warps = kernel.options.all_warps() / kernel.options.blocks.max(1);
-        let budget = kernel.options.spec.registers_of_launch(PROGRAMS * warps);
-        search.tail.is_ahead = outer + 2 * (loads >> log2) + NON_TILE_REGISTERS <= budget;
+        let budget = kernel.registers_of_two_programs();
+        search.tail.is_ahead = outer + 2 * (loads / count) + NON_TILE_REGISTERS <= budget;
         (loads > 0 && outer + loads + NON_TILE_REGISTERS > budget).then_some(search.tail)
     }
 }
@@ -175,7 +172,7 @@ struct Search<'a> {
 impl Search<'_> {
     /// Returns true if a value has slices along a dimension: computed in slices, or sliced.
     fn follow(&mut self, v: ValueId, dim: usize) -> bool {
-        let fits = self.kernel.layout(v).is_some_and(|l| l.part(dim, self.tail.log2).is_some());
+        let fits = self.kernel.layout(v).is_some_and(|l| l.part(dim, self.tail.count).is_some());
         if !fits || self.outer.get(&v).is_some_and(|d| *d != dim) {
             return false;
         }
@@ -209,7 +206,7 @@ impl Search<'_> {
             Op::Memory(MemoryOp::ViewLoad) if self.may_wait(id, place) => all(self)?,
             Op::Shape(ShapeOp::Broadcast) if from.get(dim) == to.get(dim) => all(self)?,
             Op::Shape(ShapeOp::Broadcast) => {
-                let slice = self.kernel.layout(v)?.part(dim, self.tail.log2)?;
+                let slice = self.kernel.layout(v)?.part(dim, self.tail.count)?;
                 let whole = (0..to.len()).filter(|d| from.get(*d) != to.get(*d));
                 let wanted = whole.fold(slice, |l, d| l.collapsed(d));
                 (self.kernel.layout(*tiles.first()?) == Some(&wanted)).then_some(())?;
@@ -268,7 +265,7 @@ fn cut(kernel: &mut Kernel, block: BlockId, store: InstId, tail: &Tail) {
     let head: Vec<InstId> = rest.by_ref().take_while(|i| *i != store).collect();
     edit.func().blocks[block].insts = head;
     let Some(v) = old.operands.last().copied() else { return };
-    let count = 1 << tail.log2;
+    let count = tail.count;
     let mut next = loaded(&mut edit, block, tail, 0);
     for number in 0..count {
         let made = next;
@@ -289,7 +286,7 @@ fn cut(kernel: &mut Kernel, block: BlockId, store: InstId, tail: &Tail) {
 fn loaded(edit: &mut Edit<'_>, block: BlockId, tail: &Tail, number: u32) -> BTreeMap<ValueId, ValueId> {
     let mut slices = Slices { edit, block, tail, number, made: BTreeMap::new() };
     for (v, dim) in &tail.inner {
-        if number < 1 << tail.log2 && is_load(slices.edit.kernel, *v) {
+        if number < tail.count && is_load(slices.edit.kernel, *v) {
             slices.of(*v, *dim);
         }
     }
@@ -351,17 +348,17 @@ impl Slices<'_, '_> {
 
     /// The start of the slice of a tile along its dimension.
     fn start(&self, v: ValueId, dim: usize) -> u32 {
-        (shape(self.edit.kernel, v).get(dim).copied().unwrap_or(1) >> self.tail.log2) * self.number
+        (shape(self.edit.kernel, v).get(dim).copied().unwrap_or(1) / self.tail.count) * self.number
     }
 
     /// The type and the layout of a slice.
     fn result(&mut self, v: ValueId, dim: usize) -> (TypeId, Option<LayoutId>) {
-        let log2 = self.tail.log2;
-        let layout = self.edit.kernel.layout(v).and_then(|l| l.part(dim, log2));
+        let count = self.tail.count;
+        let layout = self.edit.kernel.layout(v).and_then(|l| l.part(dim, count));
         let layout = layout.map(|l| self.edit.kernel.layouts.intern(l));
         let ty = self.edit.kernel.module.types.get(self.edit.kernel.func().ty(v)).clone();
         let Type::Tile { elem, mut shape } = ty else { return (self.edit.kernel.func().ty(v), layout) };
-        shape.get_mut(dim).into_iter().for_each(|n| *n >>= log2);
+        shape.get_mut(dim).into_iter().for_each(|n| *n /= count);
         (self.edit.kernel.module.types.intern(Type::Tile { elem, shape }), layout)
     }
 

@@ -19,7 +19,7 @@ use crate::ir::params::element_bytes;
 use crate::ir::shared_access::{buffers, plain_operands, swizzled_elements};
 use crate::layout::linear::InDim;
 use crate::layout::linear::gf2::Span;
-use crate::layout::{Layout, cut};
+use crate::layout::{Layout, cut, padded};
 
 /// Checks every instruction.
 pub(super) fn check(kernel: &Kernel) -> Result<(), GpuVerifyError> {
@@ -89,9 +89,9 @@ fn is_part(inst: &Inst, (from, a): (&[u32], &Layout), (to, b): (&[u32], &Layout)
     let mut cut = (0..from.len()).filter(|d| from.get(*d) != to.get(*d));
     let (Some(dim), None) = (cut.next(), cut.next()) else { return false };
     let (Some(whole), Some(part)) = (from.get(dim), to.get(dim)) else { return false };
-    let fits = whole.is_power_of_two() && part.is_power_of_two() && part < whole;
+    let fits = *part > 0 && part < whole && whole % part == 0 && padded(*whole) == *whole;
     let begins = |(d, at): (usize, &i64)| *at == 0 || d == dim && *at % i64::from(*part) == 0;
-    fits && starts.iter().enumerate().all(begins) && a.part(dim, (whole / part).ilog2()).as_ref() == Some(b)
+    fits && starts.iter().enumerate().all(begins) && a.part(dim, whole / part).as_ref() == Some(b)
 }
 
 /// S02.
