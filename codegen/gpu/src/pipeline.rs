@@ -13,8 +13,8 @@ use crate::passes::{
     Pass, Run, TileKernel, allocate_shared, assign_layouts, chunk_loads, cluster, decompose_dot_scaled,
     defer_waits, expand_gathers, form_tensor_accesses, hoist_shared_stores, inline_functions,
     insert_barriers, insert_proxy_fences, insert_store_waits, lower_to_shared, overlap_products,
-    permute_views, reallocate_registers, select_instructions, software_pipeline, split_dots, split_rows,
-    split_scans, split_stores, take_turns, tma_reduce, tma_stores, trim_loops, warp_specialize,
+    permute_views, reallocate_registers, rematerialize, select_instructions, software_pipeline, split_dots,
+    split_rows, split_scans, split_stores, take_turns, tma_reduce, tma_stores, trim_loops, warp_specialize,
 };
 use crate::verify::{GpuVerifyError, LaidOutModule, ScheduledModule};
 
@@ -45,6 +45,7 @@ pub const PASSES: &[Pass] = &[
     allocate_shared::PASS,
     insert_barriers::PASS,
     insert_proxy_fences::PASS,
+    rematerialize::PASS,
     split_stores::PASS,
     reallocate_registers::PASS,
     select_instructions::PASS,

@@ -545,6 +545,11 @@ impl Costs<'_> {
                 Work { issue: self.warps, latency: latency::BARRIER / 2.0, ..Work::default() }
             }
             GpuOp::Unspecified(_) => Work::default(),
+            // An instruction for each register of two.
+            GpuOp::OptimizationBarrier(_) => {
+                let n = result.map_or(0.0, |v| self.registers(v)) * self.warps;
+                Work { issue: n / 2.0, ..Work::default() }
+            }
             GpuOp::AsyncCommit(_)
             | GpuOp::AsyncWait(_)
             | GpuOp::MmaWait(_)

@@ -30,6 +30,7 @@ pub fn stays_in_block(inst: &Inst) -> bool {
             GpuOp::of(inst),
             Some(
                 GpuOp::Convert(_)
+                    | GpuOp::OptimizationBarrier(_)
                     | GpuOp::SharedStore(_)
                     | GpuOp::SharedLoad(_)
                     | GpuOp::SharedGather(_)

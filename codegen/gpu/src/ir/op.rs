@@ -236,6 +236,10 @@ gpu_ops! {
     /// `unspecified()`: a tile on whose elements nothing depends.
     Unspecified = "unspecified" Pure {}
 
+    /// `optimization_barrier(v, x)`: the tile `v` of 16-bit floats. Compilers neither know that its elements are those of `v` nor compute
+    /// with them before `x` is there, so that nothing of what is computed from both is kept for the other.
+    OptimizationBarrier = "optimization_barrier" Pure {}
+
     /// `shared_store(v)`.
     SharedStore = "shared_store" Ordered {
         /// The destination.

@@ -48,6 +48,7 @@ pub fn buffers(inst: &Inst) -> Vec<BufferRef> {
         | GpuOp::ConsumerRelease(ConsumerRelease { pipeline, .. }) => whole(&[pipeline.barriers]),
         GpuOp::Convert(_)
         | GpuOp::Unspecified(_)
+        | GpuOp::OptimizationBarrier(_)
         | GpuOp::AsyncCommit(_)
         | GpuOp::AsyncWait(_)
         | GpuOp::GroupId(_)
@@ -104,6 +105,7 @@ pub fn set_stages(op: &mut GpuOp, buffer: usize, stages: u32) {
         | GpuOp::TurnPass(_)
         | GpuOp::Convert(_)
         | GpuOp::Unspecified(_)
+        | GpuOp::OptimizationBarrier(_)
         | GpuOp::AsyncCommit(_)
         | GpuOp::AsyncWait(_)
         | GpuOp::GroupId(_)
@@ -327,6 +329,7 @@ pub fn touched(inst: &Inst) -> (Vec<usize>, Vec<usize>) {
         | GpuOp::SetMaxRegisters(_)
         | GpuOp::Convert(_)
         | GpuOp::Unspecified(_)
+        | GpuOp::OptimizationBarrier(_)
         | GpuOp::ClusterArrive(_)
         | GpuOp::ClusterWait(_)
         | GpuOp::ClusterSync(_)

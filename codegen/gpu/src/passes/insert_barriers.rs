@@ -536,6 +536,7 @@ fn act(op: &GpuOp) -> Act {
         | GpuOp::Fragments(_)
         | GpuOp::Convert(_)
         | GpuOp::Unspecified(_)
+        | GpuOp::OptimizationBarrier(_)
         | GpuOp::ClusterArrive(_)
         | GpuOp::ClusterWait(_)
         | GpuOp::ClusterSync(_)

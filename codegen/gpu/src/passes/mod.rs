@@ -17,6 +17,7 @@ pub mod lower_to_shared;
 pub mod overlap_products;
 pub mod permute_views;
 pub mod reallocate_registers;
+pub mod rematerialize;
 pub mod select_instructions;
 pub mod software_pipeline;
 pub mod split_dots;
@@ -151,6 +152,8 @@ pub enum Property {
     Barriers,
     /// Fences make writes of threads visible to the async proxy.
     ProxyFences,
+    /// Tiles of halves are kept as such behind exchanges between warps.
+    NarrowTiles,
     /// Stores whose computation needs more registers than lanes have are done in slices.
     SplitStores,
     /// Registers are moved from producer warps to the others.

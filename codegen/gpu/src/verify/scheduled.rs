@@ -163,7 +163,7 @@ fn arity(op: &GpuOp) -> (std::ops::RangeInclusive<usize>, usize) {
         | GpuOp::GroupId(_)
         | GpuOp::Elect(_)
         | GpuOp::ConsumerWait(_) => (0..=0, 1),
-        GpuOp::GroupOwn(_) => (2..=2, 1),
+        GpuOp::GroupOwn(_) | GpuOp::OptimizationBarrier(_) => (2..=2, 1),
         GpuOp::ConsumerSkip(_) => (1..=1, 0),
         GpuOp::SharedScatter(_) => (2..=2, 0),
         GpuOp::SharedAdd(_) => (1..=2, 0),
@@ -249,6 +249,13 @@ fn access(cx: Cx<'_>, inst: &Inst, op: &GpuOp, sizes: &mut [Option<u64>]) -> Che
         }
         (GpuOp::Unspecified(_), [], [r]) => {
             ensure(cx.ty(*r).dtype().is_some(), S03, || "its elements are pointers".into())
+        }
+        (GpuOp::OptimizationBarrier(_), [v, _], [r]) => {
+            let same = cx.id(*v) == cx.id(*r) && cx.shape(*v) == cx.shape(*r);
+            let dtype = cx.ty(*r).dtype().filter(|d| matches!(d, DType::F16 | DType::BF16));
+            ensure(same && dtype.is_some() && dtype == cx.ty(*v).dtype(), S03, || {
+                "it is no tile of halves, or changes it".into()
+            })
         }
         (GpuOp::MmaWait(wait), [v, ..], [r]) => mma::wait(cx, wait, *v, *r),
         (GpuOp::Fragments(fragments), [acc], [r]) => mma::fragments(cx, fragments, *acc, *r, &mut use_of),

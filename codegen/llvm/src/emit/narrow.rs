@@ -1,37 +1,66 @@
-//! Keeps conversions of what a loop does not change in the loop.
+//! Keeps halves as they are where their f32 values would be kept.
 //!
-//! Two halves share a register, and their f32 values need one each. LLVM moves conversions of tiles of which a loop changes
-//! nothing, such as the weights of rows, in front of the loop, where twice the registers hold them. So it must not know that
-//! their words are the same in each iteration.
+//! Two halves share a register, and their f32 values need one each. LLVM and `ptxas` move conversions of tiles of which a loop changes
+//! nothing, such as the weights of rows, in front of the loop, where twice the registers hold them; and they merge conversions before
+//! and behind a barrier. So they must not know that the words are the same.
 
-use inkwell::values::BasicValueEnum;
+use inkwell::values::{BasicValueEnum, IntValue};
 use tk_ops::{DType, ElementwiseOp, Op};
-use tk_tile::{BlockId, ValueId, walk};
+use tk_tile::{BlockId, Inst, ValueId, walk};
 
-use super::{Emit, Res};
+use super::value::{bits, word};
+use super::{Emit, Res, bug};
 
 /// Elements of a lane from which on a tile is kept narrow: fewer cost few registers, and conversions take instructions.
 const LEAST: usize = 16;
 
-impl Emit<'_, '_> {
-    /// Emits the body of a loop, which does not know that narrow tiles that it converts are the same in each iteration.
-    pub(super) fn loop_body(&mut self, body: BlockId) -> Res<()> {
+impl<'c> Emit<'_, 'c> {
+    /// Emits the body of a loop with this counter, which does not know that narrow tiles that it converts are the same in each
+    /// iteration.
+    pub(super) fn loop_body(&mut self, body: BlockId, counter: IntValue<'c>) -> Res<()> {
         let mut outside = vec![];
         for v in self.widened(body) {
             let Some(dtype) = self.dtype(v).filter(|_| !self.late.contains_key(&v)) else { continue };
-            let elements = self.registers(v)?;
-            let Some(first) = elements.first().map(|x| x.get_type()) else { continue };
-            let words =
-                self.packed_words(dtype, 1, &elements)?.into_iter().map(BasicValueEnum::into_int_value);
-            let hidden = words.map(|w| Ok(self.target.opaque_value(self, w)?.into()));
-            let hidden = hidden.collect::<Res<Vec<_>>>()?;
+            if self.registers(v)?.is_empty() {
+                continue;
+            }
+            let elements = self.hidden(v, dtype, counter.into())?;
             outside.push((v, self.value(v)?.clone()));
-            let elements = self.unpacked_words(first, 2, &hidden)?;
             self.define_regs(v, elements)?;
         }
         self.block(body)?;
         outside.into_iter().for_each(|(v, x)| self.define(v, x));
         Ok(())
+    }
+
+    /// Emits a tile of halves that is not known to be the first operand, nor known before the second one.
+    pub(super) fn optimization_barrier(&mut self, inst: &Inst) -> Res<()> {
+        let (v, r) = (self.operand(inst, 0)?, self.result(inst)?);
+        let after = self.registers(self.operand(inst, 1)?)?;
+        let (Some(dtype), Some(after)) = (self.dtype(v), after.first()) else {
+            return bug("a tile of nothing");
+        };
+        self.define_regs(r, self.hidden(v, dtype, *after)?)
+    }
+
+    /// The elements of a tile of halves, in words that are opaque ([`crate::target::TargetEmitter::opaque_word`]).
+    fn hidden(&self, v: ValueId, dtype: DType, after: BasicValueEnum<'c>) -> Res<Vec<BasicValueEnum<'c>>> {
+        let after = self.word_of(after)?;
+        let elements = self.registers(v)?;
+        let Some(first) = elements.first().map(|x| x.get_type()) else { return Ok(vec![]) };
+        let words = self.packed_words(dtype, 1, &elements)?.into_iter().map(BasicValueEnum::into_int_value);
+        let hidden = words.map(|w| Ok(self.target.opaque_word(self, w, after)?.into()));
+        self.unpacked_words(first, 2, &hidden.collect::<Res<Vec<_>>>()?)
+    }
+
+    /// The bits of a number, or the last 32 of them.
+    fn word_of(&self, x: BasicValueEnum<'c>) -> Res<IntValue<'c>> {
+        let (b, width) = (self.builder, bits(x.get_type()));
+        let x = b.build_bit_cast(x, word(self.context, width), "")?.into_int_value();
+        Ok(match width {
+            0..=32 => b.build_int_z_extend_or_bit_cast(x, self.i32(), "")?,
+            _ => b.build_int_truncate(x, self.i32(), "")?,
+        })
     }
 
     /// The tiles of 16-bit floats from outside of a block that it converts to f32.

@@ -22,8 +22,8 @@ use inkwell::intrinsics::Intrinsic;
 use inkwell::module::{Linkage, Module};
 use inkwell::types::{BasicType, BasicTypeEnum};
 use inkwell::values::{
-    BasicMetadataValueEnum, BasicValue, BasicValueEnum, InstructionOpcode, InstructionValue, IntValue,
-    Operand, PointerValue, VectorValue,
+    BasicMetadataValueEnum, BasicValue, BasicValueEnum, CallSiteValue, InstructionOpcode, InstructionValue,
+    IntValue, Operand, PointerValue, VectorValue,
 };
 use inkwell::{AddressSpace, IntPredicate};
 use tk_ops::ElementwiseOp;
@@ -433,10 +433,19 @@ impl<'c> TargetEmitter<'c> for Amdgcn<'c> {
         let same = e.context.create_inline_asm(ty, String::new(), "=v,0".into(), false, false, None, false);
         let call = e.builder.build_indirect_call(ty, same, &[x.into()], "")?;
         // An address that nothing reads is not carried.
-        for name in ["memory", "nounwind", "willreturn"] {
-            let id = Attribute::get_named_enum_kind_id(name);
-            call.add_attribute(AttributeLoc::Function, e.context.create_enum_attribute(id, 0));
+        has_no_effects(e, call);
+        match call.try_as_basic_value().basic() {
+            Some(x) => Ok(x.into_int_value()),
+            None => bug("assembly gave nothing"),
         }
+    }
+
+    fn opaque_word(&self, e: &Emit<'_, 'c>, x: IntValue<'c>, after: IntValue<'c>) -> Res<IntValue<'c>> {
+        let word = e.i32();
+        let ty = word.fn_type(&[word.into(), word.into()], false);
+        let same = e.context.create_inline_asm(ty, String::new(), "=v,0,v".into(), false, false, None, false);
+        let call = e.builder.build_indirect_call(ty, same, &[x.into(), after.into()], "")?;
+        has_no_effects(e, call);
         match call.try_as_basic_value().basic() {
             Some(x) => Ok(x.into_int_value()),
             None => bug("assembly gave nothing"),
@@ -531,6 +540,14 @@ impl<'c> TargetEmitter<'c> for Amdgcn<'c> {
         args: &[BasicValueEnum<'c>],
     ) -> Option<BasicValueEnum<'c>> {
         super::function(LlvmMath::new(builder, module, Approximations::Gcn), op, width, fast, args)
+    }
+}
+
+/// Says of assembly that it only computes.
+fn has_no_effects<'c>(e: &Emit<'_, 'c>, call: CallSiteValue<'c>) {
+    for name in ["memory", "nounwind", "willreturn"] {
+        let id = Attribute::get_named_enum_kind_id(name);
+        call.add_attribute(AttributeLoc::Function, e.context.create_enum_attribute(id, 0));
     }
 }
 

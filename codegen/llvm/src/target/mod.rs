@@ -370,6 +370,11 @@ pub trait TargetEmitter<'c> {
         Ok(x)
     }
 
+    /// A word, of which neither LLVM nor the assembler knows that it is this one, and that is not there before `after`, a word too.
+    fn opaque_word(&self, _e: &Emit<'_, 'c>, x: IntValue<'c>, _after: IntValue<'c>) -> Res<IntValue<'c>> {
+        Ok(x)
+    }
+
     /// The address of a lane, about which LLVM knows nothing: where it knows how addresses advance, it carries one for each load.
     fn opaque_address(&self, _e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<IntValue<'c>> {
         Ok(x)

@@ -377,6 +377,15 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
         Ok(x.into_int_value())
     }
 
+    /// `ptxas` sees through moves, so the word is changed by bits that are 0, which depend on what comes before: by those of a mask that no
+    /// lane has, since the first lane is after none. LLVM must not know of any bit that it is 0: it would use that half of the word as it was.
+    fn opaque_word(&self, e: &Emit<'_, 'c>, x: IntValue<'c>, after: IntValue<'c>) -> Res<IntValue<'c>> {
+        let (b, later_lanes) = (e.builder, special(&start(e), "lanemask.gt")?);
+        let mask = b.build_int_neg(b.build_and(later_lanes, e.int(1), "")?, "")?;
+        let zero = b.build_and(mask, b.build_not(after, "")?, "")?;
+        Ok(b.build_xor(x, zero, "")?)
+    }
+
     fn set_max_registers(&self, e: &Emit<'_, 'c>, count: u32) -> Res<()> {
         let way = if count < e.kernel.registers_of_launch() { "dec" } else { "inc" };
         self.intrinsic(e, &format!("setmaxnreg.{way}.sync.aligned.u32"), &[e.int(count).into()]).map(|_| ())
