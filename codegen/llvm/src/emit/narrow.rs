@@ -15,16 +15,13 @@ use super::{Emit, Res, bug};
 const LEAST: usize = 16;
 
 impl<'c> Emit<'_, 'c> {
-    /// Emits the body of a loop with this counter, which does not know that narrow tiles that it converts are the same in each
-    /// iteration.
-    pub(super) fn loop_body(&mut self, body: BlockId, counter: IntValue<'c>) -> Res<()> {
+    /// Emits the body of a loop, which does not know that narrow tiles that it converts are the same in each iteration. Where `ptxas`
+    /// moves conversions in front of it all the same, it has registers for them: words that differ in each iteration need more.
+    pub(super) fn loop_body(&mut self, body: BlockId) -> Res<()> {
         let mut outside = vec![];
         for v in self.widened(body) {
             let Some(dtype) = self.dtype(v).filter(|_| !self.late.contains_key(&v)) else { continue };
-            if self.registers(v)?.is_empty() {
-                continue;
-            }
-            let elements = self.hidden(v, dtype, counter.into())?;
+            let elements = self.hidden(v, dtype, |w| self.target.opaque_value(self, w))?;
             outside.push((v, self.value(v)?.clone()));
             self.define_regs(v, elements)?;
         }
@@ -40,17 +37,23 @@ impl<'c> Emit<'_, 'c> {
         let (Some(dtype), Some(after)) = (self.dtype(v), after.first()) else {
             return bug("a tile of nothing");
         };
-        self.define_regs(r, self.hidden(v, dtype, *after)?)
+        let after = self.word_of(*after)?;
+        let elements = self.hidden(v, dtype, |w| self.target.opaque_word(self, w, after))?;
+        self.define_regs(r, elements)
     }
 
-    /// The elements of a tile of halves, in words that are opaque ([`crate::target::TargetEmitter::opaque_word`]).
-    fn hidden(&self, v: ValueId, dtype: DType, after: BasicValueEnum<'c>) -> Res<Vec<BasicValueEnum<'c>>> {
-        let after = self.word_of(after)?;
+    /// The elements of a tile of halves, each word of two of which is hidden.
+    fn hidden(
+        &self,
+        v: ValueId,
+        dtype: DType,
+        hide: impl Fn(IntValue<'c>) -> Res<IntValue<'c>>,
+    ) -> Res<Vec<BasicValueEnum<'c>>> {
         let elements = self.registers(v)?;
         let Some(first) = elements.first().map(|x| x.get_type()) else { return Ok(vec![]) };
         let words = self.packed_words(dtype, 1, &elements)?.into_iter().map(BasicValueEnum::into_int_value);
-        let hidden = words.map(|w| Ok(self.target.opaque_word(self, w, after)?.into()));
-        self.unpacked_words(first, 2, &hidden.collect::<Res<Vec<_>>>()?)
+        let hidden = words.map(|w| Ok(hide(w)?.into())).collect::<Res<Vec<_>>>()?;
+        self.unpacked_words(first, 2, &hidden)
     }
 
     /// The bits of a number, or the last 32 of them.
