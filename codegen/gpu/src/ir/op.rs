@@ -236,8 +236,7 @@ gpu_ops! {
     /// `unspecified()`: a tile on whose elements nothing depends.
     Unspecified = "unspecified" Pure {}
 
-    /// `optimization_barrier(v, x)`: the tile `v` of 16-bit floats. Compilers neither know that its elements are those of `v` nor compute
-    /// with them before `x` is there, so that nothing of what is computed from both is kept for the other.
+    /// `optimization_barrier(v, x)`: the tile `v` of halves. Compilers neither know that it is `v` nor compute with it before `x`.
     OptimizationBarrier = "optimization_barrier" Pure {}
 
     /// `shared_store(v)`.
@@ -436,8 +435,7 @@ gpu_ops! {
     /// True in one thread of the warp.
     Elect = "elect" Ordered {}
 
-    /// Sets the registers of a lane to `count`. A warp that releases registers continues at once; one that requests
-    /// more waits.
+    /// Sets the registers of a lane to `count`. A warp that releases registers continues at once; one that requests more waits.
     SetMaxRegisters = "setmaxnreg" Ordered {
         /// Registers of a lane.
         count: u32,

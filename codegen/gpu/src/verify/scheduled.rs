@@ -226,11 +226,7 @@ fn access(cx: Cx<'_>, inst: &Inst, op: &GpuOp, sizes: &mut [Option<u64>]) -> Che
             strided(&gather.placement, &along(gather.axis, gather.extent, cx.shape(*at))?, capacity)
         }
         (GpuOp::SharedScatter(scatter), [v, at], []) => {
-            ensure(cx.id(*at) == cx.id(*v) && cx.shape(*at) == cx.shape(*v), S03, || {
-                "positions and elements differ in shape or layout".into()
-            })?;
-            ensure(cx.ty(*at).dtype() == Some(DType::I32), S03, || "positions are ranks, `i32`".into())?;
-            ensure(scatter.axis < cx.shape(*v).len(), S03, || "there is no such dimension".into())?;
+            scattered(cx, *v, *at, scatter.axis)?;
             let capacity = use_of(scatter.buffer, bytes(*v))?;
             strided(&scatter.placement, cx.shape(*v), capacity)
         }
@@ -250,13 +246,7 @@ fn access(cx: Cx<'_>, inst: &Inst, op: &GpuOp, sizes: &mut [Option<u64>]) -> Che
         (GpuOp::Unspecified(_), [], [r]) => {
             ensure(cx.ty(*r).dtype().is_some(), S03, || "its elements are pointers".into())
         }
-        (GpuOp::OptimizationBarrier(_), [v, _], [r]) => {
-            let same = cx.id(*v) == cx.id(*r) && cx.shape(*v) == cx.shape(*r);
-            let dtype = cx.ty(*r).dtype().filter(|d| matches!(d, DType::F16 | DType::BF16));
-            ensure(same && dtype.is_some() && dtype == cx.ty(*v).dtype(), S03, || {
-                "it is no tile of halves, or changes it".into()
-            })
-        }
+        (GpuOp::OptimizationBarrier(_), [v, _], [r]) => hidden(cx, *v, *r),
         (GpuOp::MmaWait(wait), [v, ..], [r]) => mma::wait(cx, wait, *v, *r),
         (GpuOp::Fragments(fragments), [acc], [r]) => mma::fragments(cx, fragments, *acc, *r, &mut use_of),
         (GpuOp::AsyncCopy(copy), [place, ..], [r]) => {
@@ -289,6 +279,22 @@ fn access(cx: Cx<'_>, inst: &Inst, op: &GpuOp, sizes: &mut [Option<u64>]) -> Che
 /// S04 of so many counts in a buffer.
 fn fits(bins: i64, capacity: i64) -> Check {
     ensure((1..=capacity).contains(&bins), S04, || format!("{bins} counts in a buffer of {capacity}"))
+}
+
+/// S03 of a scatter.
+fn scattered(cx: Cx<'_>, v: ValueId, at: ValueId, axis: usize) -> Check {
+    ensure(cx.id(at) == cx.id(v) && cx.shape(at) == cx.shape(v), S03, || {
+        "positions and elements differ in shape or layout".into()
+    })?;
+    ensure(cx.ty(at).dtype() == Some(DType::I32), S03, || "positions are ranks, `i32`".into())?;
+    ensure(axis < cx.shape(v).len(), S03, || "there is no such dimension".into())
+}
+
+/// S03 of an optimization barrier.
+fn hidden(cx: Cx<'_>, v: ValueId, r: ValueId) -> Check {
+    let dtype = cx.ty(r).dtype().filter(|d| matches!(d, DType::F16 | DType::BF16));
+    let same = cx.id(v) == cx.id(r) && cx.shape(v) == cx.shape(r) && dtype == cx.ty(v).dtype();
+    ensure(same && dtype.is_some(), S03, || "it is no tile of halves, or changes it".into())
 }
 
 /// S03 of a gather.

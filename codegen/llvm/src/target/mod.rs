@@ -201,8 +201,7 @@ pub(crate) trait GpuModule<'c>: TargetEmitter<'c> + Default {
     /// Triple, processor and features.
     fn processor(kernel: &Kernel) -> Processor;
 
-    /// Marks a function as a kernel; `maps` is the number of its first parameter that is a tensor map, and their
-    /// number.
+    /// Marks a function as a kernel; `maps` is the number of its first parameter that is a tensor map, and their number.
     fn mark_kernel(
         context: &'c Context,
         module: &Module<'c>,
@@ -333,8 +332,7 @@ pub trait TargetEmitter<'c> {
     ) -> Res<Vec<BasicValueEnum<'c>>>;
 
     /// Issues products of warpgroups ([`tk_gpu::analysis::wgmma_shared`]); returns their accumulators, which may not be
-    /// used before
-    /// [`TargetEmitter::wgmma_wait`].
+    /// used before [`TargetEmitter::wgmma_wait`].
     fn wgmma_issue(
         &self,
         _e: &Emit<'_, 'c>,
@@ -370,7 +368,7 @@ pub trait TargetEmitter<'c> {
         Ok(x)
     }
 
-    /// A word, of which neither LLVM nor the assembler knows that it is this one, and that is not there before `after`, a word too.
+    /// Hides a word from LLVM and the assembler, which do not compute it before the word `after`.
     fn opaque_word(&self, _e: &Emit<'_, 'c>, x: IntValue<'c>, _after: IntValue<'c>) -> Res<IntValue<'c>> {
         Ok(x)
     }

@@ -173,8 +173,7 @@ impl<'a> Anchors<'a> {
         })
     }
 
-    /// Returns true if the blocks of a cluster exchange what they reduce of each row anyway, since there are fewer rows than warps:
-    /// a lane then has the same columns of all rows, and what they are combined with once.
+    /// Returns true if all blocks of a cluster reduce each row: a lane then has the same columns of all rows.
     fn is_shared_by_blocks(&self, shape: &[u32], order: &[usize]) -> bool {
         let rows = order.iter().skip(1).filter_map(|d| shape.get(*d)).product::<u32>();
         self.options.blocks > 1 && rows < 1 << self.threads.warp_bits

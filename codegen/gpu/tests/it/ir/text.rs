@@ -6,7 +6,7 @@ use tk_gpu::ir::text::parse;
 use tk_gpu::verify::{verify_laid_out, verify_scheduled};
 use tk_gpu::{LaidOutModule, ScheduledModule};
 
-const FOLDERS: [&str; 16] = [
+const FOLDERS: [&str; 17] = [
     "split_rows",
     "trim_loops",
     "assign_layouts",
@@ -16,6 +16,7 @@ const FOLDERS: [&str; 16] = [
     "tma_stores",
     "hoist_shared_stores",
     "insert_store_waits",
+    "rematerialize",
     "cluster",
     "chunk_loads",
     "allocate_shared",
