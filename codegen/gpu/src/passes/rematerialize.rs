@@ -11,14 +11,14 @@
 //!                                                v5 = sub v7, v4
 //! ```
 //!
-//! Two halves share a register, and their f32 values need one each. A lane that holds 64 elements of a row while it waits for
-//! the sums of other warps needs 32 registers less, so twice as many rows are in flight on a multiprocessor: layer
-//! normalization of aligned rows of 131072 halves needs 64 registers instead of 118. A conversion and a subtraction take two instructions for each
-//! element, which a kernel that waits for memory has to spare.
+//! Two halves share a register, and their f32 values need one each. A lane that holds 64 elements of a row while it waits for the sums of
+//! other warps needs 32 registers less, so twice as many rows are in flight on a multiprocessor: layer normalization of aligned rows of
+//! 131072 halves needs 64 registers instead of 103. A conversion and a subtraction take two instructions for each element, which a
+//! kernel that waits for memory has to spare.
 //!
-//! Requires fenced kernels, whose exchanges are stores and loads of shared memory. Guarantees that what is computed again are
-//! at most [`MOST`] operations on one tile of halves, and that the compilers behind this one do not merge them
-//! with the first ones ([`OptimizationBarrier`]). Programs with matrix products, whose registers the products have, are unchanged.
+//! Requires fenced kernels, whose exchanges are stores and loads of shared memory. Guarantees that what is computed again are at most
+//! [`MOST`] operations on one tile of halves, and that the compilers behind this one do not merge them with the first ones
+//! ([`OptimizationBarrier`]). Programs with matrix products, whose registers the products have, are unchanged.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -67,13 +67,14 @@ fn run(kernel: &mut Kernel) {
     }
     let blocks: BTreeSet<BlockId> =
         all.iter().flat_map(|i| func.insts[*i].blocks.clone()).chain([func.body]).collect();
+    let live = liveness::at_each(kernel);
     for block in blocks {
-        Rematerialize::new(kernel, block).run();
+        Rematerialize::new(kernel, block, &live).run();
     }
 }
 
 /// The change of a block.
-struct Rematerialize<'k> {
+struct Rematerialize<'k, 'a> {
     edit: Edit<'k>,
     block: BlockId,
     /// The instructions of the block as they were, with their places.
@@ -81,28 +82,28 @@ struct Rematerialize<'k> {
     /// Values that nested blocks use: they are kept anyway.
     nested: BTreeSet<ValueId>,
     /// Registers of a lane that are live at each instruction, and those with which two programs fit.
-    registers: (Vec<u32>, u32),
+    registers: (&'a [u32], u32),
     /// The place of the last exchange between warps for which registers do not suffice, and what was read there.
     exchange: Option<(usize, ValueId)>,
     /// What is computed again since then.
     again: BTreeMap<ValueId, ValueId>,
 }
 
-impl<'k> Rematerialize<'k> {
-    fn new(kernel: &'k mut Kernel, block: BlockId) -> Self {
+impl<'k, 'a> Rematerialize<'k, 'a> {
+    fn new(kernel: &'k mut Kernel, block: BlockId, live: &'a [u32]) -> Self {
         let func = kernel.func();
         let insts = &func.blocks[block].insts;
         let inner = insts.iter().flat_map(|i| &func.insts[*i].blocks).flat_map(|b| walk::insts_in(func, *b));
         let nested = inner.flat_map(|i| func.insts[i].operands.clone()).collect();
         let old = insts.iter().enumerate().map(|(n, i)| (*i, (n, func.insts[*i].clone()))).collect();
-        let registers = (liveness::at_each(kernel), kernel.registers_of_two_programs());
+        let registers = (live, kernel.registers_of_two_programs());
         let edit = Edit { kernel, loc: None };
         Rematerialize { edit, block, old, nested, registers, exchange: None, again: BTreeMap::new() }
     }
 
     fn run(mut self) {
         let insts = std::mem::take(&mut self.edit.func().blocks[self.block].insts);
-        let mut stored = false;
+        let (mut stored, mut is_changed) = (false, false);
         for (at, id) in insts.into_iter().enumerate() {
             let inst = &self.edit.kernel.func().insts[id];
             let read = match GpuOp::of(inst) {
@@ -117,6 +118,7 @@ impl<'k> Rematerialize<'k> {
             for (n, v) in inst.operands.clone().into_iter().enumerate() {
                 if let Some(again) = self.computed_again(v) {
                     self.edit.func().insts[id].operands[n] = again;
+                    is_changed = true;
                 }
             }
             self.edit.func().blocks[self.block].insts.push(id);
@@ -127,7 +129,9 @@ impl<'k> Rematerialize<'k> {
                 self.again.clear();
             }
         }
-        self.remove_unused();
+        if is_changed {
+            self.remove_unused();
+        }
     }
 
     /// A tile that was computed from halves before the last exchange, computed again, if so many registers are worth it.
@@ -189,15 +193,22 @@ impl<'k> Rematerialize<'k> {
     /// Removes what only later instructions used.
     fn remove_unused(&mut self) {
         let func = self.edit.func();
-        for id in func.blocks[self.block].insts.clone().into_iter().rev() {
-            let inst = &func.insts[id];
+        let mut uses: BTreeMap<ValueId, usize> = BTreeMap::new();
+        for v in walk::insts(func).into_iter().flat_map(|i| &func.insts[i].operands) {
+            *uses.entry(*v).or_default() += 1;
+        }
+        let mut insts = std::mem::take(&mut func.blocks[self.block].insts);
+        let mut unused = BTreeSet::new();
+        for id in insts.iter().rev() {
+            let inst = &func.insts[*id];
             let computes = matches!(inst.op, Op::Elementwise(_) | Op::Shape(_) | Op::Create(_));
-            let is_used =
-                |r: &ValueId| walk::insts(func).into_iter().any(|i| func.insts[i].operands.contains(r));
-            if computes && !inst.results.iter().any(is_used) {
-                func.blocks[self.block].insts.retain(|i| *i != id);
+            if computes && inst.results.iter().all(|r| uses.get(r).is_none_or(|n| *n == 0)) {
+                unused.insert(*id);
+                inst.operands.iter().for_each(|v| *uses.entry(*v).or_default() -= 1);
             }
         }
+        insts.retain(|i| !unused.contains(i));
+        func.blocks[self.block].insts = insts;
     }
 
     fn is_narrow(&self, v: ValueId) -> bool {
