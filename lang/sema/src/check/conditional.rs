@@ -22,8 +22,7 @@ impl Cx<'_> {
         want: Option<&Ty>,
         span: Span,
     ) -> HExpr {
-        let meant = self.meant(c, then, els, span);
-        let cond = self.condition_of(c, meant);
+        let cond = self.condition_of(c, |cx| cx.meant(c, then, els, span));
         let (narrow_then, narrow_else) = if cond.konst { self.narrowing(&cond) } else { (vec![], vec![]) };
         let before = self.flow();
         let want_arm = if cond.konst { want } else { None };
@@ -193,16 +192,16 @@ impl Cx<'_> {
 
     /// A condition: one bool.
     pub fn condition(&mut self, c: &ast::Expr) -> HExpr {
-        self.condition_of(c, None)
+        self.condition_of(c, |_| None)
     }
 
     /// The condition of a `while`.
     pub fn loop_condition(&mut self, c: &ast::Expr) -> HExpr {
-        self.condition_of(c, Some(Meant::Loop))
+        self.condition_of(c, |_| Some(Meant::Loop))
     }
 
     /// A condition, and what is meant where it is one for each element.
-    fn condition_of(&mut self, c: &ast::Expr, meant: Option<Meant>) -> HExpr {
+    fn condition_of(&mut self, c: &ast::Expr, meant: impl FnOnce(&Self) -> Option<Meant>) -> HExpr {
         let h = self.value(c);
         match &h.ty {
             Ty::Tile { elem: Elem::D(d), shape } if self.norm(*d) == DTerm::Known(DType::Bool) => {
@@ -216,7 +215,7 @@ impl Cx<'_> {
                     format!("a condition must be one bool, not `{shown}`"),
                     "a tile of bools",
                 );
-                self.fail(self.of_each(d, h.span, meant))
+                self.fail(self.of_each(d, h.span, meant(self)))
             }
             t if t.is_err() => h,
             other => {
