@@ -92,7 +92,10 @@ fn bare(text: &str, range: &Range<usize>) -> Option<(usize, usize)> {
         let inner = text.get(start..end)?;
         let blanks = inner.len() - inner.trim_start().len();
         (start, end) = (start + blanks, (start + inner.trim_end().len()).max(start + blanks));
-        let first = comments.iter().find(|c| c.span.start as usize == start && start < end);
+        if start >= end {
+            return Some((start, end));
+        }
+        let first = comments.iter().find(|c| c.span.start as usize == start);
         let last = comments.iter().find(|c| (c.span.start as usize) < end && end <= c.span.end as usize);
         match (first, last) {
             (Some(c), _) => start = (c.span.end as usize).min(end),
