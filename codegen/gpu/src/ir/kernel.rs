@@ -3,8 +3,12 @@
 //!
 //! Guarantees that only its verifier constructs either.
 
-use tk_tile::{Func, Id, Loc, Module, ValueId};
+use std::collections::BTreeSet;
 
+use tk_ops::Op;
+use tk_tile::{BlockId, Func, Id, Loc, Module, ValueId, walk};
+
+use crate::ir::op::GpuOp;
 use crate::ir::params::ArgFacts;
 use crate::layout::{Layout, Threads};
 use crate::target::spec::TargetSpec;
@@ -237,6 +241,22 @@ impl Kernel {
         let warps = self.options.all_warps() / self.options.blocks.max(1);
         let of_two = self.options.spec.registers_of_launch(2 * warps);
         self.options.registers.map_or(of_two, |n| n.min(of_two))
+    }
+
+    /// Returns true if the program has matrix products.
+    pub fn multiplies(&self) -> bool {
+        let func = self.func();
+        walk::insts(func)
+            .into_iter()
+            .map(|i| &func.insts[i])
+            .any(|inst| matches!(GpuOp::of(inst), Some(GpuOp::Mma(_))) || matches!(inst.op, Op::Dot(_)))
+    }
+
+    /// All blocks of instructions.
+    pub fn blocks(&self) -> BTreeSet<BlockId> {
+        let func = self.func();
+        let nested = walk::insts(func).into_iter().flat_map(|i| func.insts[i].blocks.clone());
+        nested.chain([func.body]).collect()
     }
 
     /// Bytes of shared memory.

@@ -26,9 +26,6 @@
 //!
 //! Requires lowered kernels. Guarantees that a store moves within its block, before the only load of its buffer, and a load
 //! across nothing that writes or orders memory.
-
-use std::collections::BTreeSet;
-
 use tk_ops::table::Effects;
 use tk_ops::{MemoryOp, Op};
 use tk_tile::effects::{is_volatile, of_inst};
@@ -52,10 +49,7 @@ pub const PASS: Pass = Pass {
 };
 
 fn run(kernel: &mut Kernel) {
-    let func = kernel.func();
-    let nested = walk::insts(func).into_iter().flat_map(|i| func.insts[i].blocks.clone());
-    let blocks: BTreeSet<BlockId> = nested.chain([func.body]).collect();
-    for block in blocks {
+    for block in kernel.blocks() {
         let order = kernel.func().blocks[block].insts.clone();
         for store in &order {
             if let Some(to) = earlier(kernel, block, *store) {

@@ -57,18 +57,11 @@ const BESIDE: u32 = 8;
 const MOST: u32 = 4;
 
 fn run(kernel: &mut Kernel) {
-    let func = kernel.func();
-    let all = walk::insts(func);
-    let multiplies = |i: &InstId| {
-        matches!(GpuOp::of(&func.insts[*i]), Some(GpuOp::Mma(_))) || matches!(func.insts[*i].op, Op::Dot(_))
-    };
-    if all.iter().any(multiplies) {
+    if kernel.multiplies() {
         return;
     }
-    let blocks: BTreeSet<BlockId> =
-        all.iter().flat_map(|i| func.insts[*i].blocks.clone()).chain([func.body]).collect();
     let live = liveness::at_each(kernel);
-    for block in blocks {
+    for block in kernel.blocks() {
         Rematerialize::new(kernel, block, &live).run();
     }
 }

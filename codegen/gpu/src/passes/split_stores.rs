@@ -50,17 +50,10 @@ pub const PASS: Pass = Pass {
 const SLICE: u32 = 8;
 
 fn run(kernel: &mut Kernel) {
-    let func = kernel.func();
-    let all = walk::insts(func);
-    let multiplies = |i: &InstId| {
-        matches!(GpuOp::of(&func.insts[*i]), Some(GpuOp::Mma(_))) || matches!(func.insts[*i].op, Op::Dot(_))
-    };
-    if all.iter().any(multiplies) {
+    if kernel.multiplies() {
         return;
     }
-    let blocks: BTreeSet<BlockId> =
-        all.iter().flat_map(|i| func.insts[*i].blocks.clone()).chain([func.body]).collect();
-    for block in blocks {
+    for block in kernel.blocks() {
         for store in kernel.func().blocks[block].insts.clone() {
             if let Some(tail) = Tail::find(kernel, block, store) {
                 cut(kernel, block, store, &tail);
