@@ -93,8 +93,8 @@ struct State {
     failed: bool,
     /// Whether it was said that a grid does not have the program to stop in.
     outside: bool,
-    /// The statement that began last, the number of functions then, and the program.
-    begun: Option<(Loc, usize, Option<[u32; 3]>)>,
+    /// The statement that began last in each function that is running, the number of functions then, and the program.
+    begun: Vec<(Loc, usize, Option<[u32; 3]>)>,
     requests: Receiver<Request>,
 }
 
@@ -179,7 +179,7 @@ impl Debuggee {
             expected: false,
             failed: false,
             outside: false,
-            begun: None,
+            begun: vec![],
             requests,
         };
         Debuggee { wire, sources, paths, consts, controls, interrupts, only, state: Mutex::new(state) }
@@ -247,15 +247,22 @@ impl Debuggee {
         at.frames.iter().map(of_frame).sum::<usize>() + lock(&self.state).outer.len()
     }
 
-    /// Whether a statement is the first part of the one that has just begun, on its line: a breakpoint has stopped there.
+    /// Whether the run was at the line of a statement already: the one before it in its function is on that line, ahead of it or
+    /// around it. A loop that comes to the line again begins with a statement that is not after the last one.
     fn is_part(&self, at: &Stopped<'_>) -> bool {
         let Some(loc) = at.frames.first().and_then(|f| f.statement).map(|s| s.loc) else { return false };
-        let begun = (loc, at.frames.len(), at.program);
-        let Some((last, frames, program)) = lock(&self.state).begun.replace(begun) else { return false };
-        let is_inside =
-            last != loc && last.file == loc.file && last.start <= loc.start && loc.end <= last.end;
-        let is_same_run = (frames, program) == (at.frames.len(), at.program);
-        is_inside && is_same_run && self.line(Some(last)) == self.line(Some(loc))
+        let mut state = lock(&self.state);
+        let depth = at.frames.len() + state.outer.len();
+        // The functions that it called have ended.
+        while state.begun.last().is_some_and(|b| b.1 > depth) {
+            state.begun.pop();
+        }
+        let last = state.begun.pop_if(|b| b.1 == depth);
+        state.begun.push((loc, depth, at.program));
+        let Some((last, _, program)) = last else { return false };
+        let is_after = (last.start, std::cmp::Reverse(last.end)) < (loc.start, std::cmp::Reverse(loc.end));
+        let is_same_line = last.file == loc.file && self.line(Some(last)) == self.line(Some(loc));
+        program == at.program && is_after && is_same_line
     }
 
     /// Says once that a launch does not have the program to stop in.

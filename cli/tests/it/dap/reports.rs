@@ -19,7 +19,12 @@ test \"rows\" {
 
 /// All that is said until it has stopped this many times, with the reasons; it ends then.
 fn stops(launch: Value, lines: Value) -> (Vec<String>, Vec<String>) {
-    let (mut c, _) = Client::of(PROGRAM, launch, lines, &[]);
+    stops_of(PROGRAM, launch, lines)
+}
+
+/// The same of another program.
+fn stops_of(program: &str, launch: Value, lines: Value) -> (Vec<String>, Vec<String>) {
+    let (mut c, _) = Client::of(program, launch, lines, &["nan"]);
     let (mut reasons, mut said) = (vec![], vec![]);
     loop {
         let message = if c.events.is_empty() { c.receive() } else { c.events.remove(0) };
@@ -93,4 +98,27 @@ fn two_breakpoints_on_one_line() {
     assert_eq!(of(&out, "at "), ["at 0\n", "at 1\n", "at 2\n"]);
     let (reasons, _) = stops(json!({ "test": "rows" }), json!([never, never]));
     assert_eq!(reasons, [] as [&str; 0]);
+}
+
+const LINES: &str = "fn add(a: i32, b: i32) -> i32 {
+    let c = a + b; c
+}
+
+test \"two\" {
+    let mut n = 0;
+    for i in range(0, 2) {
+        n = n + 1; n = add(n, i); n = n + 1;
+    }
+    n = add(n, 1); n = add(n, 2);
+    assert(n == 8);
+}
+";
+
+/// A line with several statements stops once for each time that the run comes to it, also where functions are called between
+/// its statements.
+#[test]
+fn two_statements_on_one_line() {
+    assert_eq!(stops_of(LINES, json!({}), json!([8])).0, ["breakpoint"; 2]);
+    assert_eq!(stops_of(LINES, json!({}), json!([10])).0, ["breakpoint"]);
+    assert_eq!(stops_of(LINES, json!({}), json!([2, 10])).0, ["breakpoint"; 5]);
 }
