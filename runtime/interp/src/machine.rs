@@ -3,7 +3,8 @@
 //! Guarantees that a program can be left between any two instructions and taken up again, and that neither calls nor
 //! loops of the program use the stack of the host.
 
-use tk_ops::{HostOp, Op, ReduceOp, ScanOp};
+use tk_ops::table::Effects;
+use tk_ops::{CreateOp, HostOp, Op, ReduceOp, ScanOp};
 
 use crate::code::{BlockCode, Code, FuncCode, Slot, Step};
 use crate::control::MapState;
@@ -14,6 +15,12 @@ use crate::host::HostContext;
 use crate::value::Value;
 use tk_tile::debug::{DebugFunc, DebugInfo, Statement};
 use tk_tile::{FuncId, Loc};
+
+/// Returns true for an operation that computes nothing: its results are constants, or what memory or a file holds.
+fn is_given(op: Op) -> bool {
+    let is_constant = matches!(op, Op::Create(CreateOp::Const | CreateOp::Table));
+    is_constant || matches!(op, Op::Atomic(_) | Op::Host(_)) || tk_tile::effects::effects(op) == Effects::Read
+}
 
 /// The position of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -213,7 +220,9 @@ impl<'c, 'm> Machine<'c, 'm> {
             let frame = self.frames.last().filter(|_| self.frames.len() == depth);
             frame.is_some_and(|f| slots.iter().any(|s| f.slots.get(*s as usize).is_some_and(has_nan)))
         };
-        if let Some(step) = step.filter(|s| s.blocks.is_empty() && debugger.watches_nan()) {
+        // What is given, such as by memory, has become NaN elsewhere.
+        let computes = |s: &Step<'_>| s.blocks.is_empty() && !is_given(s.op);
+        if let Some(step) = step.filter(|s| computes(s) && debugger.watches_nan()) {
             let results: Vec<Slot> = step.defs.iter().map(|d| d.slot).collect();
             let operands: Vec<Slot> = step.uses.iter().map(|u| u.slot).collect();
             if nan(&results) && !nan(&operands) {

@@ -122,3 +122,19 @@ fn two_statements_on_one_line() {
     assert_eq!(stops_of(LINES, json!({}), json!([10])).0, ["breakpoint"]);
     assert_eq!(stops_of(LINES, json!({}), json!([2, 10])).0, ["breakpoint"; 5]);
 }
+
+/// Memory that holds NaN already, and one that is written, are no reason to stop.
+#[test]
+fn a_nan_in_memory() {
+    let program = "kernel twice(x: view[f32, 1], y: mut view[f32, 1]) {
+    y.store([0], x.load([0], [4]) * 2.0);
+}
+
+test \"nan\" {
+    let y = buffer(zeros([4], f32));
+    twice(buffer(full([4], nan, f32)), y);
+    assert(all(y.tile() != y.tile()));
+}
+";
+    assert_eq!(stops_of(program, json!({}), json!([])).0, [""; 0]);
+}
