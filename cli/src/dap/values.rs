@@ -1,6 +1,6 @@
 //! Variables as a debugger shows them: a line of text each, parts and elements below it, tables and heat maps.
 
-use tk_interp::debug::{Data, Held};
+use tk_interp::debug::{Data, Held, UNWRITTEN};
 
 /// Rows and columns of a heat map or table in the console; more are sampled or left out.
 const ROWS: usize = 32;
@@ -79,25 +79,29 @@ pub fn span(data: &Data) -> Span {
 
 /// The smallest and largest of the first [`COUNTED`] integers, which a float may round; none of other elements.
 pub fn whole(data: &Data) -> Option<(i128, i128)> {
-    let all = (0..data.count().min(COUNTED)).map(|i| data.integer(i));
+    let written = (0..data.count().min(COUNTED)).filter(|i| data.is_written(*i));
+    let all = written.map(|i| data.integer(i));
     all.map(|n| n.map(|n| (n, n))).reduce(|a, b| Some((a?.0.min(b?.0), a?.1.max(b?.1))))?
 }
 
-/// `-3.2 .. 2.9, 4 NaN`
+/// `-3.2 .. 2.9, 4 NaN, 2 uninitialized`
 fn range(data: &Data) -> String {
     let Span { min, max, nan, infinite } = span(data);
     let mut parts = vec![];
-    if let Some((min, max)) = whole(data) {
-        return if min == max { format!("all {min}") } else { format!("{min} .. {max}") };
-    }
-    if min <= max {
-        parts.push(if min == max { format!("all {min}") } else { format!("{min} .. {max}") });
-    }
+    let of_floats = (min <= max).then(|| (min.to_string(), max.to_string()));
+    let ends = whole(data).map(|(min, max)| (min.to_string(), max.to_string())).or(of_floats);
+    parts.extend(
+        ends.map(|(min, max)| if min == max { format!("all {min}") } else { format!("{min} .. {max}") }),
+    );
     if nan > 0 {
         parts.push(format!("{nan} NaN"));
     }
     if infinite > 0 {
         parts.push(format!("{infinite} infinite"));
+    }
+    let unwritten = (0..data.count().min(COUNTED)).filter(|i| !data.is_written(*i)).count();
+    if unwritten > 0 {
+        parts.push(if parts.is_empty() { UNWRITTEN.into() } else { format!("{unwritten} {UNWRITTEN}") });
     }
     if parts.is_empty() { data.text() } else { parts.join(", ") }
 }
@@ -108,20 +112,42 @@ fn matrix(data: &Data) -> (usize, usize) {
     (data.count() / columns, columns)
 }
 
-/// The elements in rows and columns.
+/// The elements in rows and columns; of more than two dimensions, a matrix for each position in the others.
 pub fn table(data: &Data) -> String {
     let (rows, columns) = matrix(data);
+    let shape = data.shape();
+    let outer = shape.get(..shape.len().saturating_sub(2)).unwrap_or(&[]);
+    let outer: Vec<usize> = outer.iter().map(|d| usize::try_from(*d).unwrap_or(1)).collect();
+    let of_matrix = (rows / outer.iter().product::<usize>().max(1)).max(1);
     let mut out = format!("{}\n", data.type_text());
     for r in 0..rows.min(ROWS) {
+        if !outer.is_empty() && r.is_multiple_of(of_matrix) {
+            out += &format!("{:?}\n", position(r / of_matrix, &outer));
+        }
         let cells: Vec<String> = (0..columns.min(TABLE_COLUMNS))
             .map(|c| format!("{:>10}", shortened(&data.element(r * columns + c))))
             .collect();
         let more = if columns > TABLE_COLUMNS { format!("  .. {columns} columns") } else { String::new() };
-        out += &format!("{r:>5} {}{more}\n", cells.join(" "));
+        out += &format!("{:>5} {}{more}\n", r % of_matrix, cells.join(" "));
     }
     if rows > ROWS {
         out += &format!("   .. {rows} rows\n");
     }
+    out
+}
+
+/// The position of a number in row-major order.
+fn position(mut number: usize, extents: &[usize]) -> Vec<usize> {
+    let mut out: Vec<usize> = extents
+        .iter()
+        .rev()
+        .map(|extent| {
+            let at = number % (*extent).max(1);
+            number /= (*extent).max(1);
+            at
+        })
+        .collect();
+    out.reverse();
     out
 }
 

@@ -7,16 +7,19 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tk_ops::DType;
+use tk_ops::{DType, Scalar};
 use tk_tile::debug::{DebugFunc, DebugInfo, DebugValue, Statement};
 use tk_tile::{ElemType, Loc, Type};
 
 use crate::code::FuncCode;
-use crate::exec::load_all;
+use crate::exec::{elem_size, load_all};
 use crate::fault::Fault;
 use crate::print;
 use crate::space::Space;
-use crate::value::{NOWHERE, Value};
+use crate::value::{NOWHERE, Value, View};
+
+/// The text of an element that nothing has been written to.
+pub const UNWRITTEN: &str = "uninitialized";
 
 /// Elements of a view that are read to be shown.
 const MOST: i64 = 1 << 22;
@@ -103,6 +106,8 @@ pub struct Data {
     value: Value,
     ty: Type,
     space: Arc<Space>,
+    /// Of the contents of a view, the elements that nothing has been written to; none if there are none.
+    unwritten: Option<Arc<Vec<bool>>>,
 }
 
 impl Frame<'_> {
@@ -128,7 +133,10 @@ impl Frame<'_> {
                     let value = self.slots.get(*slot as usize).cloned().unwrap_or_default();
                     match value {
                         Value::Empty => Held::Nothing,
-                        value => Held::Data(Data { value, ty: (*ty).clone(), space: Arc::clone(self.space) }),
+                        value => {
+                            let (ty, space) = ((*ty).clone(), Arc::clone(self.space));
+                            Held::Data(Data { value, ty, space, unwritten: None })
+                        }
                     }
                 }
                 None => Held::Nothing,
@@ -169,7 +177,7 @@ impl Data {
     pub fn text(&self) -> String {
         match &self.value {
             Value::View(v) => {
-                let size = crate::exec::elem_size(self.ty.elem());
+                let size = elem_size(self.ty.elem());
                 let place = print::pointer(&v.base, size, &self.space);
                 format!("buffer {place}, strides {:?}", v.strides)
             }
@@ -184,22 +192,35 @@ impl Data {
 
     /// The text of the element at a place in row-major order.
     pub fn element(&self, at: usize) -> String {
+        if !self.is_written(at) {
+            return UNWRITTEN.to_string();
+        }
         let scalar = self.value.lane(at).and_then(|v| print::element(&v, &self.ty, &self.space));
         scalar.unwrap_or_else(|fault| fault.message)
     }
 
     /// The number at a place in row-major order; a bool counts 0 or 1, a pointer has none.
     pub fn number(&self, at: usize) -> Option<f64> {
-        let scalar = self.value.lane(at).ok()?.scalar().ok()?;
+        let scalar = self.scalar(at)?;
         scalar
             .as_f64()
             .or_else(|| scalar.as_int().map(|i| i as f64))
             .or_else(|| scalar.as_bool().map(f64::from))
     }
 
+    /// Returns true unless nothing has been written to the element at a place in row-major order.
+    pub fn is_written(&self, at: usize) -> bool {
+        !self.unwritten.as_ref().is_some_and(|all| all.get(at).copied().unwrap_or(false))
+    }
+
+    fn scalar(&self, at: usize) -> Option<Scalar> {
+        let lane = if self.is_written(at) { self.value.lane(at).ok()? } else { return None };
+        lane.scalar().ok()
+    }
+
     /// The integer at a place in row-major order; none of other elements.
     pub fn integer(&self, at: usize) -> Option<i128> {
-        self.value.lane(at).ok()?.scalar().ok()?.as_int()
+        self.scalar(at)?.as_int()
     }
 
     /// Returns true if it is a view: its elements are those of [`Data::contents`].
@@ -230,13 +251,34 @@ impl Data {
         let mut space = Space::clone(&self.space);
         space.checker = None;
         let value = load_all(view, &ty, &space).ok()?;
-        Some(Data { value, ty, space: Arc::new(space) })
+        // Without checked mode nothing notes what is written.
+        let is_noted = self.space.checker.is_some();
+        let unwritten =
+            is_noted.then(|| unwritten(view, elem_size(ty.elem()), &space)).flatten().map(Arc::new);
+        Some(Data { value, ty, space: Arc::new(space), unwritten })
     }
 
     /// Returns true if the elements are pointers.
     pub fn is_pointer(&self) -> bool {
         matches!(self.ty.elem(), ElemType::Ptr { .. }) && !matches!(self.value, Value::View(_))
     }
+}
+
+/// The elements of a view, in row-major order, that nothing has been written to; none if all were written.
+fn unwritten(view: &View, size: usize, space: &Space) -> Option<Vec<bool>> {
+    let allocation = &space.entry(&view.base)?.allocation;
+    allocation.unwritten(0..allocation.len())?;
+    let mut places = vec![0i64];
+    for (extent, stride) in view.shape.iter().zip(&view.strides) {
+        let along = |at: &i64| (0..*extent).map(|i| at + i * stride).collect::<Vec<_>>();
+        places = places.iter().flat_map(along).collect();
+    }
+    let is_missing = |at: i64| {
+        let start = view.base.byte(at, size).and_then(|byte| usize::try_from(byte).ok());
+        start.is_some_and(|start| allocation.unwritten(start..start + size).is_some())
+    };
+    let all: Vec<bool> = places.into_iter().map(is_missing).collect();
+    all.contains(&true).then_some(all)
 }
 
 /// Returns true if a value of floats has a NaN.

@@ -264,7 +264,7 @@ impl Space {
     /// The place in host memory and in the buffer.
     fn locate(&self, p: &Pointer, size: usize, first: i64, last: i64) -> Option<(*mut u8, usize)> {
         let a = &self.entry(p)?.allocation;
-        let byte = |i: i64| p.offset.checked_add(i)?.checked_mul(size as i64)?.checked_add(p.disp);
+        let byte = |i: i64| p.byte(i, size);
         let (start, end) = (byte(first)?, byte(last)?.checked_add(size as i64)?);
         if start < 0 || end < start || end as u64 > a.len() as u64 {
             return None;

@@ -37,6 +37,11 @@ impl Pointer {
         Pointer { offset: self.offset.saturating_add(elements), ..self }
     }
 
+    /// The byte of its buffer at which the element this many places further begins; none past all addresses.
+    pub fn byte(self, elements: i64, size: usize) -> Option<i64> {
+        self.offset.checked_add(elements)?.checked_mul(size as i64)?.checked_add(self.disp)
+    }
+
     /// The same address as a pointer to elements of another size.
     pub fn cast(self, from: usize, to: usize) -> Pointer {
         if from == to {

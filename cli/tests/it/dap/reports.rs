@@ -138,3 +138,32 @@ test \"nan\" {
 ";
     assert_eq!(stops_of(program, json!({}), json!([])).0, [""; 0]);
 }
+
+/// What nothing was written to has no number; a table of three dimensions has one matrix after the other.
+#[test]
+fn uninitialized_elements_and_tables() {
+    let program = "kernel one(y: mut view[i32, 1]) {
+    y.store([1], full([1], 7, i32));
+}
+
+test \"t\" {
+    let x = empty([2, 2], f32);
+    let y = empty([3], i32);
+    one(y);
+    let t = reshape(arange(0, 8), [2, 2, 2]);
+    assert(t[0, 0, 0] == 0);
+}
+";
+    let (mut c, _) = Client::of(program, json!({}), json!([10]), &[]);
+    c.stopped();
+    assert!(c.value("x").ends_with(" · uninitialized"), "{}", c.value("x"));
+    assert!(c.value("y").ends_with(" · all 7, 2 uninitialized"), "{}", c.value("y"));
+    let y = c.ask("evaluate", json!({ "expression": "y", "frameId": 1 }));
+    let elements = c.below(&y["variablesReference"], json!({}));
+    assert_eq!(elements, ["[0] = uninitialized", "[1] = 7", "[2] = uninitialized"]);
+    let rows =
+        |text: String| text.lines().map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    let table: Vec<String> = rows(c.value("table t"));
+    assert_eq!(table, ["i32[2, 2, 2]", "[0]", "0 0 1", "1 2 3", "[1]", "0 4 5", "1 6 7"]);
+    assert_eq!(c.end(), 0);
+}
