@@ -411,6 +411,9 @@ pub struct TestArgs {
     /// Run only tests whose name contains this text
     #[arg(long, value_name = "TEXT")]
     pub filter: Option<String>,
+    /// Run only the test whose name is the text of `--filter`
+    #[arg(long, requires = "filter")]
+    pub exact: bool,
     /// Abort a test after SECONDS: 120 on the CPU unless given, and no limit elsewhere
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<Duration>,

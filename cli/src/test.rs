@@ -79,6 +79,7 @@ fn once(terminal: &Terminal, args: &TestArgs, inputs: &Inputs) -> Outcome {
         format!("no tests ran on `{}`: {why}; --allow-missing-device skips them", args.device.name())
     } else if passed + left_out == 0 {
         match &args.filter {
+            Some(text) if args.exact => format!("no tests ran: no test is called `{text}`"),
             Some(text) => format!("no tests ran: no test name contains `{text}`"),
             None => "no tests ran: there are no tests".to_string(),
         }
@@ -130,7 +131,8 @@ fn file(terminal: &Terminal, inputs: &Inputs, path: &str, args: &TestArgs) -> Re
         Err(why) => (session, Some(why)),
     };
     for (test, name) in session.tests() {
-        if args.filter.as_ref().is_some_and(|f| !name.contains(f.as_str())) {
+        let is_meant = |text: &String| if args.exact { name == text } else { name.contains(text.as_str()) };
+        if !args.filter.as_ref().is_none_or(is_meant) {
             continue;
         }
         let (ended, outcome) = if missing.is_none() {

@@ -167,13 +167,15 @@ test("the tests of a kernel run by name, after what was changed is saved", async
   ];
   const { done } = await activated({ path: "/no/tk", documents });
   await done.commands["tk.runTests"]({ uri: "file:///folder/a.tk", filter: 'rows of "every" length; $(x)' });
+  await done.commands["tk.runTests"]({ uri: "file:///folder/a.tk", filter: "rows", exact: true });
   await done.commands["tk.runTests"]({ uri: "file:///folder/a.tk", filter: "" });
   await done.commands["tk.runTests"]();
-  assert.deepEqual(saved, ["a.tk", "a.tk", "a.tk"]);
+  assert.deepEqual(saved, ["a.tk", "a.tk", "a.tk", "a.tk"]);
   assert.deepEqual(
     done.tasks.map((task) => [task.execution.process, ...task.execution.args]),
     [
       ["/no/tk", "test", "/folder/a.tk", "--filter", 'rows of "every" length; $(x)'],
+      ["/no/tk", "test", "/folder/a.tk", "--filter", "rows", "--exact"],
       ["/no/tk", "test", "/folder/a.tk"],
       ["/no/tk", "test", "/folder/active.tk"],
     ],

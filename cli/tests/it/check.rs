@@ -246,6 +246,11 @@ fn nothing_tested_is_never_green() {
     folder.write("none.tk", "fn f() -> i32 { 1 }");
     folder.tk(&["test", "none.tk"]).code(2).err_has("no tests ran: there are no tests");
     folder.tk(&["test", "none.tk", "good.tk"]).code(0).out_has("1 passed, 0 failed");
+    let two = "test \"add\" { assert(true); }\ntest \"add two\" { assert(true); }\n";
+    folder.write("two.tk", two).tk(&["test", "--filter", "add", "two.tk"]).code(0).out_has("2 passed");
+    folder.tk(&["test", "--filter", "add", "--exact", "two.tk"]).code(0).out_has("1 passed");
+    folder.tk(&["test", "--filter", "ad", "--exact", "two.tk"]).code(2).err_has("no test is called `ad`");
+    folder.tk(&["test", "--exact", "two.tk"]).code(2).err_has("--filter");
     let ran = folder.tk(&["test", "--filter", "nothing like this", "good.tk"]);
     ran.code(2).err_has("no tests ran: no test name contains `nothing like this`");
 }

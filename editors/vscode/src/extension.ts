@@ -18,6 +18,8 @@ interface Tests {
   uri: string;
   /** Part of the names of the tests; all of the file when it is empty or missing. */
   filter?: string;
+  /** Whether that is the whole name of one test. */
+  exact?: boolean;
 }
 
 let client: LanguageClient | undefined;
@@ -114,7 +116,7 @@ async function runTests(tests?: Tests): Promise<void> {
     return;
   }
   await save();
-  await vscode.tasks.executeTask(testTask({ type: "tk", file: file.fsPath, filter: tests?.filter }));
+  await vscode.tasks.executeTask(testTask({ type: "tk", file: file.fsPath, filter: tests?.filter, exact: tests?.exact }));
 }
 
 /** Saves the files of the language: the command reads them from disk, those that a file uses among them. */
@@ -129,10 +131,10 @@ function resolved(task: vscode.Task): vscode.Task | undefined {
   return typeof file === "string" ? testTask(task.definition, task.scope) : undefined;
 }
 
-/** `tk test FILE --filter NAME` in a terminal. No shell reads the words, so none needs quotes. */
+/** `tk test FILE --filter NAME [--exact]` in a terminal. No shell reads the words, so none needs quotes. */
 function testTask(definition: vscode.TaskDefinition, scope?: vscode.WorkspaceFolder | vscode.TaskScope): vscode.Task {
-  const { file, filter } = definition as unknown as { file: string; filter?: string };
-  const words = ["test", file, ...(filter ? ["--filter", filter] : [])];
+  const { file, filter, exact } = definition as unknown as { file: string; filter?: string; exact?: boolean };
+  const words = ["test", file, ...(filter ? ["--filter", filter, ...(exact ? ["--exact"] : [])] : [])];
   const folder = vscode.workspace.getWorkspaceFolder(vscode.Uri.file(file));
   const task = new vscode.Task(
     definition,

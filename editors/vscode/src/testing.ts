@@ -194,7 +194,7 @@ function runFile(
 ): Promise<void> {
   const path = file.uri?.fsPath ?? "";
   const [first] = tests;
-  const filter = tests.length === 1 && first !== undefined ? ["--filter", first.label] : [];
+  const filter = tests.length === 1 && first !== undefined ? ["--filter", first.label, "--exact"] : [];
   tests.forEach((test) => run.started(test));
   const waiting = [...tests];
   return new Promise((resolve) => {

@@ -13,6 +13,8 @@ pub enum LensCommand {
         path: String,
         /// Part of the names.
         filter: String,
+        /// Whether it is the whole name of one test.
+        exact: bool,
     },
     /// Opens machine code of a kernel.
     OpenCode {
@@ -61,7 +63,8 @@ pub fn lens(ws: &mut Workspace, path: &str) -> Vec<Lens> {
     for i in items {
         match &i.kind {
             ItemKind::Test(t) => {
-                let command = LensCommand::RunTests { path: path.to_string(), filter: t.name.clone() };
+                let (path, filter) = (path.to_string(), t.name.clone());
+                let command = LensCommand::RunTests { path, filter, exact: true };
                 out.push(Lens { place: a.place(t.name_span), title: "Run test".into(), command });
             }
             ItemKind::Fn(f) if f.kernel => {
@@ -74,13 +77,16 @@ pub fn lens(ws: &mut Workspace, path: &str) -> Vec<Lens> {
                     continue;
                 }
                 let all: Vec<&str> = tests.iter().map(|t| t.0).collect();
-                let filter = filter(&f.name.text, &own, &all);
+                let (filter, exact) = match own.as_slice() {
+                    [one] => (one.to_string(), true),
+                    _several => (filter(&f.name.text, &own, &all), false),
+                };
                 let title = match own.len() {
                     1 => "Run test".to_string(),
                     n if filter.is_empty() && n < all.len() => format!("Run all {} tests", all.len()),
                     n => format!("Run {n} tests"),
                 };
-                let command = LensCommand::RunTests { path: path.to_string(), filter };
+                let command = LensCommand::RunTests { path: path.to_string(), filter, exact };
                 out.push(Lens { place: a.place(f.name.span), title, command });
             }
             ItemKind::Fn(_)

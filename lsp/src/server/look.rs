@@ -281,8 +281,11 @@ impl Server {
         }
         let lenses = found.into_iter().map(|Lens { place, title, command }| {
             let (command, arguments) = match command {
-                LensCommand::RunTests { path, filter } => {
-                    let arguments = json!({ "uri": self.uri(&path), "filter": filter });
+                LensCommand::RunTests { path, filter, exact } => {
+                    let mut arguments = json!({ "uri": self.uri(&path), "filter": filter });
+                    if let (true, serde_json::Value::Object(fields)) = (exact, &mut arguments) {
+                        fields.insert("exact".into(), true.into());
+                    }
                     (RUN_TESTS, Some(vec![arguments]))
                 }
                 LensCommand::OpenCode { path, kernel, form } => {

@@ -97,11 +97,14 @@ local function restart(options)
   again(100)
 end
 
---- `tk test FILE --filter NAME` in a terminal below, by what a lens gives.
+--- `tk test FILE --filter NAME [--exact]` in a terminal below, by what a lens gives.
 function M.run_tests(cmd, tests)
   local words = { cmd, "test", vim.uri_to_fname(tests.uri) }
   if tests.filter and tests.filter ~= "" then
     vim.list_extend(words, { "--filter", tests.filter })
+    if tests.exact then
+      table.insert(words, "--exact")
+    end
   end
   -- The command reads files from disk.
   vim.cmd("silent wall | botright new")

@@ -480,7 +480,7 @@ fn actions_lenses_and_formatting() {
     client.change(URI, 3, json!([{ "text": ADD }]));
     let lenses = client.ok("textDocument/codeLens", about(URI));
     let lens = &lenses.as_array().unwrap().iter().find(|l| l["command"]["command"] == "tk.runTests").unwrap();
-    assert_eq!(lens["command"]["arguments"], json!([{ "uri": URI, "filter": "adds" }]));
+    assert_eq!(lens["command"]["arguments"], json!([{ "uri": URI, "filter": "adds", "exact": true }]));
 
     let messy = ADD.replace("    let at = ", "  let   at=").replace("a + b\n", "a+b\n");
     client.change(URI, 4, json!([{ "text": messy }]));
