@@ -1,5 +1,7 @@
 //! What the cost model predicts, as the language server shows it: [`of_kernels`].
 
+use std::collections::BTreeMap;
+
 use tk_driver::{LineCost, Outlook};
 use tk_sema::Checked;
 use tk_syntax::FileId;
@@ -26,18 +28,33 @@ pub fn of_kernels(checked: &Checked, target: &str) -> Result<Vec<costs::KernelCo
         return Err(format!("nothing is known of the speed of a GPU for `{target}`"));
     }
     let found = tk_driver::outlook(checked, spec);
-    Ok(found.iter().map(|outlook| of_kernel(checked, target, outlook)).collect())
+    // The lines of all instances of a kernel are compared in the unit that bounds the first one.
+    let mut units = BTreeMap::new();
+    let of_kernel = |outlook: &Outlook| {
+        let (bound, lines) = tk_driver::lines(&checked.sources, &outlook.expected.estimate);
+        let unit = *units.entry(outlook.kernel).or_insert(bound);
+        of_kernel(checked, target, outlook, (unit, &lines))
+    };
+    Ok(found.iter().map(of_kernel).collect())
 }
 
-fn of_kernel(checked: &Checked, target: &str, outlook: &Outlook) -> costs::KernelCost {
-    let (unit, lines) = tk_driver::lines(&checked.sources, &outlook.expected.estimate);
+fn of_kernel(
+    checked: &Checked,
+    target: &str,
+    outlook: &Outlook,
+    (unit, lines): (&str, &[LineCost]),
+) -> costs::KernelCost {
+    let time = |c: &LineCost| c.parts.get(unit).copied().unwrap_or(0.0);
+    let all = lines.iter().map(time).sum::<f64>().max(f64::MIN_POSITIVE);
+    let is_own = |c: &&LineCost| c.file == FileId(0);
     let remarks = outlook.expected.remarks.iter().filter(|r| r.0 == FileId(0));
     let remarks: Vec<(usize, &str)> = remarks.map(|(_, line, text)| (*line, text.as_str())).collect();
-    let own = lines.iter().filter(|c| c.file == FileId(0) && c.share >= LEAST);
+    let own = lines.iter().filter(is_own).map(|c| (c, time(c) / all)).filter(|(_, share)| *share >= LEAST);
     costs::KernelCost {
         kernel: checked.hir.func(outlook.kernel).name.clone(),
         summary: summary(target, outlook),
-        lines: own.map(|c| of_line(unit, c, &remarks)).collect(),
+        lines: own.map(|(c, share)| of_line((unit, share), c, &remarks)).collect(),
+        tiles: lines.iter().filter(is_own).map(|c| (c.line, c.tile_bytes)).filter(|t| t.1 > 0).collect(),
     }
 }
 
@@ -68,7 +85,7 @@ fn summary(target: &str, outlook: &Outlook) -> String {
     )
 }
 
-fn of_line(unit: &str, cost: &LineCost, remarks: &[(usize, &str)]) -> costs::LineCost {
+fn of_line((unit, share): (&str, f64), cost: &LineCost, remarks: &[(usize, &str)]) -> costs::LineCost {
     let access = access(cost);
     let mut tooltip = format!(
         "{:.3e} instructions of warps, {:.2} MB, {} registers live",
@@ -91,11 +108,11 @@ fn of_line(unit: &str, cost: &LineCost, remarks: &[(usize, &str)]) -> costs::Lin
     let mut own: Vec<&str> = remarks.iter().filter(|(line, _)| *line == cost.line).map(|r| r.1).collect();
     own.dedup();
     own.iter().for_each(|text| tooltip.push_str(&format!("; {text}")));
-    let mut label = format!("{:.0} % of {unit}", 100.0 * cost.share);
+    let mut label = format!("{:.0} % of {unit}", 100.0 * share);
     if let Some((text, true)) = access {
         label.push_str(&format!(" · {text}"));
     }
-    costs::LineCost { line: cost.line, label, tooltip, tile_bytes: cost.tile_bytes }
+    costs::LineCost { line: cost.line, label, tooltip }
 }
 
 /// How a line accesses device memory, and whether another way would be better.

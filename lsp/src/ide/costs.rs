@@ -1,6 +1,6 @@
 //! What kernels are expected to cost, as lenses and hints.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 use tk_syntax::ast::{Item, ItemKind, Name};
@@ -17,6 +17,8 @@ pub struct KernelCost {
     pub summary: String,
     /// The lines of the file that was asked for.
     pub lines: Vec<LineCost>,
+    /// Bytes of the largest tile of a line in each thread, of each line of that file which makes one, counted from 1.
+    pub tiles: BTreeMap<usize, u32>,
 }
 
 /// What a line is expected to cost.
@@ -28,8 +30,6 @@ pub struct LineCost {
     pub label: String,
     /// The details.
     pub tooltip: String,
-    /// Bytes of its largest tile in each thread; 0 if it has none.
-    pub tile_bytes: u32,
 }
 
 /// Lenses that open the machine code of each kernel and export of a file.

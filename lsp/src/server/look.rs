@@ -52,10 +52,8 @@ impl Server {
         }
         let line = hover::tile_line(&mut self.ws, path, at)?;
         let (kernels, is_newest) = self.costs(path);
-        let cost = costs::of_lines(&kernels, &(line..=line)).into_iter().next()?;
-        (is_newest && cost.tile_bytes > 0).then(|| {
-            format!("\n\nThe largest tile of its line has {} bytes in each thread.", cost.tile_bytes)
-        })
+        let bytes = kernels.iter().find_map(|k| k.tiles.get(&line)).filter(|_| is_newest)?;
+        Some(format!("\n\nThe largest tile of its line has {bytes} bytes in each thread."))
     }
 
     /// `textDocument/completion`

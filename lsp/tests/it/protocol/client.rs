@@ -79,16 +79,12 @@ fn costs(checked: &tk_sema::Checked, target: &str) -> Result<Vec<KernelCost>, St
         std::thread::sleep(Duration::from_secs(60));
     }
     let lines = text.lines().enumerate().filter(|(_, l)| l.contains("load"));
-    let lines = lines.map(|(n, _)| LineCost {
-        line: n + 1,
-        label: "50 %".into(),
-        tooltip: "of L2".into(),
-        tile_bytes: 16,
-    });
+    let lines = lines.map(|(n, _)| LineCost { line: n + 1, label: "50 %".into(), tooltip: "of L2".into() });
     let kernel = |f: &tk_sema::hir::HFn| KernelCost {
         kernel: f.name.clone(),
         summary: format!("32 registers ({target})"),
         lines: lines.clone().collect(),
+        tiles: lines.clone().map(|l| (l.line, 16)).collect(),
     };
     Ok(checked.hir.kernels().map(|(_, f)| kernel(f)).collect())
 }
