@@ -88,6 +88,18 @@ fn usage_mistakes_end_with_2() {
     folder.tk(&["check", "."]).code(2).says(&["no `.tk` files in ."]);
 }
 
+/// An import goes where the others are, or below the comment of the file.
+#[test]
+fn a_fix_imports_below_the_comment_of_the_file() {
+    let folder = Folder::new("import");
+    let item = "fn f(x: f32) -> f32 { gelu(x) }\n";
+    for (head, start) in [("// About.\n\n", 11), ("// About.\n\nuse std::grid; // groups\n\n", 35)] {
+        folder.write("a.tk", &format!("{head}{item}"));
+        let ran = folder.tk(&["check", "--message-format", "json", "a.tk"]);
+        ran.code(1).out_has(&format!("\"byte_start\":{start},\"byte_end\":{start},"));
+    }
+}
+
 #[test]
 fn imports_are_found_beside_the_file() {
     let folder = Folder::new("imports");

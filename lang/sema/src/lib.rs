@@ -10,6 +10,7 @@ pub mod contract;
 pub mod dump;
 pub mod eval;
 pub mod hir;
+pub mod import;
 pub mod index;
 pub mod launch;
 mod lint;

@@ -121,15 +121,7 @@ pub fn offered(ws: &Workspace, a: &Analysis, path: &str, found: &[Diagnostic]) -
 
 /// A fix of a diagnostic as an action.
 fn of_fix(a: &Analysis, fix: &Fix, diagnostic: Option<usize>) -> Action {
-    let edits = fix.edits.iter().map(|e| {
-        let place = a.place(e.span);
-        // An import at the top of the file goes where the others are.
-        let import = e.text.strip_prefix("use ").and_then(|rest| rest.strip_suffix(";\n"));
-        match import.filter(|_| (e.span.file, e.span.start, e.span.end) == (Analysis::ROOT, 0, 0)) {
-            Some(what) => add_use(a, &place.path, what),
-            None => TextEdit { place, text: e.text.clone() },
-        }
-    });
+    let edits = fix.edits.iter().map(|e| TextEdit { place: a.place(e.span), text: e.text.clone() });
     Action { title: fix.title.clone(), kind: ActionKind::QuickFix, edits: edits.collect(), diagnostic }
 }
 

@@ -13,9 +13,7 @@ use tk_syntax::token::Tok;
 use super::complete_fit::Gives;
 use super::complete_name::imported;
 use super::context::completed;
-use super::form::keep_line_ends;
 use super::site::Site;
-use super::source_actions::line_end;
 use super::{Analysis, Place, TextEdit, Workspace, complete_order, describe};
 
 /// The kinds of completions.
@@ -169,7 +167,7 @@ impl List {
     }
 
     /// Says what the item with a name is as a value, if it was added last.
-    fn gives(&mut self, name: &str, gives: Gives) {
+    pub fn gives(&mut self, name: &str, gives: Gives) {
         if let Some(last) = self.items.last_mut().filter(|c| c.label == name) {
             last.gives = gives;
         }
@@ -368,26 +366,9 @@ pub(super) fn importable(ws: &mut Workspace, path: &str) -> BTreeMap<String, Vec
 
 /// The edit that adds a `use` line to a file.
 pub(super) fn add_use(a: &Analysis, path: &str, what: &str) -> TextEdit {
-    let items = a.root().map_or(&[][..], |f| &f.items);
-    let last = items.iter().rfind(|i| matches!(i.kind, tk_syntax::ast::ItemKind::Use(_)));
-    let place = |at: usize| Place { path: path.to_string(), start: at, end: at };
-    let text = a.root_text();
-    let edit = |at: usize, new: String| {
-        let mut edits = [TextEdit { place: place(at), text: new }];
-        keep_line_ends(text, &mut edits);
-        let [edit] = edits;
-        edit
-    };
-    if let Some(last) = last {
-        return edit(line_end(text, last), format!("\nuse {what};"));
-    }
-    // After the comment that begins the file and is about nothing below it.
-    let first = a.root().and_then(|f| f.items.first()).map_or(0, |i| i.span.start as usize);
-    let head = text.get(..first).unwrap_or("");
-    let blank =
-        ["\n\n", "\n\r\n"].into_iter().filter_map(|blank| Some(head.find(blank)? + blank.len())).min();
-    let at = blank.filter(|_| head.trim_start().starts_with("//")).unwrap_or(0);
-    edit(at, format!("use {what};\n\n"))
+    let empty = tk_syntax::ast::File::default();
+    let (at, text) = tk_sema::import::added(a.root().unwrap_or(&empty), a.root_text(), what);
+    TextEdit { place: Place { path: path.to_string(), start: at, end: at }, text }
 }
 
 /// The receiver that a value of this type is in a call; `None` if it has no methods.

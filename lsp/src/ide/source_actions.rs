@@ -40,9 +40,7 @@ fn mended(ws: &Workspace, path: &str, text: &str, codes: &[Code]) -> String {
         let mut edits: Vec<(Span, &str)> = vec![];
         for d in a.checked.diagnostics.iter().filter(own) {
             let Some(fix) = d.fixes.first() else { continue };
-            let own =
-                |s: Span| if d.code == codes::UNUSED_IMPORT { own_part(&text, d.primary.span, s) } else { s };
-            let all = || fix.edits.iter().map(|e| (own(e.span), e.text.as_str()));
+            let all = || fix.edits.iter().map(|e| (e.span, e.text.as_str()));
             let touches = |s: Span| edits.iter().any(|(t, _)| s.start <= t.end && t.start <= s.end);
             if !all().any(|(s, _)| touches(s)) {
                 edits.extend(all());
@@ -60,21 +58,6 @@ fn mended(ws: &Workspace, path: &str, text: &str, codes: &[Code]) -> String {
         }
     }
     text
-}
-
-/// What is cut out with a name of an import, without a comment of the name before it or the one below.
-fn own_part(text: &str, name: Span, cut: Span) -> Span {
-    let of = |start: u32, end: u32| text.get(start as usize..end as usize).unwrap_or("");
-    let before = of(cut.start, name.start);
-    if before.trim_start().starts_with("use") {
-        return cut;
-    }
-    let after = of(name.end, cut.end);
-    let end = match after.split_once('\n') {
-        Some((line, below)) if below.contains("//") => name.end + line.len() as u32,
-        _own => cut.end,
-    };
-    Span { start: if before.contains("//") { name.start } else { cut.start }, end, ..cut }
 }
 
 /// The text with the imports of each group in order: those of the standard library first, each once. The comments on the lines
@@ -115,11 +98,9 @@ fn begin(text: &str, item: &Item) -> usize {
     start
 }
 
-/// The end of an item with the comment behind it.
-pub(super) fn line_end(text: &str, item: &Item) -> usize {
-    let end = item.span.end as usize;
-    let line = text.get(end..).and_then(|rest| rest.lines().next()).unwrap_or("");
-    if line.trim_start().starts_with("//") { end + line.trim_end().len() } else { end }
+/// The end of an item with the comment after it.
+fn line_end(text: &str, item: &Item) -> usize {
+    tk_sema::import::line_end(text, item.span.end as usize)
 }
 
 /// Imports on lines that follow one another, with nothing between them but their comments.

@@ -2,13 +2,14 @@
 
 use tk_ops::{DType, DTypeSet};
 use tk_syntax::ast::{self, ExprKind};
-use tk_syntax::{Diagnostic, Span, codes};
+use tk_syntax::{Diagnostic, FileId, Span, codes};
 
 use super::cx::{Cx, Flow, Lit, Scope, Sym};
 use super::foreign_names::NAMESPACES;
 use super::names::closest;
 use super::{Def, files};
 use crate::hir::{CKind, CVarId, HExpr, HKind, LocalId};
+use crate::import;
 use crate::types::{DTerm, Elem, Shape, Ty};
 
 /// The number of names compared with unknown ones before suggestions end: a file of a million names with a million
@@ -206,6 +207,14 @@ impl Cx<'_> {
         self.p.files.get(self.file).is_some_and(|f| f.missing.contains(name))
     }
 
+    /// Adds the fix that imports a path into a file.
+    fn importing(&self, d: Diagnostic, file: FileId, path: &str) -> Diagnostic {
+        let tree = self.p.files.iter().find(|f| f.id == file);
+        let (Some(tree), Some(source)) = (tree, self.p.sources.get(file)) else { return d };
+        let (at, text) = import::added(&tree.ast, &source.text, path);
+        d.fix(format!("import it: `use {path};`"), Span::new(file, at, at), text)
+    }
+
     /// Reports an unknown name with the nearest known one; of a name that is `called`, the nearest that can be.
     pub fn unknown_name(&mut self, n: &ast::Name, call: Option<(&[ast::Arg], Span)>) -> HExpr {
         if self.holes || self.is_missing(&n.text) || !self.unknown.insert(n.text.clone()) {
@@ -226,9 +235,7 @@ impl Cx<'_> {
             d = hint;
         } else if let Some(file) = files::of_std(&n.text) {
             // The library has just this name.
-            let top = Span { start: 0, end: 0, file: n.span.file };
-            let path = format!("{}::{}", files::std_path(file), n.text);
-            d = d.fix(format!("import it: `use {path};`"), top, format!("use {path};\n"));
+            d = self.importing(d, n.span.file, &format!("{}::{}", files::std_path(file), n.text));
         } else if let Some(s) = near {
             d = d.fix(format!("use `{s}`"), n.span, s);
         } else {
@@ -312,9 +319,7 @@ impl Cx<'_> {
                     );
                     let own = files::std_files().find(|f| f.0.rsplit('/').next() == Some(m.text.as_str()));
                     if let Some((file, _)) = own {
-                        let top = Span { start: 0, end: 0, file: m.span.file };
-                        let path = files::std_path(file);
-                        d = d.fix(format!("import it: `use {path};`"), top, format!("use {path};\n"));
+                        d = self.importing(d, m.span.file, &files::std_path(file));
                     }
                     let of_cpp =
                         NAMESPACES.iter().find(|(s, f, _)| *s == m.text && f.is_none_or(|f| f == n.text));

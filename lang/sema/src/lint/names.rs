@@ -134,10 +134,16 @@ fn imports(cx: &mut Cx, file: &File, used: &HashSet<&str>) {
         for (i, name) in names.iter().enumerate().filter(|(_, n)| !used.contains(n.text.as_str())) {
             let d = warning(codes::UNUSED_IMPORT, name.span, format!("`{}` is never used", name.text), "");
             let lines = whole_lines(text, name.span);
+            let between = |start: u32, end: u32| text.get(start as usize..end as usize).unwrap_or("");
             let cut = match (i.checked_sub(1).and_then(|i| names.get(i)), names.get(i + 1)) {
                 (None, None) => whole_lines(text, item.span),
                 _ if lines != name.span => lines,
+                // A comment between two names belongs to the one that stays.
+                (_, Some(next)) if between(name.span.end, next.span.start).contains("//") => {
+                    Span { end: name.span.end + after_name(text, name.span.end), ..name.span }
+                }
                 (_, Some(next)) => Span { end: next.span.start, ..name.span },
+                (Some(last), None) if between(last.span.end, name.span.start).contains("//") => name.span,
                 (Some(last), None) => Span { start: last.span.end, ..name.span },
             };
             cx.warn(d.fix("remove the import", cut, ""));
@@ -145,8 +151,15 @@ fn imports(cx: &mut Cx, file: &File, used: &HashSet<&str>) {
     }
 }
 
-/// What is cut out of a text with an import or a name of one: its lines, where there is nothing else on them but a comma and a
-/// comment after it; and the blank lines below where those above suffice.
+/// The length of the comma and the blanks that follow a name.
+fn after_name(text: &str, end: u32) -> u32 {
+    let rest = text.get(end as usize..).unwrap_or("");
+    let after = rest.strip_prefix(',').unwrap_or(rest).trim_start_matches([' ', '\t']);
+    (rest.len() - after.len()) as u32
+}
+
+/// What is cut out of a text with an import or a name of one: its lines, where there is nothing else on them but a comma, and
+/// the blank lines below where those above suffice. A comment after it stays on its line.
 fn whole_lines(text: &str, span: Span) -> Span {
     const BLANK: [char; 2] = [' ', '\t'];
     let (before, after) = text.split_at_checked(span.start as usize).unwrap_or((text, ""));
@@ -155,7 +168,10 @@ fn whole_lines(text: &str, span: Span) -> Span {
     let line = after.split(LINE_END).next().unwrap_or("");
     let rest = line.strip_prefix(',').unwrap_or(line).trim_start();
     let is_alone = head.is_empty() || head.ends_with(LINE_END);
-    if !is_alone || !(rest.is_empty() || rest.starts_with("//")) {
+    if is_alone && rest.starts_with("//") {
+        return Span { end: span.end + (line.len() - rest.len()) as u32, ..span };
+    }
+    if !is_alone || !rest.is_empty() {
         return span;
     }
     let below = after.get(line.len()..).unwrap_or("");

@@ -171,26 +171,26 @@ fn organized_imports_keep_comments() {
     }
 }
 
-/// An import goes with its line, the comment on it, and the blank lines around it that are too many.
+/// An import goes with its line and the blank lines around it that are too many; a comment stays.
 #[test]
 fn unused_imports_go_with_their_lines() {
     let used = "fn f(x: f32) -> f32 { math::relu(x) }\n";
     let relu = "fn f(x: f32) -> f32 { relu(x) }\n";
     for (text, rest, end) in [
-        ("use std::grid; // unused\nuse std::math;\n\n", "use std::math;\n\n", used),
-        ("use std::math;\nuse std::grid; // unused\n\n", "use std::math;\n\n", used),
+        ("use std::grid; // unused\nuse std::math;\n\n", "// unused\nuse std::math;\n\n", used),
+        ("use std::math;\nuse std::grid; // unused\n\n", "use std::math;\n// unused\n\n", used),
         ("use std::grid;\n\n\nuse std::math;\n\n", "use std::math;\n\n", used),
         ("// About it.\n\nuse std::grid;\n\nuse std::math;\n", "// About it.\n\nuse std::math;\n", used),
         ("use std::grid; use std::math;\n", " use std::math;\n", used),
         ("use std::grid;\r\n\r\nuse std::math;\r\n", "use std::math;\r\n", used),
         (
             "use std::math::{\n    gelu, // one\n    relu, // two\n};\n",
-            "use std::math::{\n    relu, // two\n};\n",
+            "use std::math::{\n    // one\n    relu, // two\n};\n",
             relu,
         ),
         (
             "use std::math::{\n    relu, // two\n    silu, // three\n};\n",
-            "use std::math::{\n    relu, // two\n};\n",
+            "use std::math::{\n    relu, // two\n    // three\n};\n",
             relu,
         ),
         ("use std::math::{relu, silu};\n", "use std::math::{relu};\n", relu),
