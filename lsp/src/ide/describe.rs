@@ -9,7 +9,7 @@ use tk_sema::show;
 use tk_sema::target::{DeviceFact, FactValue, TARGET};
 use tk_sema::types::Ty;
 use tk_syntax::Span;
-use tk_syntax::ast::{ExprKind, Fn, Item, ItemKind, StmtKind};
+use tk_syntax::ast::{Expr, ExprKind, Fn, Item, ItemKind, StmtKind};
 
 use super::Analysis;
 use super::signature::Declared;
@@ -58,8 +58,14 @@ pub fn words(a: &Analysis, s: &Symbol) -> Words {
         SymbolKind::Const(id) => {
             let ty = hir.consts.get(id.0 as usize).map(|c| show::ty(hir, &c.value.ty)).unwrap_or_default();
             let ty = if has_type(a, s) { format!(": {ty}") } else { String::new() };
-            let value = const_value(hir, *id).map(|v| format!(" = {v}")).unwrap_or_default();
-            (format!("const {}{ty}{value}", s.name), doc)
+            let mut value = const_value(hir, *id).map(|v| format!(" = {v}")).unwrap_or_default();
+            let table = table(a, s);
+            if table.is_some() {
+                value = value.replace(",)", "]").replace('(', "[").replace(')', "]");
+            }
+            let of_table = table.map(|extents| format!("A table of {extents}.")).unwrap_or_default();
+            let doc = [of_table, doc].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>();
+            (format!("const {}{ty}{value}", s.name), doc.join("\n\n"))
         }
         SymbolKind::CVar(id) => {
             let written = s.item.filter(|i| Some(*i) != s.span).map(|i| line(a.text(i)));
@@ -135,6 +141,36 @@ fn find_fn(items: &[Item], name: Span) -> Option<(&Item, &Fn)> {
         | ItemKind::Test(_)
         | ItemKind::Err => None,
     })
+}
+
+/// The extents of a constant that is a list, or a list of lists: `4 elements`, `2 lists of 3 elements`.
+fn table(a: &Analysis, s: &Symbol) -> Option<String> {
+    let at = s.span?;
+    let nodes = around(&a.index.file(at.file)?.tree, at.start);
+    let value = nodes.iter().rev().find_map(|n| match n {
+        Node::Item(i) => match &i.kind {
+            ItemKind::Const(c) if c.name.span == at => Some(&c.value),
+            _other => None,
+        },
+        Node::Stmt(s) => match &s.kind {
+            StmtKind::Const(c) if c.name.span == at => Some(&c.value),
+            _other => None,
+        },
+        _other => None,
+    })?;
+    let ExprKind::Array(all) = &value.kind else { return None };
+    let counted = |n: usize, what: &str| if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") };
+    let of_list = |e: &Expr| if let ExprKind::Array(list) = &e.kind { Some(list.len()) } else { None };
+    let mut has_tuple = false;
+    Node::Expr(value)
+        .each(&mut |n| has_tuple |= matches!(n, Node::Expr(e) if matches!(e.kind, ExprKind::Tuple(_))));
+    match all.first().map(of_list) {
+        _any if has_tuple => None,
+        Some(Some(n)) if all.iter().all(|e| of_list(e) == Some(n)) => {
+            Some(format!("{} of {}", counted(all.len(), "list"), counted(n, "element")))
+        }
+        _elements => Some(counted(all.len(), "element")),
+    }
 }
 
 /// Returns true if a constant is declared with a type; without, a number takes the type that each use needs.

@@ -129,6 +129,26 @@ fn one(ws: &mut Workspace, path: &str, at: usize, feature: &str) -> String {
     }
 }
 
+/// A constant that is a list is a table, which its hover says.
+#[test]
+fn tables_are_lists() {
+    for (declared, code, doc) in [
+        ("[1, 2]", "const T = [1, 2]", "A table of 2 elements."),
+        ("[7]", "const T = [7]", "A table of 1 element."),
+        ("[[0, 1, 2], [2, 0, 1]]", "const T = [[0, 1, 2], [2, 0, 1]]", "A table of 2 lists of 3 elements."),
+        ("(1, 2)", "const T = (1, 2)", ""),
+    ] {
+        let text = format!("const T = {declared};\n");
+        let mut ws = workspace(&[("a.tk", &text)]);
+        let found = hover::hover(&mut ws, "/w/a.tk", text.find('T').unwrap()).unwrap().markdown;
+        assert!(
+            found.contains(&format!("\n{code}\n"))
+                && found.ends_with(if doc.is_empty() { "```" } else { doc }),
+            "{found}"
+        );
+    }
+}
+
 /// What a selection becomes as a function, or that none is offered.
 fn extracted(ws: &mut Workspace, path: &str, selection: Range<usize>) -> String {
     let text = ws.text(path).unwrap();
