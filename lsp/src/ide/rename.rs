@@ -10,11 +10,15 @@ use tk_syntax::FileId;
 use tk_syntax::ast::ItemKind;
 use tk_syntax::token::{Tok, lex};
 
+use super::describe::MACHINES;
 use super::navigate::{Key, key, uses, uses_in};
 use super::{Analysis, Place, TextEdit, Workspace};
 
 /// Words that are names but never those of something declared.
 const TAKEN: &[&str] = &["_", "self", "std"];
+
+/// Types and values of the language beside its element types, its functions and the facts of a device.
+const BUILT_IN: &[&str] = &["tile", "view", "dtype", "shape", "inf", "nan"];
 
 /// The name that would be renamed; `Err` is a sentence why it cannot be.
 pub fn prepare(ws: &mut Workspace, path: &str, offset: usize) -> Result<Place, String> {
@@ -51,7 +55,8 @@ fn valid(name: &str) -> Result<(), String> {
         return Err(format!("`{name}` has a meaning in the language"));
     }
     let is_type = DType::parse(name).is_some() || DTypeSet::class(name).is_some();
-    if is_type || tk_ops::rows::functions().any(|row| row.name == name) {
+    let is_word = BUILT_IN.contains(&name) || MACHINES.iter().any(|m| m.0 == name);
+    if is_type || is_word || tk_ops::rows::functions().any(|row| row.name == name) {
         return Err(format!("`{name}` is built into the language"));
     }
     Ok(())

@@ -129,6 +129,17 @@ fn one(ws: &mut Workspace, path: &str, at: usize, feature: &str) -> String {
     }
 }
 
+/// A name that the language has is none for a declaration.
+#[test]
+fn no_name_becomes_one_of_the_language() {
+    let text = "fn f(own: f32) -> f32 { own + 1.0 }\n";
+    for name in ["f32", "float", "tile", "view", "dtype", "shape", "load", "sum", "target", "device", "inf"] {
+        let mut ws = workspace(&[("a.tk", text)]);
+        let refused = rename::rename(&mut ws, "/w/a.tk", text.find("own").unwrap(), name);
+        assert_eq!(refused, Err(format!("`{name}` is built into the language")));
+    }
+}
+
 /// A constant that is a list is a table, which its hover says.
 #[test]
 fn tables_are_lists() {
