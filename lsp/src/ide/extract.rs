@@ -2,14 +2,14 @@
 //!
 //! What the selection reads becomes parameters, what it declares or assigns and what is read behind it becomes the
 //! result. It is not offered where control leaves the selection (`return`, `break` and `continue` of a loop around it), and the caller checks that the
-//! program has no more errors than before.
+//! program has no more errors than before. What uses `self` becomes a method of its struct.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::ops::Range;
 
 use tk_sema::index::{SymbolId, SymbolKind};
-use tk_syntax::ast::{Block, Expr, ExprKind, Fn, Item, ItemKind, Stmt, StmtKind};
+use tk_syntax::ast::{Block, CParam, Expr, ExprKind, Item, ItemKind, Stmt, StmtKind};
 use tk_syntax::token::{Tok, lex};
 use tk_syntax::{FileId, Span};
 
@@ -20,11 +20,23 @@ use super::{Analysis, Place, TextEdit};
 /// The name of the new function, with a number where there is one already.
 const NAME: &str = "extracted";
 
+/// The receiver of a method.
+const SELF: &str = "self";
+
 /// What is selected.
 enum Selected<'a> {
     Expr(&'a Expr),
     /// Statements of a block, and what follows them in it.
     Stmts(&'a [Stmt]),
+}
+
+/// What has the body with the selection: a function, a kernel, a method or a test.
+struct Owner<'a> {
+    item: &'a Item,
+    body: &'a Block,
+    cparams: Vec<&'a CParam>,
+    /// The struct of a method.
+    of: Option<&'a Item>,
 }
 
 /// A variable that goes in or out.
@@ -42,8 +54,8 @@ pub fn extract(a: &Analysis, range: &Range<usize>) -> Option<Action> {
     let (start, end) = bare(a.root_text(), range)?;
     let (start, end) = (u32::try_from(start).ok()?, u32::try_from(end).ok()?);
     let item = a.root()?.items.iter().find(|i| i.span.start <= start && end <= i.span.end)?;
-    let owner = function(item, start, end)?;
-    let selected = selected(&owner.body, start, end)?;
+    let owner = &owner(item, start, end)?;
+    let selected = selected(owner.body, start, end)?;
     if start >= end || leaves(&selected) {
         return None;
     }
@@ -61,21 +73,39 @@ pub fn extract(a: &Analysis, range: &Range<usize>) -> Option<Action> {
         Selected::Stmts(_) => outputs.iter().map(|v| v.ty.clone()).collect(),
     };
     let types = inputs.iter().map(|v| v.ty.as_str()).chain(result.iter().map(String::as_str));
-    let constants = constants(a, owner, start, end, types)?;
+    let mut constants = constants(a, owner, start, end, types)?;
+    // A method has the parameters of its struct.
+    let shared = owner.of.filter(|_| inputs.iter().any(|v| v.name == SELF)).and_then(struct_cparams);
+    constants.retain(|c| !shared.is_some_and(|all| all.iter().any(|p| p.name.text == c.0)));
     let name = free_name(a);
     // Arguments determine the parameters that their types name.
     let found: Vec<String> = inputs.iter().flat_map(|v| names_in(&v.ty)).collect();
     let given: Vec<String> =
         constants.iter().filter(|c| !found.contains(&c.0)).map(|c| format!("{0} = {0}", c.0)).collect();
     let given = if given.is_empty() { String::new() } else { format!("[{}]", given.join(", ")) };
-    let call = format!("{name}{given}({})", names(&inputs));
+    let receiver = inputs.iter().position(|v| v.name == SELF);
+    let arguments: Vec<&Variable> = inputs.iter().copied().filter(|v| v.name != SELF).collect();
+    let call = match receiver {
+        Some(_) => format!("{SELF}.{name}{given}({})", names(&arguments)),
+        None => format!("{name}{given}({})", names(&arguments)),
+    };
     let call = match &selected {
         Selected::Expr(_) => call,
         Selected::Stmts(_) => assigned(&outputs, &call)?,
     };
-    let function = written(a, item, &name, &constants, &inputs, &outputs, &result, &selected, (start, end));
+    let mut function =
+        written(a, owner.item, &name, &constants, &inputs, &outputs, &result, &selected, (start, end));
     let at = |start: u32, end: u32| a.place(Span { file: Analysis::ROOT, start, end });
-    let behind: Place = at(item.span.end, item.span.end);
+    let after = match owner.of {
+        Some(of) if receiver.is_none() => of,
+        _own => owner.item,
+    };
+    let indent = indent_of(a, after.span.start);
+    if !indent.is_empty() {
+        let line = |l: &str| if l.is_empty() { String::new() } else { format!("{indent}{l}") };
+        function = function.lines().map(line).collect::<Vec<_>>().join("\n");
+    }
+    let behind: Place = at(after.span.end, after.span.end);
     let edits = vec![
         TextEdit { place: at(start, end), text: call },
         TextEdit { place: behind, text: format!("\n\n{function}") },
@@ -105,13 +135,31 @@ fn bare(text: &str, range: &Range<usize>) -> Option<(usize, usize)> {
     }
 }
 
-/// The function whose body contains the selection.
-fn function(item: &Item, start: u32, end: u32) -> Option<&Fn> {
-    match &item.kind {
-        ItemKind::Fn(f) if f.body.span.start < start && end < f.body.span.end => Some(f),
-        // A method would lose what its struct gives it; a test has no parameters to go by.
-        _other => None,
-    }
+/// The innermost item whose body contains the selection.
+fn owner(item: &Item, start: u32, end: u32) -> Option<Owner<'_>> {
+    let (body, cparams) = match &item.kind {
+        ItemKind::Fn(f) => (&f.body, f.cparams.iter().collect()),
+        ItemKind::Test(t) => (&t.body, vec![]),
+        ItemKind::Struct(s) => {
+            let mut method = s.methods.iter().find_map(|m| owner(m, start, end))?;
+            method.cparams.splice(0..0, &s.cparams);
+            return Some(Owner { of: Some(item), ..method });
+        }
+        ItemKind::Use(_) | ItemKind::Const(_) | ItemKind::Export(_) | ItemKind::Err => return None,
+    };
+    let is_inside = body.span.start < start && end < body.span.end;
+    is_inside.then_some(Owner { item, body, cparams, of: None })
+}
+
+/// The compile-time parameters of a struct.
+fn struct_cparams(item: &Item) -> Option<&[CParam]> {
+    if let ItemKind::Struct(s) = &item.kind { Some(&s.cparams) } else { None }
+}
+
+/// The blanks before a place on its line.
+fn indent_of(a: &Analysis, at: u32) -> String {
+    let line = a.root_text().get(..at as usize).unwrap_or("").rsplit('\n').next().unwrap_or("");
+    line.chars().take_while(|c| c.is_whitespace()).collect()
 }
 
 /// The expression or statements with just this extent.
@@ -162,7 +210,7 @@ fn leaves(selected: &Selected<'_>) -> bool {
 
 /// The variables that go in, and those that are declared in the selection and read behind it, in order of their first
 /// use. `None` where one has a type that cannot be written.
-fn variables(a: &Analysis, owner: &Fn, start: u32, end: u32) -> Option<Vec<Variable>> {
+fn variables(a: &Analysis, owner: &Owner<'_>, start: u32, end: u32) -> Option<Vec<Variable>> {
     let inside = |s: Span| start <= s.start && s.end <= end;
     let own = a.index.references_in(Analysis::ROOT);
     let in_body =
@@ -196,7 +244,7 @@ fn names_in(ty: &str) -> Vec<String> {
 /// compile-time variable of a loop. Names and bounds.
 fn constants<'t>(
     a: &Analysis,
-    owner: &Fn,
+    owner: &Owner<'_>,
     start: u32,
     end: u32,
     types: impl Iterator<Item = &'t str>,
@@ -280,7 +328,10 @@ fn written(
             constants.iter().map(|(name, bound)| format!("{name}: {bound}")).collect();
         let _ = write!(out, "[{}]", constants.join(", "));
     }
-    let params: Vec<String> = inputs.iter().map(|v| format!("{}: {}", v.name, v.ty)).collect();
+    // `self` comes first, without a type.
+    let receiver = inputs.iter().filter(|v| v.name == SELF).map(|v| v.name.clone());
+    let others = inputs.iter().filter(|v| v.name != SELF).map(|v| format!("{}: {}", v.name, v.ty));
+    let params: Vec<String> = receiver.chain(others).collect();
     let _ = write!(out, "({})", params.join(", "));
     match result {
         [] => {}
@@ -292,8 +343,7 @@ fn written(
         let _ = writeln!(out, "    let mut {0} = {0};", v.name);
     }
     let body = a.root_text().get(start as usize..end as usize).unwrap_or("");
-    let line = a.root_text().get(..start as usize).unwrap_or("").rsplit('\n').next().unwrap_or("");
-    let indent: String = line.chars().take_while(|c| c.is_whitespace()).collect();
+    let indent = indent_of(a, start);
     for (i, line) in body.lines().enumerate() {
         // The server may keep blanks at ends of lines.
         let line = if i == 0 { line } else { line.strip_prefix(&indent).unwrap_or(line) }.trim_end();
