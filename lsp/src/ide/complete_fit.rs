@@ -7,7 +7,7 @@ use tk_ops::DType;
 use tk_ops::op::{AtomicOp, ControlOp, HostOp, MemoryOp, Op};
 use tk_ops::table::{ParamKind, Row};
 use tk_sema::hir::CKind;
-use tk_sema::index::{Symbol, SymbolKind};
+use tk_sema::index::{Symbol, SymbolKind, const_value};
 use tk_sema::types::{Elem, Ty};
 use tk_syntax::token::Tok;
 
@@ -29,6 +29,9 @@ const LAUNCHED: f64 = 0.4;
 /// The weights of a variable of the kind that the argument has to be, and of `true` and `false` where one of them is meant.
 pub(super) const MATCHES: f64 = 0.4;
 const TRUTH: f64 = 2.0;
+
+/// How much more counts what gives just what is wanted, where nothing else fits: a function, an optional view, an axis.
+const FIRST_OF_KIND: f64 = 1.5;
 
 /// The weights of a variable of just the type that is meant, of the name of an argument of a function of a file where a value
 /// may be given, and where only names may follow.
@@ -59,6 +62,12 @@ pub(super) enum Gives {
     Parameter,
     /// A buffer of a test.
     Buffer,
+    /// A function, of a file or of the language, that computes a value of values.
+    Function,
+    /// A view that may be absent.
+    Optional,
+    /// An integer that is known before a launch.
+    Known,
     /// Nothing: it is called for what it does.
     Nothing,
     /// Anything else.
@@ -73,7 +82,23 @@ impl Gives {
             SymbolKind::Local(ty) | SymbolKind::Param(ty) => Gives::of_type(ty),
             SymbolKind::CVar(id) => match a.checked.hir.cvars.get(id.0 as usize).map(|c| &c.kind) {
                 Some(CKind::DType(_) | CKind::Shape) => Gives::Parameter,
-                _number => Gives::Other,
+                Some(CKind::Fn(..)) => Gives::Function,
+                Some(CKind::Int(_)) => Gives::Known,
+                _other => Gives::Other,
+            },
+            SymbolKind::Fn(id) => match a.checked.hir.fns.get(id.0 as usize).map(|f| f.kind) {
+                Some(tk_sema::hir::FnKind::Fn) => Gives::Function,
+                _other => Gives::Other,
+            },
+            SymbolKind::Const(id) => match a.checked.hir.consts.get(id.0 as usize).map(|c| &c.value.ty) {
+                Some(ty) if DType::ALL.into_iter().any(|d| d.is_int() && *ty == Ty::scalar(d)) => {
+                    Gives::Known
+                }
+                // The number of a constant without a type has none until it is used.
+                _other if const_value(&a.checked.hir, *id).is_some_and(|v| v.parse::<i64>().is_ok()) => {
+                    Gives::Known
+                }
+                _other => Gives::Other,
             },
             SymbolKind::Builtin(row) => Gives::of_row(row),
             _other => Gives::Other,
@@ -84,6 +109,8 @@ impl Gives {
     fn of_type(ty: &Ty) -> Gives {
         match ty {
             Ty::View { .. } => Gives::View,
+            Ty::Option(_) => Gives::Optional,
+            Ty::Fn(..) => Gives::Function,
             Ty::Tile { elem: Elem::Ptr { .. }, .. } => Gives::Pointer,
             Ty::Tile { shape, .. } if shape.is_scalar() => Gives::Scalar,
             Ty::Tile { .. } => Gives::Tile,
@@ -99,6 +126,7 @@ impl Gives {
             | Op::Control(ControlOp::GridBarrier | ControlOp::Print | ControlOp::Assert)
             | Op::Host(HostOp::AssertClose) => Gives::Nothing,
             Op::Host(HostOp::Buffer | HostOp::Empty) => Gives::Buffer,
+            Op::Elementwise(_) => Gives::Function,
             _other => Gives::Other,
         }
     }
@@ -169,7 +197,15 @@ impl<'t> Fit<'t> {
             None
         };
         let exact = written(tokens).or(of_call).filter(|ty| !ty.is_err());
-        let wants = around.as_ref().map_or(Gives::Other, |c| wants(a, site, c));
+        let wants = match tokens {
+            [.., "let", _, "="]
+                if tokens.iter().rev().nth(3).is_some_and(|t| matches!(*t, "if" | "while")) =>
+            {
+                Gives::Optional
+            }
+            [.., "if" | "while"] => Gives::Scalar,
+            _argument => around.as_ref().map_or(Gives::Other, |c| wants(a, site, c)),
+        };
         let called = around.filter(|c| c.open == Tok::LParen);
         let symbol = called.as_ref().and_then(|c| callee(a, site, c));
         let required = symbol.as_ref().map_or(0, |s| required(a, s));
@@ -196,7 +232,7 @@ impl<'t> Fit<'t> {
                 .first()
                 .map(|c| c.kind)
                 .filter(|k| matches!(last, "(" | "=") && matches!(k, K::Type | K::Keyword)),
-            wants: if matches!(last, "(" | "=") { wants } else { Gives::Other },
+            wants: if matches!(last, "(" | "=" | "if" | "while") { wants } else { Gives::Other },
             has_pointer: items.iter().any(|c| c.gives == Gives::Pointer),
             computes,
             is_required: called.is_some_and(|c| c.position < required),
@@ -212,6 +248,9 @@ impl<'t> Fit<'t> {
 
     fn kind(&self, c: &Completion) -> f64 {
         match c.kind {
+            _any if matches!(self.wants, Gives::Function | Gives::Optional | Gives::Known) => {
+                if c.gives == self.wants { MATCHES + FIRST_OF_KIND } else { self.builtin_or(c) }
+            }
             K::Builtin => self.builtin(c),
             K::Variable | K::Parameter
                 if c.gives == Gives::View && self.in_clause && self.begins_argument =>
@@ -235,6 +274,11 @@ impl<'t> Fit<'t> {
             K::Argument if self.is_required => -MISFIT,
             _other => 0.0,
         }
+    }
+
+    /// What does not give what is wanted.
+    fn builtin_or(&self, c: &Completion) -> f64 {
+        if c.kind == K::Builtin { self.builtin(c) } else { -RARE }
     }
 
     fn builtin(&self, c: &Completion) -> f64 {
@@ -293,6 +337,15 @@ fn exact(a: &Analysis, site: &Site, c: &CallSite) -> Option<Ty> {
 fn wants(a: &Analysis, site: &Site, c: &CallSite) -> Gives {
     let Some(symbol) = callee(a, site, c) else { return Gives::Other };
     let function = match &symbol.kind {
+        SymbolKind::Builtin(row) if c.open == Tok::LParen => {
+            let skip = usize::from(describe::has_receiver(row));
+            let number = c.named.map_or(Some(c.position + skip), |n| row.param(n));
+            return match number.and_then(|n| row.params.get(n)).map(|p| p.kind) {
+                Some(ParamKind::Fn) => Gives::Function,
+                Some(ParamKind::Axis) if c.named.is_some() => Gives::Known,
+                _other => Gives::Other,
+            };
+        }
         SymbolKind::Param(Ty::View { .. }) | SymbolKind::Local(Ty::View { .. })
             if c.open == Tok::LBracket =>
         {
@@ -301,6 +354,9 @@ fn wants(a: &Analysis, site: &Site, c: &CallSite) -> Gives {
         SymbolKind::Fn(id) if c.open == Tok::LParen => a.checked.hir.fns.get(id.0 as usize),
         _other => None,
     };
+    if takes_function(a, &symbol, c) {
+        return Gives::Function;
+    }
     // A launch takes buffers.
     let Some(f) = function.filter(|f| f.kind == tk_sema::hir::FnKind::Fn) else { return Gives::Other };
     let own = f.params.get(usize::from(symbol.owner.is_some())..).unwrap_or(&[]);
@@ -309,6 +365,17 @@ fn wants(a: &Analysis, site: &Site, c: &CallSite) -> Gives {
         None => own.get(c.position),
     };
     wanted.map_or(Gives::Other, |p| Gives::of_type(&p.ty))
+}
+
+/// Returns true if the argument of a call is a function, which is known when it is compiled.
+fn takes_function(a: &Analysis, symbol: &Symbol, c: &CallSite) -> bool {
+    let Some(d) = Declared::of(a, symbol).filter(|_| c.open == Tok::LParen) else { return false };
+    let number = match c.named {
+        Some(name) => d.names.iter().position(|n| n == name),
+        None => Some(d.run.start + c.position).filter(|n| d.run.contains(n)),
+    };
+    let text = number.and_then(|n| d.label.get(d.params.get(n)?.0.clone()));
+    text.is_some_and(|t| t.split_once(": ").is_some_and(|(_, ty)| ty.starts_with("fn(")))
 }
 
 /// The number of arguments that a call must have, those before the first one that may be left out.

@@ -7,10 +7,12 @@ use tk_ops::table::{ParamKind, Receiver};
 use tk_sema::hir::{CKind, FnKind};
 use tk_sema::index::{Symbol, SymbolId, SymbolKind};
 use tk_sema::launch::launch_options;
+use tk_sema::types::{Shape, Ty};
 use tk_syntax::ast::{Fn, ItemKind};
 use tk_syntax::token::Tok;
 
 use super::complete::{CompletionKind as K, List, add_use, importable};
+use super::complete_fit::Gives;
 use super::complete_type::{DTYPES, types};
 use super::context::{Context, context, declared};
 use super::scope::{Scope, scope};
@@ -247,6 +249,9 @@ fn argument(a: &Analysis, site: &Site, c: &CallSite, list: &mut List) -> bool {
     {
         let words = describe::param_words(p.kind);
         words.iter().for_each(|w| list.word(w, K::Word));
+        if p.kind == ParamKind::Axis {
+            axes(a, site, c, list);
+        }
         return matches!(p.kind, ParamKind::Word(_));
     }
     expected(a, symbol, c, list);
@@ -267,6 +272,26 @@ fn argument(a: &Analysis, site: &Site, c: &CallSite, list: &mut List) -> bool {
     }
     // Fields and compile-time arguments have names only.
     matches!(symbol.kind, SymbolKind::Struct(_)) || (c.open == Tok::LBracket && !d.fixed.is_empty())
+}
+
+/// The numbers of the axes of the tile that a call is given first; those of a matrix where nothing is known of it.
+fn axes(a: &Analysis, site: &Site, c: &CallSite, list: &mut List) {
+    let first = site.tokens.get(c.callee + 2).and_then(|t| u32::try_from(t.start).ok());
+    let symbol = first.and_then(|at| a.symbol_at(at as usize));
+    let rank = match symbol.map(|(_, s)| &s.kind) {
+        Some(SymbolKind::Local(Ty::Tile { shape, .. }) | SymbolKind::Param(Ty::Tile { shape, .. })) => {
+            if let Shape::Dims(extents) = shape {
+                extents.len()
+            } else {
+                2
+            }
+        }
+        _other => 2,
+    };
+    for axis in (0..rank.max(1)).map(|axis| axis.to_string()) {
+        list.word(&axis, K::Word);
+        list.gives(&axis, Gives::Known);
+    }
 }
 
 /// What the argument at a place has to be.

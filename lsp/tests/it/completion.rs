@@ -286,6 +286,38 @@ const TYPED: &[(&str, &str)] = &[
     ("let q: bool = ", "false u"),
 ];
 
+/// What comes first, in any order, by the kind of value that a place takes, with the place at the end.
+const OF_KIND: &[(&str, &str)] = &[
+    ("let z = map(", "gelu_of half F"),
+    ("let z = reduce(t, axis = 0, combine = ", "gelu_of half F"),
+    ("let z = scan(t, axis = 0, combine = ", "gelu_of half F"),
+    ("let z = applied(t, ", "gelu_of half F"),
+    ("let z = sum(t, axis = ", "0 1 AXIS N"),
+    ("let z = sort(t, axis = ", "0 1 AXIS N"),
+    ("if let w = ", "bias"),
+    ("if ", "flag"),
+    ("while ", "flag"),
+];
+
+#[test]
+fn what_gives_the_kind_of_value_comes_first() {
+    let head = "const AXIS = 1;\nconst RATE = 1.5;\n\nfn gelu_of(x: f32) -> f32 { x }\nfn half(x: f32) -> f32 { x }\n\n\
+                fn applied(t: tile[f32, 4, 4], f: fn(f32) -> f32) -> f32 { 1.0 }\n\n\
+                fn k[N: i32, F: fn(f32) -> f32](t: tile[f32, 4, 4], bias: view[f32, 1]?, n: i32, flag: bool) {\n    ";
+    let mut problems = vec![];
+    for (text, expected) in OF_KIND {
+        let text = format!("{head}{text}");
+        let mut ws = workspace(&[("a.tk", &text)]);
+        let found = shown(&mut ws, "/w/a.tk", text.len(), "");
+        let expected: Vec<&str> = expected.split(' ').collect();
+        let first: Vec<&str> = found.iter().take(expected.len().max(4)).map(String::as_str).collect();
+        if !expected.iter().all(|e| first.contains(e)) {
+            problems.push(format!("{text}: {:?}", found.get(..SHOWN).unwrap_or(&found)));
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
 #[test]
 fn variables_of_the_type_come_first() {
     let head = "fn two(v: view[f32, 1], n: i32, flag: bool = false, cnt: i32 = 1, sc: f32 = 1.0) -> i32 { n }\n\n\
