@@ -177,8 +177,8 @@ fn renaming_there_and_back() {
             assert!(!there.is_empty() && there != text);
             let mut other = workspace(&[(&name, &there)]);
             let back = renamed(&mut other, &path, at, before);
-            // A kernel of the file may have the name of a builtin; the editor gives it to none.
-            if tk_ops::rows::functions().any(|row| row.name == before) {
+            // A declaration of the file may have the name of a builtin; the editor gives it to none.
+            if before == "tile" || tk_ops::rows::functions().any(|row| row.name == before) {
                 assert_eq!(back.unwrap_err(), format!("`{before}` is built into the language"));
                 continue;
             }
