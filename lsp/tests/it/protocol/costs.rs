@@ -220,3 +220,52 @@ fn a_kernel_that_does_not_compile_leaves_the_others_their_costs() {
     client.change(URI, 2, json!([{ "text": format!("{KERNELS}fn f() {{ undefined }}\n") }]));
     until(&mut client, |client| lenses(client, URI).is_empty());
 }
+
+/// The first instance copies, the second one computes: it has lines that the first one has not.
+const INSTANCES: &str = r#"kernel k[T: f16 | f32](x: view[T, 1], y: mut view[T, 1])
+    grid(cdiv(x.shape[0], 256))
+{
+    let at = program_id(0) * 256;
+    let copied = x.load([at], [256]);
+    let mut v = copied as f32;
+    if T == f32 {
+        for i in static_range(0, 64) {
+            v = exp(v * 0.5) + sin(v);
+        }
+    }
+    let given = v as T;
+    y.store([at], given);
+}
+export k[T = [f16, f32]];
+"#;
+
+#[test]
+fn instances_share_a_unit_and_every_tile_has_its_bytes() {
+    let compiler = tk_lsp::predicted::of_kernels;
+    let mut client = Client::compiling(Some(compiler), Memory::default(), json!({}));
+    client.open(URI, INSTANCES);
+    set(&client, &json!({ "lens": true, "hints": true }));
+    until(&mut client, |client| {
+        lenses(client, URI).iter().filter(|l| l.0.contains("registers")).count() >= 3
+    });
+    let (start, end) = (json!({ "line": 0, "character": 0 }), json!({ "line": 99, "character": 0 }));
+    let whole = json!({ "textDocument": { "uri": URI }, "range": { "start": start, "end": end } });
+    let hints = client.ok("textDocument/inlayHint", whole);
+    let labels = hints.as_array().unwrap().iter().filter_map(|h| h["label"].as_str());
+    let units: std::collections::BTreeSet<String> =
+        labels.filter_map(|l| Some(l.split_once(" % of ")?.1.split(" · ").next()?.to_string())).collect();
+    assert_eq!(units.len(), 1, "{units:?} of {hints}");
+    let hinted =
+        |line: u64| {
+            hints.as_array().unwrap().iter().any(|h| {
+                h["position"]["line"] == line && h["label"].as_str().is_some_and(|l| l.contains('%'))
+            })
+        };
+    // `copied`, `v` and `given`.
+    let lines = [(4, 8), (5, 12), (11, 8)];
+    for (line, character) in lines {
+        let found = client.at("textDocument/hover", URI, json!({ "line": line, "character": character }));
+        assert!(found["contents"]["value"].as_str().unwrap().contains(" bytes in each thread"), "{found}");
+    }
+    assert!(lines.iter().any(|l| !hinted(l.0)), "{hints}");
+}
