@@ -3,7 +3,7 @@
 //! Addresses of these loads are carried from iteration to iteration and advanced by a uniform step, instead of the product of a
 //! position and a stride each time. The loads are masked where there is no next iteration, so the loop has no branch.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
@@ -58,6 +58,7 @@ impl<'c> Emit<'_, 'c> {
             carried: RefCell::default(),
             toggled: RefCell::default(),
             guard: None,
+            is_raised: Cell::default(),
         }
     }
 
@@ -105,11 +106,33 @@ impl<'c> Emit<'_, 'c> {
         }
         // The loads begin before the products, which take as long as they do.
         self.target.schedules_after(self)?;
+        self.raise_priority()?;
         for (r, v) in inst.results.iter().zip(given) {
             let val: Val<'c> = self.value(v)?.clone();
             self.define(*r, val);
         }
         Ok(true)
+    }
+
+    /// From the loads of the next iteration to its stores to shared memory, a warp that multiplies goes before those that load and
+    /// store.
+    fn raise_priority(&self) -> Res<()> {
+        let Some(ahead) = &self.ahead else { return Ok(()) };
+        let (body, _) = ahead.body;
+        let multiplies = |i: &InstId| matches!(GpuOp::of(&self.func().insts[*i]), Some(GpuOp::Mma(_)));
+        if self.func().blocks[body].insts.iter().any(multiplies) {
+            ahead.is_raised.set(true);
+            self.target.set_priority(self, true)?;
+        }
+        Ok(())
+    }
+
+    /// Ends it before the first store.
+    pub(super) fn lower_priority(&self) -> Res<()> {
+        match self.ahead.as_ref().is_some_and(|a| a.is_raised.take()) {
+            true => self.target.set_priority(self, false),
+            false => Ok(()),
+        }
     }
 
     /// Returns true if a block has values that nobody reads.

@@ -1,6 +1,6 @@
 //! What a loop whose loads run ahead is ([`super::ahead`] emits it), and what it carries from iteration to iteration.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use inkwell::basic_block::BasicBlock;
 use inkwell::builder::Builder;
@@ -32,6 +32,8 @@ pub struct AheadLoop<'c> {
     pub(super) toggled: RefCell<Vec<ToggledOffset<'c>>>,
     /// Whether there is a next iteration, where loads are masked by that.
     pub(super) guard: Option<IntValue<'c>>,
+    /// Whether the warp has a raised priority here.
+    pub(super) is_raised: Cell<bool>,
 }
 
 /// An address that a loop carries.

@@ -230,6 +230,7 @@ impl<'c> Emit<'_, 'c> {
         }
         if op.ahead {
             self.target.schedules_after(self)?;
+            self.lower_priority()?;
         }
         let step = match op.access {
             Some(StoreAccess::Matrices | StoreAccess::TransposedMatrices) => {

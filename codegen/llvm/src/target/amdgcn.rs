@@ -457,6 +457,11 @@ impl<'c> TargetEmitter<'c> for Amdgcn<'c> {
         intrinsic(e.builder, e.module, "llvm.amdgcn.sched.barrier", &[], &[nothing_moves]).map(|_| ())
     }
 
+    fn set_priority(&self, e: &Emit<'_, 'c>, is_raised: bool) -> Res<()> {
+        let priority = e.context.i16_type().const_int(is_raised.into(), false).into();
+        intrinsic(e.builder, e.module, "llvm.amdgcn.s.setprio", &[], &[priority]).map(|_| ())
+    }
+
     fn grid_barrier(&self, e: &Emit<'_, 'c>) -> Res<()> {
         self.meet_all(e)
     }

@@ -25,35 +25,9 @@ use crate::emit::{Emit, Res, bug, slots};
 use crate::math::LlvmMath;
 use crate::processor::Processor;
 use crate::scalar::Width;
+pub use crate::target::request::{Entry, Near, Start, Words};
 use crate::target::request::{MmaRequest, PrintedPart, WgmmaOperands};
-pub use crate::target::request::{Near, Words};
 use tk_gpu::ir::caching::Caching;
-
-/// The state at the beginning of a kernel.
-pub struct Start<'a, 'c> {
-    /// The context of the types.
-    pub context: &'c Context,
-    /// The builder, in the entry block.
-    pub builder: &'a Builder<'c>,
-    /// The module.
-    pub module: &'a Module<'c>,
-    /// The function.
-    pub function: FunctionValue<'c>,
-    /// The kernel.
-    pub kernel: &'a Kernel,
-}
-
-/// The values at the beginning of a kernel.
-pub struct Entry<'c> {
-    /// The number of the thread in its program.
-    pub tid: IntValue<'c>,
-    /// The number of programs along each axis.
-    pub programs: [IntValue<'c>; 3],
-    /// The parameters of the kernel, flattened.
-    pub params: Vec<BasicValueEnum<'c>>,
-    /// The addresses of its tensor maps.
-    pub maps: Vec<IntValue<'c>>,
-}
 
 /// The parameters of a kernel for a GPU: those of its source, three numbers of programs, the address of control memory
 /// if it has some, tensor maps.
@@ -385,6 +359,11 @@ pub trait TargetEmitter<'c> {
 
     /// What comes next is not scheduled before what came before: it waits for memory.
     fn schedules_after(&self, _e: &Emit<'_, 'c>) -> Res<()> {
+        Ok(())
+    }
+
+    /// Whether instructions of this warp go before those of others from here on.
+    fn set_priority(&self, _e: &Emit<'_, 'c>, _is_raised: bool) -> Res<()> {
         Ok(())
     }
 

@@ -1,9 +1,39 @@
-//! Requests of emission to a target: matrix products, and values to print.
+//! What emission gives to a target and gets from it: the beginning of a kernel, matrix products, and values to print.
 
-use inkwell::values::{BasicValueEnum, IntValue};
+use inkwell::builder::Builder;
+use inkwell::context::Context;
+use inkwell::module::Module;
+use inkwell::values::{BasicValueEnum, FunctionValue, IntValue};
+use tk_gpu::Kernel;
 use tk_gpu::analysis::wgmma_shared::WgmmaShared;
 use tk_gpu::target::mma::MmaInstruction;
 use tk_ops::DType;
+
+/// The state at the beginning of a kernel.
+pub struct Start<'a, 'c> {
+    /// The context of the types.
+    pub context: &'c Context,
+    /// The builder, in the entry block.
+    pub builder: &'a Builder<'c>,
+    /// The module.
+    pub module: &'a Module<'c>,
+    /// The function.
+    pub function: FunctionValue<'c>,
+    /// The kernel.
+    pub kernel: &'a Kernel,
+}
+
+/// The values at the beginning of a kernel.
+pub struct Entry<'c> {
+    /// The number of the thread in its program.
+    pub tid: IntValue<'c>,
+    /// The number of programs along each axis.
+    pub programs: [IntValue<'c>; 3],
+    /// The parameters of the kernel, flattened.
+    pub params: Vec<BasicValueEnum<'c>>,
+    /// The addresses of its tensor maps.
+    pub maps: Vec<IntValue<'c>>,
+}
 
 /// Words of 4 bytes.
 pub type Words<'c> = Vec<IntValue<'c>>;
