@@ -79,13 +79,13 @@ pub fn accessed(kernel: &Kernel, inst: &Inst) -> Option<ValueId> {
 /// The width of an access to device memory with the elements, or the pointers, `v`. For `view_inside`, the number of
 /// neighbours that are inside or outside together.
 pub fn memory(kernel: &Kernel, axis: &AxisInfo, inst: &Inst, v: ValueId) -> u32 {
-    let (module, func, spec) = (&kernel.module, kernel.func(), kernel.options.spec);
+    let (module, func, options) = (&kernel.module, kernel.func(), &kernel.options);
     let Some(layout) = kernel.layout(v) else { return 1 };
     if inst.op == Op::Memory(MemoryOp::ViewInside) {
         let together = coalesce::inside(module, func, axis, inst);
         return together.map_or(1, |(d, n)| n.min(layout.vector(d)));
     }
-    let Some(access) = coalesce::access(module, func, axis, spec, inst) else { return 1 };
+    let Some(access) = coalesce::access(module, func, axis, options, inst) else { return 1 };
     if let Some(width) = shifted(kernel, axis, inst) {
         return width;
     }
@@ -96,8 +96,8 @@ pub fn memory(kernel: &Kernel, axis: &AxisInfo, inst: &Inst, v: ValueId) -> u32 
 /// The width of a load that is made of two aligned ones.
 pub fn shifted(kernel: &Kernel, axis: &AxisInfo, inst: &Inst) -> Option<u32> {
     let layout = kernel.layout(*inst.results.first()?)?;
-    let (module, spec) = (&kernel.module, kernel.options.spec);
-    coalesce::shifted(module, kernel.func(), axis, spec, inst, |d| layout.vector(d))
+    let module = &kernel.module;
+    coalesce::shifted(module, kernel.func(), axis, &kernel.options, inst, |d| layout.vector(d))
 }
 
 /// The axis along which the neighbours of an access of this width must be tested when it is executed.
@@ -105,8 +105,7 @@ pub fn ragged(kernel: &Kernel, axis: &AxisInfo, inst: &Inst, width: u32) -> Opti
     if shifted(kernel, axis, inst) == Some(width) {
         return None;
     }
-    let (module, spec) = (&kernel.module, kernel.options.spec);
-    let access = coalesce::access(module, kernel.func(), axis, spec, inst)?;
+    let access = coalesce::access(&kernel.module, kernel.func(), axis, &kernel.options, inst)?;
     access.order.first().copied().filter(|_| access.certain < width)
 }
 

@@ -7,14 +7,19 @@
 //! asked when it is executed.
 
 use tk_ops::{MemoryOp, Op};
-use tk_tile::{Def, Func, Inst, Module, Type, ValueId};
+use tk_tile::{Def, Func, Inst, Module, Type, ValueId, walk};
 
 use crate::analysis::axis::AxisInfo;
+use crate::analysis::pointer_steps::{Pointers, Step};
 use crate::ir::attrs::permutation;
 use crate::ir::caching::{Caching, Level};
+use crate::ir::kernel::CompileOptions;
 use crate::ir::op::GpuOp;
 use crate::ir::params::element_bytes;
-use crate::target::spec::TargetSpec;
+
+/// Registers of a lane that are few, and bytes of one.
+const FEW: u32 = 256;
+const WORD: u64 = 4;
 
 /// How memory is accessed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,9 +51,10 @@ pub fn access(
     module: &Module,
     func: &Func,
     axis: &AxisInfo,
-    spec: &TargetSpec,
+    options: &CompileOptions,
     inst: &Inst,
 ) -> Option<Coalescing> {
+    let spec = options.spec;
     let ty = |v: ValueId| module.types.get(func.ty(v));
     let operand = |i: usize| inst.operands.get(i).copied();
     let place = operand(0)?;
@@ -110,11 +116,18 @@ pub fn access(
     let mut vector = certain;
     // Half of the widest access is worth more than a test.
     let is_narrow = 2 * certain * bytes < u64::from(spec.vector_bytes);
-    let along = (is_narrow && may_be_ragged(spec, inst)).then(|| neighbours(module, func, axis, place));
-    if let Some(d) = along.flatten() {
-        order.retain(|other| *other != d);
-        order.insert(0, d);
-        (vector, limit) = limited(&order, (u64::MAX, ""));
+    let along = (is_narrow && may_be_ragged((module, func), options, inst, bytes)).then(|| match ty(place) {
+        Type::View { .. } => neighbours(module, func, axis, place).map(|d| (d, u64::MAX)),
+        Type::Tile { .. } => following(module, func, axis, place),
+    });
+    if let Some((d, run)) = along.flatten() {
+        let mut fastest = order.clone();
+        fastest.retain(|other| *other != d);
+        fastest.insert(0, d);
+        let (wide, why) = limited(&fastest, (run, "the pointers are not known to follow one another"));
+        if wide > certain {
+            (order, vector, limit) = (fastest, wide, why);
+        }
     }
     let numbers = [vector, certain.min(vector), bytes];
     let [vector, certain, bytes] = numbers.map(|n| u32::try_from(n).unwrap_or(1));
@@ -129,15 +142,16 @@ pub fn shifted(
     module: &Module,
     func: &Func,
     axis: &AxisInfo,
-    spec: &TargetSpec,
+    options: &CompileOptions,
     inst: &Inst,
     run: impl Fn(usize) -> u32,
 ) -> Option<u32> {
+    let spec = options.spec;
     let is_load = inst.op == Op::Memory(MemoryOp::ViewLoad);
     if !spec.has_shifted_loads || !is_load || Caching::of(&inst.attrs).level == Level::Volatile {
         return None;
     }
-    let of = access(module, func, axis, spec, inst)?;
+    let of = access(module, func, axis, options, inst)?;
     let view = axis.view(*inst.operands.first()?)?;
     let along = view.strides.iter().rposition(|(_, is_one)| *is_one)?;
     let width = spec.vector_bytes / of.bytes;
@@ -147,11 +161,45 @@ pub fn shifted(
     (is_narrow && run(along) >= width && together >= u64::from(width)).then_some(width)
 }
 
-/// Returns true if an access may be ragged, wherever it is.
-fn may_be_ragged(spec: &TargetSpec, inst: &Inst) -> bool {
+/// Returns true if an access may be ragged, wherever it is. Both ways to do it need registers: where a lane has few, only for
+/// elements of less than a register, which would be many, and not beside accumulators that take half of it.
+fn may_be_ragged(of: (&Module, &Func), options: &CompileOptions, inst: &Inst, bytes: u64) -> bool {
+    let spec = options.spec;
+    let has_room = spec.registers > FEW || bytes < WORD && !has_large_accumulators(of, options);
     spec.has_unaligned_access
-        && matches!(inst.op, Op::Memory(MemoryOp::ViewLoad | MemoryOp::ViewStore))
+        && has_room
+        && matches!(
+            inst.op,
+            Op::Memory(MemoryOp::ViewLoad | MemoryOp::ViewStore | MemoryOp::Load | MemoryOp::Store)
+        )
         && Caching::of(&inst.attrs).level != Level::Volatile
+}
+
+/// Returns true if the sums of a product take half of the registers of a lane or more.
+fn has_large_accumulators((module, func): (&Module, &Func), options: &CompileOptions) -> bool {
+    let registers = |inst: &Inst| {
+        let is_product = matches!(GpuOp::of(inst), Some(GpuOp::Mma(_))) || matches!(inst.op, Op::Dot(_));
+        let ty = module.types.get(func.ty(*inst.results.first().filter(|_| is_product)?));
+        let elements: u64 = ty.shape()?.iter().map(|n| u64::from(*n)).product();
+        Some(elements * element_bytes(ty.elem()) / WORD / u64::from(options.threads().count()))
+    };
+    let most = walk::insts(func).into_iter().filter_map(|i| registers(&func.insts[i])).max();
+    most.is_some_and(|n| 2 * n >= u64::from(options.spec.registers))
+}
+
+/// The axis of a tile of pointers along which they may follow one another, and the length of the runs of those that may.
+fn following(module: &Module, func: &Func, axis: &AxisInfo, pointers: ValueId) -> Option<(usize, u64)> {
+    let of = Pointers { module, func, axis };
+    let shape = module.types.get(func.ty(pointers)).shape()?;
+    let mut found = None;
+    for (d, extent) in shape.iter().enumerate().filter(|(_, extent)| **extent > 1) {
+        match of.step(pointers, d, *extent) {
+            Some(Step::One(run)) => return Some((d, run)),
+            Some(Step::Scalar(_)) => found = Some((d, u64::MAX)),
+            None => {}
+        }
+    }
+    found
 }
 
 /// The axis of a view along which elements are neighbours: where that is not known, the one along which they are in a view that

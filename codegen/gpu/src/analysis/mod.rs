@@ -12,6 +12,7 @@ pub mod liveness;
 pub mod memory_order;
 pub mod mma;
 pub mod packed_operands;
+pub mod pointer_steps;
 pub mod provenance;
 pub mod staged_stores;
 pub mod stmatrix;

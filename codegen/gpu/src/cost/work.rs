@@ -222,8 +222,8 @@ impl Costs<'_> {
 
     /// An access of device memory of the elements of `v`, by `vector` of them at a time.
     fn global(&self, inst: &Inst, v: ValueId, bytes: f64, vector: u32) -> Work {
-        let (module, func, spec) = (&self.kernel.module, self.kernel.func(), self.kernel.options.spec);
-        let access = coalesce::access(module, func, self.axis, spec, inst);
+        let (module, func) = (&self.kernel.module, self.kernel.func());
+        let access = coalesce::access(module, func, self.axis, &self.kernel.options, inst);
         let d = access.as_ref().and_then(|a| a.order.first().copied());
         // One at any address is two aligned ones.
         let each = if inst.attrs.flag("shifted") { 2.0 } else { 1.0 };

@@ -124,7 +124,7 @@ fn loads(kernel: &Kernel, axis: &AxisInfo, block: BlockId) -> Vec<Vec<LoadPlan>>
 /// Registers of a lane that a load fills: accesses of less than 32 bits have one each.
 fn registers(kernel: &Kernel, axis: &AxisInfo, load: InstId, v: ValueId) -> Option<u32> {
     let layout = kernel.layout(v)?;
-    let found = access(&kernel.module, kernel.func(), axis, kernel.options.spec, &kernel.func().insts[load]);
+    let found = access(&kernel.module, kernel.func(), axis, &kernel.options, &kernel.func().insts[load]);
     let vector =
         found.as_ref().map_or(1, |f| f.vector.min(layout.vector(f.order.first().copied().unwrap_or(0))));
     let bytes = element_bytes(kernel.module.types.get(kernel.func().ty(v)).elem()) as u32;

@@ -410,7 +410,6 @@ pub const GFX950: TargetSpec = TargetSpec {
 /// alone.
 pub const GFX1100: TargetSpec = TargetSpec {
     name: "gfx1100",
-    has_unaligned_access: false,
     has_rdna: true,
     runs_on: Some(RunsOn { major: 11, minor: 0, later: Later::None }),
     warp_size: 32,

@@ -103,7 +103,7 @@ impl<'c> Emit<'_, 'c> {
         like: ValueId,
     ) -> Res<Vec<MemoryPlace<'c>>> {
         if rank == 0 {
-            return self.places(place, mask, 1);
+            return self.places(inst, (place, mask), 1);
         }
         let view = self.view(place)?;
         let at: Vec<ValueId> = inst.operands.iter().skip(1).take(rank).copied().collect();

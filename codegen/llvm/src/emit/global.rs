@@ -103,9 +103,14 @@ impl<'c> Emit<'_, 'c> {
         })
     }
 
-    /// The addresses of the wide accesses through a tile of pointers, the first register of each; `vector` neighbours
-    /// at once.
-    pub(super) fn places(&self, p: ValueId, mask: Option<ValueId>, vector: u32) -> Res<Vec<MemoryPlace<'c>>> {
+    /// The addresses of the wide accesses of an instruction through a tile of pointers, the first register of each; `vector`
+    /// neighbours at once.
+    pub(super) fn places(
+        &self,
+        inst: &Inst,
+        (p, mask): (ValueId, Option<ValueId>),
+        vector: u32,
+    ) -> Res<Vec<MemoryPlace<'c>>> {
         let pointers = self.tile(p)?;
         let asking = mask;
         let guard = match mask {
@@ -121,10 +126,18 @@ impl<'c> Emit<'_, 'c> {
             return Ok(vec![MemoryPlace { address, offset, predicate, near: None, ragged: None }]);
         }
         let (layout, shape) = (self.layout_id(p)?, self.shape(p));
+        let along = inst.attrs.int("ragged").and_then(|d| usize::try_from(d).ok());
+        let end = along.map(|d| self.pointers_end(inst, p, d)).transpose()?;
         let mut places = vec![];
         for n in (0..self.count(p)?).step_by(vector as usize) {
             let (address, offset) = self.address(&pointers, n)?;
             let real = self.is_real(layout, shape, n)?;
+            if let Some(end) = &end {
+                let predicate = self.both(real, guard)?;
+                let ragged = Some(self.ragged_pointers(end, asking, n)?);
+                places.push(MemoryPlace { address, offset, predicate, near: None, ragged });
+                continue;
+            }
             let mut asked =
                 mask.as_ref().map(|m| self.register(m, n)).transpose()?.map(BasicValueEnum::into_int_value);
             if let (Some(mask), Some(x), true) = (asking, asked, few) {
@@ -139,7 +152,7 @@ impl<'c> Emit<'_, 'c> {
     fn load(&mut self, inst: &Inst) -> Res<()> {
         let (p, r) = (self.operand(inst, 0)?, self.result(inst)?);
         let vector = self.vector(inst, p)?;
-        let places = self.places(p, inst.operands.get(1).copied(), vector)?;
+        let places = self.places(inst, (p, inst.operands.get(1).copied()), vector)?;
         let other = inst.operands.get(2).map(|v| self.tile(*v)).transpose()?;
         let (shifted, caching) = (false, Caching::of(&inst.attrs));
         self.read_now_or_late(r, Late { vector, places, other, shifted, caching })
@@ -257,14 +270,14 @@ impl<'c> Emit<'_, 'c> {
     fn store(&mut self, inst: &Inst) -> Res<()> {
         let (p, value) = (self.operand(inst, 0)?, self.operand(inst, 1)?);
         let vector = self.vector(inst, p)?;
-        let places = self.places(p, inst.operands.get(2).copied(), vector)?;
+        let places = self.places(inst, (p, inst.operands.get(2).copied()), vector)?;
         self.write(value, (vector, &places), Caching::of(&inst.attrs))
     }
 
     fn prefetch(&mut self, inst: &Inst) -> Res<()> {
         let p = self.operand(inst, 0)?;
         let vector = self.vector(inst, p)?;
-        let places = self.places(p, inst.operands.get(1).copied(), vector)?;
+        let places = self.places(inst, (p, inst.operands.get(1).copied()), vector)?;
         let layout = if self.shape(p).is_empty() { None } else { Some(self.layout_id(p)?) };
         let first = self.is_first(layout)?;
         let bytes = self.pointee_bytes(p)?;

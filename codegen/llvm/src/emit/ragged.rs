@@ -1,6 +1,6 @@
-//! Emits accesses to the rows of views that may begin at any byte and end anywhere.
+//! Emits accesses to the rows of views, and to neighbours in tiles of pointers, that may begin at any byte and end anywhere.
 //!
-//! For all accesses of an instruction the lanes of a warp ask once whether one of them is partly inside of the view, or
+//! For all accesses of an instruction the lanes of a warp ask once whether one of them is partly inside of the view or the mask, or
 //! elements are no neighbours in memory. If not, as everywhere but at the end of a row, each access is a wide one without
 //! alignment, and otherwise each element is accessed by itself: nothing outside of the view is touched.
 //!
@@ -13,9 +13,12 @@ use std::collections::BTreeMap;
 use inkwell::IntPredicate;
 use inkwell::intrinsics::Intrinsic;
 use inkwell::values::{BasicValueEnum, IntValue};
+use tk_gpu::analysis::pointer_steps::{Pointers, Step};
 use tk_gpu::ir::kernel::LayoutId;
+use tk_ops::DType;
+use tk_tile::{Inst, ValueId};
 
-use super::state::{MemoryPlace, Ragged};
+use super::state::{Inside, MemoryPlace, Ragged};
 use super::value::{View, is_zero, vector_of};
 use super::view::Corner;
 use super::{Emit, Res, bug};
@@ -34,6 +37,16 @@ pub(super) struct RowEnd<'c> {
     step: IntValue<'c>,
     /// For each coordinate of a register.
     known: BTreeMap<u32, Ragged<'c>>,
+}
+
+/// What is asked about the accesses of an instruction through a tile of pointers.
+#[derive(Debug)]
+pub(super) struct PointersEnd<'c> {
+    step: IntValue<'c>,
+    apart: Option<IntValue<'c>>,
+    /// Neighbours of an access.
+    vector: u32,
+    along: usize,
 }
 
 impl<'c> Emit<'_, 'c> {
@@ -87,22 +100,72 @@ impl<'c> Emit<'_, 'c> {
                 (at, IntPredicate::ULT, whole, straddles)
             }
         };
-        let ragged = Ragged { step: row.step, apart: row.apart, at, end, below, whole, straddles };
+        let inside = Inside::Row { at, end, below };
+        let (whole, straddles) = (Some(whole), Some(straddles));
+        let ragged = Ragged { step: row.step, apart: row.apart, whole, straddles, inside };
         row.known.insert(key, ragged);
         Ok(ragged)
+    }
+
+    /// What is asked about the accesses through a tile of pointers whose neighbours follow one another along an axis, or by a scalar.
+    pub(super) fn pointers_end(&self, inst: &Inst, p: ValueId, d: usize) -> Res<PointersEnd<'c>> {
+        let of = Pointers { module: &self.kernel.module, func: self.func(), axis: &self.axis };
+        let extent = self.shape(p).get(d).copied().unwrap_or(1);
+        let bytes = self.long(self.pointee_bytes(p)?.into());
+        let (step, apart) = match of.step(p, d, extent) {
+            Some(Step::One(_)) => (bytes, None),
+            Some(Step::Scalar(by)) => {
+                let signed = self.dtype(by).is_none_or(DType::is_signed);
+                let by = self.extend(self.scalar(by)?.into_int_value(), signed)?;
+                let is_one = self.long(1);
+                let apart = self.builder.build_int_compare(IntPredicate::NE, by, is_one, "")?;
+                (self.builder.build_int_mul(by, bytes, "")?, Some(apart))
+            }
+            None => return bug("neighbours are not known to be equally far apart"),
+        };
+        let vector = self.vector(inst, p)?;
+        Ok(PointersEnd { step, apart, vector, along: d })
+    }
+
+    /// What is asked about the access from register `n` of a tile of pointers on.
+    pub(super) fn ragged_pointers(
+        &self,
+        end: &PointersEnd<'c>,
+        mask: Option<ValueId>,
+        n: usize,
+    ) -> Res<Ragged<'c>> {
+        let (step, apart) = (end.step, end.apart);
+        let Some(mask) = mask else {
+            return Ok(Ragged { step, apart, whole: None, straddles: None, inside: Inside::All });
+        };
+        let (b, tile) = (self.builder, self.tile(mask)?);
+        let count = end.vector as usize;
+        let of = Pointers { module: &self.kernel.module, func: self.func(), axis: &self.axis };
+        let masks = (n..n + count).map(|n| Ok(self.register(&tile, n)?.into_int_value()));
+        let masks = masks.collect::<Res<Vec<_>>>()?;
+        let (Some(first), Some(last)) = (masks.first(), masks.last()) else {
+            return bug("an access has no elements");
+        };
+        let (mut some, mut whole) = (*first, *last);
+        if !of.is_prefix(mask, end.along, end.vector.into()) {
+            for x in &masks {
+                (some, whole) = (b.build_or(some, *x, "")?, b.build_and(whole, *x, "")?);
+            }
+        }
+        let straddles = b.build_and(some, b.build_not(whole, "")?, "")?;
+        let (whole, straddles) = (Some(whole), Some(straddles));
+        Ok(Ragged { step, apart, whole, straddles, inside: Inside::Mask(mask, n) })
     }
 
     /// Whether these accesses are done element by element; `None` if none of them is ragged.
     fn by_element(&self, places: &[MemoryPlace<'c>]) -> Res<Option<IntValue<'c>>> {
         let (mut straddle, mut apart) = (vec![], None);
         for ragged in places.iter().filter_map(|p| p.ragged) {
-            if !straddle.contains(&ragged.straddles) {
-                straddle.push(ragged.straddles);
-            }
+            straddle.extend(ragged.straddles.filter(|x| !straddle.contains(x)));
             apart = apart.or(ragged.apart);
         }
         if straddle.is_empty() {
-            return Ok(None);
+            return Ok(apart);
         }
         let some_lane = self.target.some_lane(self, &straddle)?;
         self.either(apart, some_lane)
@@ -225,7 +288,7 @@ impl<'c> Emit<'_, 'c> {
     /// The accesses, each of all of its elements.
     fn wholes(&self, places: &[MemoryPlace<'c>]) -> Res<Vec<MemoryPlace<'c>>> {
         let whole = |place: &MemoryPlace<'c>| -> Res<_> {
-            let predicate = self.both(place.predicate, place.ragged.map(|r| r.whole))?;
+            let predicate = self.both(place.predicate, place.ragged.and_then(|r| r.whole))?;
             Ok(MemoryPlace { predicate, ..*place })
         };
         places.iter().map(whole).collect()
@@ -242,9 +305,17 @@ impl<'c> Emit<'_, 'c> {
                 if i > 0 {
                     address = b.build_int_add(address, ragged.step, "")?;
                 }
-                let at = b.build_int_add(ragged.at, ragged.at.get_type().const_int(i.into(), false), "")?;
-                let inside = b.build_int_compare(ragged.below, at, ragged.end, "")?;
-                let predicate = self.both(place.predicate, Some(inside))?;
+                let inside = match ragged.inside {
+                    Inside::Row { at, end, below } => {
+                        let at = b.build_int_add(at, at.get_type().const_int(i.into(), false), "")?;
+                        Some(b.build_int_compare(below, at, end, "")?)
+                    }
+                    Inside::Mask(mask, first) => {
+                        Some(self.register(&self.tile(mask)?, first + i as usize)?.into_int_value())
+                    }
+                    Inside::All => None,
+                };
+                let predicate = self.both(place.predicate, inside)?;
                 out.push(MemoryPlace { address, predicate, ragged: None, ..*place });
             }
         }

@@ -156,7 +156,7 @@ impl<'c> Emit<'_, 'c> {
             tk_tile::Type::View { .. } => self.box_places(inst, r, vector)?,
             tk_tile::Type::Tile { .. } => {
                 let mask = tk_gpu::ir::shared_access::plain_operands(inst).get(1).copied();
-                self.places(place, mask, vector)?
+                self.places(inst, (place, mask), vector)?
             }
         };
         let mut first = self.is_first(Some(self.layout_id(r)?))?;

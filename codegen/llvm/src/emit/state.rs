@@ -7,6 +7,7 @@ use tk_gpu::ir::kernel::LayoutId;
 use super::value::Tile;
 use crate::target::Near;
 use tk_gpu::ir::caching::Caching;
+use tk_tile::ValueId;
 
 /// The position of one side in a multi-stage buffer.
 #[derive(Clone, Copy, Debug)]
@@ -56,23 +57,38 @@ pub struct MemoryPlace<'c> {
     pub ragged: Option<Ragged<'c>>,
 }
 
-/// What is asked about an access of neighbours along one axis of a view, which it is not known to be inside of as a whole.
+/// What is asked about an access of neighbours along one axis, which are not known to be all inside or all outside of a view or a
+/// mask, or not to follow one another.
 #[derive(Clone, Copy, Debug)]
 pub struct Ragged<'c> {
     /// Bytes from one element to the next; uniform, 64 bits.
     pub step: IntValue<'c>,
     /// The elements are no neighbours in memory; `None` if they are known to be. Uniform.
     pub apart: Option<IntValue<'c>>,
-    /// The position of the first element.
-    pub at: IntValue<'c>,
-    /// Positions that compare with it in this way are inside.
-    pub end: IntValue<'c>,
-    /// That comparison.
-    pub below: IntPredicate,
-    /// All elements are inside.
-    pub whole: IntValue<'c>,
+    /// All elements are inside; `None` if nothing excludes some.
+    pub whole: Option<IntValue<'c>>,
     /// Some elements may be inside and others outside.
-    pub straddles: IntValue<'c>,
+    pub straddles: Option<IntValue<'c>>,
+    /// Which ones.
+    pub inside: Inside<'c>,
+}
+
+/// Which of the neighbours of a ragged access are inside.
+#[derive(Clone, Copy, Debug)]
+pub enum Inside<'c> {
+    /// Those at such positions of a view.
+    Row {
+        /// The position of the first element.
+        at: IntValue<'c>,
+        /// Positions that compare with it in this way are inside.
+        end: IntValue<'c>,
+        /// That comparison.
+        below: IntPredicate,
+    },
+    /// Those for which a mask holds, from this register of it on.
+    Mask(ValueId, usize),
+    /// All.
+    All,
 }
 
 /// A load that is done later.

@@ -17,6 +17,7 @@ const AXIS: Known = (&["axis"], &[]);
 const PERM: Known = (&["perm"], &[]);
 /// `vector`, `bounded`, `ragged` and `shifted` are what code generation decides.
 const CACHED: Known = (&[], &["cache", "evict", "vector"]);
+const POINTERS: Known = (&[], &["cache", "evict", "ragged", "vector"]);
 const BOX: Known = (&[], &["bounded", "cache", "evict", "ragged", "shifted", "vector"]);
 
 /// The attributes of `op`.
@@ -96,11 +97,8 @@ fn memory(op: MemoryOp) -> Known {
         MemoryOp::PtrAdd | MemoryOp::View | MemoryOp::ViewPtr => NONE,
         MemoryOp::ViewInside => (&[], &["vector"]),
         MemoryOp::ViewLoad | MemoryOp::ViewStore => BOX,
-        MemoryOp::Load
-        | MemoryOp::Store
-        | MemoryOp::ViewGather
-        | MemoryOp::ViewScatter
-        | MemoryOp::Prefetch => CACHED,
+        MemoryOp::Load | MemoryOp::Store => POINTERS,
+        MemoryOp::ViewGather | MemoryOp::ViewScatter | MemoryOp::Prefetch => CACHED,
         MemoryOp::ViewShape | MemoryOp::ViewStride => AXIS,
         MemoryOp::ViewSlice => (&["axes"], &[]),
         MemoryOp::ViewPermute => PERM,

@@ -135,7 +135,7 @@ impl<'a> Anchors<'a> {
 
     /// The best order and vector for the accesses of an instruction.
     pub fn access(&self, inst: &Inst) -> Option<Coalescing> {
-        access(self.module, self.func, self.axis, self.options.spec, inst)
+        access(self.module, self.func, self.axis, self.options, inst)
     }
 
     fn ty(&self, v: ValueId) -> &'a Type {

@@ -71,7 +71,7 @@ fn needless(kernel: &Kernel, axis: &AxisInfo, convert: InstId) -> Option<Needles
     if load.op != Op::Memory(MemoryOp::ViewLoad) || !plain || uses.filter(|v| *v == loaded).count() > 1 {
         return None;
     }
-    let of = access(&kernel.module, func, axis, kernel.options.spec, load)?;
+    let of = access(&kernel.module, func, axis, &kernel.options, load)?;
     let (from, to) = (kernel.layout(*loaded)?, kernel.layout(*converted)?);
     let fastest = *of.order.first()?;
     let run = to.vector(fastest);
@@ -81,9 +81,9 @@ fn needless(kernel: &Kernel, axis: &AxisInfo, convert: InstId) -> Option<Needles
     let same =
         to.registers() <= from.registers() && neighbours(to, fastest, of.bytes) * of.bytes >= 2 * SECTOR;
     let layout = kernel.value_layouts.get(converted.index()).copied().flatten()?;
-    let (module, spec) = (&kernel.module, kernel.options.spec);
-    let is_shifted =
-        run * of.bytes <= SECTOR && shifted(module, func, axis, spec, load, |d| to.vector(d)).is_some();
+    let module = &kernel.module;
+    let is_shifted = run * of.bytes <= SECTOR
+        && shifted(module, func, axis, &kernel.options, load, |d| to.vector(d)).is_some();
     ((is_narrow || is_wide || is_shifted) && same).then_some(Needless {
         convert,
         loaded: *loaded,

@@ -219,7 +219,7 @@ impl<'a> LoopAnalysis<'a> {
         if !matches!(inst.op, Op::Memory(MemoryOp::Load | MemoryOp::ViewLoad)) || is_volatile(inst) {
             return false;
         }
-        let wide = access(&self.kernel.module, func, &self.axis, self.kernel.options.spec, inst)
+        let wide = access(&self.kernel.module, func, &self.axis, &self.kernel.options, inst)
             .is_some_and(|a| a.bytes * a.vector.min(self.vector(*r, &a)) >= LEAST_BYTES);
         // A load into registers may have any width.
         (wide || !self.kernel.options.spec.has_async_copy) && self.may_read(*place)
