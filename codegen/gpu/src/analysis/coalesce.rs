@@ -176,7 +176,7 @@ fn may_be_ragged(of: (&Module, &Func), options: &CompileOptions, inst: &Inst, by
 }
 
 /// Returns true if the sums of a product take half of the registers of a lane or more.
-fn has_large_accumulators((module, func): (&Module, &Func), options: &CompileOptions) -> bool {
+pub fn has_large_accumulators((module, func): (&Module, &Func), options: &CompileOptions) -> bool {
     let registers = |inst: &Inst| {
         let is_product = matches!(GpuOp::of(inst), Some(GpuOp::Mma(_))) || matches!(inst.op, Op::Dot(_));
         let ty = module.types.get(func.ty(*inst.results.first().filter(|_| is_product)?));

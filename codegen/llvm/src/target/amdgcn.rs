@@ -14,7 +14,7 @@ mod shuffle;
 mod text;
 mod thread;
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::builder::Builder;
@@ -65,6 +65,8 @@ pub struct Amdgcn<'c> {
     zeros: Cell<Option<masked::Zeros<'c>>>,
     /// The number of the first thread of the warp, in a scalar register.
     first_of_warp: Cell<Option<IntValue<'c>>>,
+    /// Whether sums of products take half of the registers of a lane.
+    is_crowded: OnceCell<bool>,
 }
 
 /// Calls an intrinsic; `types` are those on which it is overloaded.

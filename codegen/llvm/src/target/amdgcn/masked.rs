@@ -13,6 +13,8 @@ use crate::emit::value::is_zero;
 use crate::emit::{Emit, Res, Stop, bug};
 use crate::target::uniform;
 use crate::target::{Access, Space};
+use tk_gpu::Kernel;
+use tk_gpu::analysis::coalesce::has_large_accumulators;
 use tk_gpu::ir::caching::Level;
 
 /// Offsets that an instruction adds to an address are below this, on all targets (RDNA3 has 12 bits and a sign).
@@ -33,7 +35,7 @@ pub(super) struct Zeros<'c> {
 
 impl<'c> Amdgcn<'c> {
     /// Returns true if a masked load is done without a branch. Loads of less than a register are many, and all of their
-    /// addresses need registers at once: where a lane has 256, products of elements one by one spilled up to 96 bytes; so did
+    /// addresses need registers at once: where a lane has 256, large products of elements one by one spilled up to 96 bytes; so did
     /// loops with nothing else to do meanwhile (244). Volatile loads read nothing but what they are asked to.
     pub(super) fn selects_address(
         &self,
@@ -41,10 +43,16 @@ impl<'c> Amdgcn<'c> {
         access: &Access<'c>,
         predicate: IntValue<'c>,
     ) -> bool {
-        let has_room = e.ahead.is_some() && e.kernel.options.spec.registers > FEW;
+        let has_room = || e.ahead.is_some() && (e.kernel.options.spec.registers > FEW || !self.is_crowded(e));
         access.caching.level != Level::Volatile
-            && (access.bytes * access.count >= WORD || has_room)
+            && (access.bytes * access.count >= WORD || has_room())
             && (e.guard().is_some() || !uniform::is_known(e, SCALAR_UNIT, predicate))
+    }
+
+    /// Whether sums of products take half of the registers of a lane.
+    fn is_crowded(&self, e: &Emit<'_, 'c>) -> bool {
+        let Kernel { module, options, .. } = e.kernel;
+        *self.is_crowded.get_or_init(|| has_large_accumulators((module, e.func()), options))
     }
 
     /// A pointer to at least this many zeros.
