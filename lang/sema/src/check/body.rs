@@ -161,6 +161,11 @@ impl Cx<'_> {
                     && let Some(local) = self.locals.get_mut(id.0 as usize)
                 {
                     local.known = h.konst && !local.mutable;
+                    if ty.is_none()
+                        && let Some(at) = self.root_param(&h)
+                    {
+                        self.origins.insert(*id, at);
+                    }
                 }
                 HStmtKind::Let(p, Some(h))
             }

@@ -1,6 +1,6 @@
 //! The state of checking one body: scopes, variables, literal types, what is known of parameters.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use tk_ops::DTypeSet;
 use tk_syntax::ast;
@@ -184,6 +184,8 @@ pub(crate) struct Cx<'p> {
     pub named: Vec<super::fn_values::Named>,
     /// A compile-time `if` whose arms differ in type: what follows it is checked once for each arm.
     pub split: Option<Span>,
+    /// The declarations from which pointers and views in variables come.
+    pub origins: BTreeMap<LocalId, Span>,
     /// Unknown names that were reported, and whether a syntax error hides names.
     pub unknown: BTreeSet<String>,
     pub holes: bool,
@@ -225,6 +227,7 @@ impl<'p> Cx<'p> {
             elementwise_lambda: false,
             named: vec![],
             split: None,
+            origins: BTreeMap::new(),
             unknown: BTreeSet::new(),
             holes: false,
             pending: Pending::default(),

@@ -129,9 +129,9 @@ impl Cx<'_> {
     }
 
     /// The parameter from which a pointer or view comes.
-    fn root_param(&self, h: &HExpr) -> Option<Span> {
+    pub fn root_param(&self, h: &HExpr) -> Option<Span> {
         match &h.kind {
-            HKind::Local(id) => Some(self.local(*id).span),
+            HKind::Local(id) => Some(self.origins.get(id).copied().unwrap_or(self.local(*id).span)),
             HKind::Builtin(_, args) => args.iter().find_map(|a| match a {
                 HArg::Expr(e)
                     if matches!(e.ty, Ty::Tile { elem: Elem::Ptr { .. }, .. } | Ty::View { .. }) =>
