@@ -258,7 +258,10 @@ impl Cx<'_> {
         } else if self.unknown.insert(n.text.clone()) {
             let message = format!("cannot find `{}`", n.text);
             let d = Diagnostic::error(codes::UNKNOWN_NAME, n.span, message, "not declared");
-            self.report(d.note(format!("`let mut {} = ..;` declares a variable that can change", n.text)));
+            let ended = self.declared_in_block(d.clone(), &n.text);
+            self.report(ended.unwrap_or_else(|| {
+                d.note(format!("`let mut {} = ..;` declares a variable that can change", n.text))
+            }));
         }
     }
 

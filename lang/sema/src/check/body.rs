@@ -29,6 +29,7 @@ impl Cx<'_> {
             None => b.tail.as_ref().map(|t| Box::new(self.open_expr(t, want))),
         };
         self.pop_scope();
+        self.end_block(b);
         let ty = match &tail {
             Some(t) => t.ty.clone(),
             None if self.diverged => Ty::Never,

@@ -42,6 +42,9 @@ impl Cx<'_> {
         });
         let after_else = self.flow();
         self.set_flow(merge(after_then, after_else));
+        if !cond.ty.is_err() {
+            self.end_if(c, then, els, span);
+        }
         let (then_b, els_b, ty) = self.join_arms(then_b, then_ty, els_b, cond.konst, span);
         // A condition with an error has been reported.
         let konst = (cond.konst || cond.ty.is_err())

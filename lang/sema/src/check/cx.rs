@@ -186,6 +186,8 @@ pub(crate) struct Cx<'p> {
     pub split: Option<Span>,
     /// The declarations from which pointers and views in variables come.
     pub origins: BTreeMap<LocalId, Span>,
+    /// Variables of blocks that have ended.
+    pub ended: super::ended::AllEnded,
     /// Unknown names that were reported, and whether a syntax error hides names.
     pub unknown: BTreeSet<String>,
     pub holes: bool,
@@ -228,6 +230,7 @@ impl<'p> Cx<'p> {
             named: vec![],
             split: None,
             origins: BTreeMap::new(),
+            ended: super::ended::AllEnded::new(),
             unknown: BTreeSet::new(),
             holes: false,
             pending: Pending::default(),

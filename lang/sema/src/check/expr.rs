@@ -231,7 +231,9 @@ impl Cx<'_> {
             format!("cannot find `{}`", n.text),
             "unknown name",
         );
-        if let Some(hint) = self.foreign_hint(d.clone(), &n.text, n.span) {
+        if let Some(ended) = self.declared_in_block(d.clone(), &n.text) {
+            d = ended;
+        } else if let Some(hint) = self.foreign_hint(d.clone(), &n.text, n.span) {
             d = hint;
         } else if let Some(file) = files::of_std(&n.text) {
             // The library has just this name.

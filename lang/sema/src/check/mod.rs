@@ -20,6 +20,7 @@ mod consts;
 pub(crate) mod cx;
 mod dtypes;
 mod elements;
+mod ended;
 mod exports;
 mod expr;
 pub(crate) mod files;

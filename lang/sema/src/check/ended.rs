@@ -1,0 +1,79 @@
+//! Advice for names that are used behind the block that declares them.
+
+use std::collections::BTreeMap;
+
+use tk_syntax::ast::{self, ExprKind, PatKind, StmtKind};
+use tk_syntax::{Diagnostic, Span};
+
+use super::cx::Cx;
+
+/// The length of a declaration that a title shows.
+const TITLE: usize = 60;
+
+/// A variable of a block that has ended: its place, and the declaration in place of an `if` between two values.
+pub(crate) struct Ended {
+    declared: Span,
+    choice: Option<(Span, String)>,
+}
+
+/// The latest such variable of each name.
+pub(crate) type AllEnded = BTreeMap<String, Ended>;
+
+/// The name and the value of a `let` without a type.
+fn declaration(s: &ast::Stmt) -> Option<(&ast::Name, bool, &ast::Expr)> {
+    match &s.kind {
+        StmtKind::Let { pat, ty: None, init: Some(e) } => match &pat.kind {
+            PatKind::Name { name, mutable } => Some((name, *mutable, e)),
+            PatKind::Tuple(_) | PatKind::Err => None,
+        },
+        _other => None,
+    }
+}
+
+/// The declaration that is all of a block.
+fn only(b: &ast::Block) -> Option<(&ast::Name, bool, &ast::Expr)> {
+    match (b.stmts.as_slice(), &b.tail) {
+        ([s], None) => declaration(s),
+        _ => None,
+    }
+}
+
+impl Cx<'_> {
+    /// Notes what a block has declared, at its end.
+    pub(super) fn end_block(&mut self, b: &ast::Block) {
+        for (name, ..) in b.stmts.iter().filter_map(declaration) {
+            self.ended.insert(name.text.clone(), Ended { declared: name.span, choice: None });
+        }
+    }
+
+    /// Notes that an `if` declares one variable in both arms, at its end.
+    pub(super) fn end_if(&mut self, c: &ast::Expr, then: &ast::Block, els: Option<&ast::Expr>, span: Span) {
+        let Some(ExprKind::Block(els)) = els.map(|e| &e.kind) else { return };
+        let (Some((name, mutable, a)), Some((other, _, b))) = (only(then), only(els)) else { return };
+        if name.text != other.text {
+            return;
+        }
+        let word = if mutable { "mut " } else { "" };
+        let [c, a, b] = [c, a, b].map(|e| self.text(e.span));
+        let text = format!("let {word}{} = if {c} {{ {a} }} else {{ {b} }};", name.text);
+        let ended = Ended { declared: name.span, choice: Some((span, text)) };
+        self.ended.insert(name.text.clone(), ended);
+    }
+
+    /// Says of an unknown name that a block before it declares one.
+    pub(super) fn declared_in_block(&self, d: Diagnostic, name: &str) -> Option<Diagnostic> {
+        let ended = self.ended.get(name)?;
+        let d = d.label(ended.declared, "known until the end of its block");
+        Some(match &ended.choice {
+            Some((span, text)) => {
+                let short = text.len() <= TITLE && !text.contains('\n');
+                let title =
+                    if short { format!("write `{text}`") } else { "declare the value of the `if`".into() };
+                d.fix(title, *span, text.as_str())
+            }
+            None => d.note(format!(
+                "a variable that is declared before the block, `let mut {name} = ..;`, can be assigned in it"
+            )),
+        })
+    }
+}
