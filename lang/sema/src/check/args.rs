@@ -92,11 +92,36 @@ impl Cx<'_> {
         self.report(d.label(named, "named argument"));
     }
 
+    /// Arguments with names before them.
+    pub(super) fn with_names(&self, values: &[&ast::Expr], names: &[&str]) -> String {
+        let mut text = String::new();
+        let mut done = values.first().map(|e| e.span.start);
+        for (value, name) in values.iter().zip(names) {
+            let start = done.unwrap_or(value.span.start);
+            let between = self.text(Span { start, end: value.span.start, ..value.span });
+            text += &format!("{between}{name} = {}", self.text(value.span));
+            done = Some(value.span.end);
+        }
+        text
+    }
+
+    /// Returns true for a lambda and for the name of a function.
+    fn is_function(&self, e: &ast::Expr) -> bool {
+        match &e.kind {
+            ast::ExprKind::Lambda(..) => true,
+            ast::ExprKind::Path(p) => match p.segments.as_slice() {
+                [n] => self.can_be_called(&n.text),
+                _path => false,
+            },
+            _other => false,
+        }
+    }
+
     /// Reports arguments that are only given by name, with all their names. One that means nothing has its own message.
     fn need_names(&mut self, ps: &Params, values: &[&ast::Expr], (args, call): (&[ast::Arg], Span)) {
         let values: Vec<&ast::Expr> = values.iter().copied().filter(|e| !self.is_unknown(e)).collect();
         let (Some(first), Some(last)) = (values.first(), values.last()) else { return };
-        let names = names_of(ps, &values);
+        let names = names_of(ps, &values, |e| self.is_function(e));
         let list: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
         let message = format!("{} takes {} by name", ps.what, list.join(" and "));
         let label = if values.len() == 1 { "positional argument" } else { "positional arguments" };
@@ -118,17 +143,12 @@ impl Cx<'_> {
         let is_plain = |e: &&ast::Expr| {
             matches!(e.kind, ast::ExprKind::Int(_) | ast::ExprKind::Unary(..) | ast::ExprKind::Lambda(..))
         };
-        if values.len() != names.len() || !values.iter().any(is_plain) {
+        let plain = names.contains(&"combine") || values.iter().any(is_plain);
+        if values.len() != names.len() || !plain {
             return self.report(d);
         }
         let title = format!("name {} {}", if values.len() == 1 { "it" } else { "them" }, list.join(" and "));
-        let (mut text, mut done) = (String::new(), first.span.start);
-        for (value, name) in values.iter().zip(&names) {
-            let between = self.text(Span { start: done, end: value.span.start, ..value.span });
-            text += &format!("{between}{name} = {}", self.text(value.span));
-            done = value.span.end;
-        }
-        let d = d.fix(title, first.span.to(last.span), text);
+        let d = d.fix(title, first.span.to(last.span), self.with_names(&values, &names));
         let d = if is_axis { of_two(d) } else { d };
         self.report(d);
     }
@@ -282,13 +302,16 @@ impl Cx<'_> {
 }
 
 /// The names of arguments that have none: a function is what combines, the others follow each other.
-fn names_of<'s>(ps: &Params<'s>, values: &[&ast::Expr]) -> Vec<&'s str> {
-    let is_lambda = |e: &ast::Expr| matches!(e.kind, ast::ExprKind::Lambda(..));
-    let combine = ps.names.iter().find(|n| **n == "combine" && values.iter().any(|e| is_lambda(e)));
+fn names_of<'s>(
+    ps: &Params<'s>,
+    values: &[&ast::Expr],
+    is_function: impl Fn(&ast::Expr) -> bool,
+) -> Vec<&'s str> {
+    let combine = ps.names.iter().find(|n| **n == "combine" && values.iter().any(|e| is_function(e)));
     let mut others = ps.names.iter().skip(ps.positional).filter(|n| Some(*n) != combine);
     values
         .iter()
-        .filter_map(|e| combine.filter(|_| is_lambda(e)).or_else(|| others.next()))
+        .filter_map(|e| combine.filter(|_| is_function(e)).or_else(|| others.next()))
         .copied()
         .collect()
 }

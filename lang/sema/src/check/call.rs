@@ -134,10 +134,18 @@ impl Cx<'_> {
     /// Checks arguments whose call means nothing, for their own mistakes.
     pub fn check_rest(&mut self, args: &[ast::Arg]) {
         for a in args {
-            if !matches!(a.value.kind, ExprKind::Lambda(..) | ExprKind::None) && !self.is_word(&a.value) {
+            let is_plain = !matches!(a.value.kind, ExprKind::Lambda(..) | ExprKind::None);
+            if is_plain && !self.is_word(&a.value) && !self.is_builtin(&a.value) {
                 self.expr(&a.value, None);
             }
         }
+    }
+
+    /// Returns true for the name of a builtin function.
+    fn is_builtin(&self, e: &ast::Expr) -> bool {
+        let ExprKind::Path(p) = &e.kind else { return false };
+        let [n] = p.segments.as_slice() else { return false };
+        self.find_row(&n.text).is_some() && self.lookup(n).is_none() && self.lookup_item(n).is_none()
     }
 
     /// Returns true if this is not the name of a value but a word that some operation takes, such as `acquire`.

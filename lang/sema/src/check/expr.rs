@@ -250,7 +250,7 @@ impl Cx<'_> {
     }
 
     /// Returns true unless the name is that of a number or the like.
-    fn can_be_called(&self, name: &str) -> bool {
+    pub(super) fn can_be_called(&self, name: &str) -> bool {
         let file = self.p.files.get(self.file).and_then(|f| f.names.get(name));
         match (self.meaning(name), file) {
             (Some(Sym::Lambda(_)), _) => true,

@@ -1,8 +1,8 @@
 //! Calls of functions of NumPy and PyTorch whose arguments have another form here: `np.float32(v)`, `np.clip(a, 0, None)`,
-//! `np.take(a, [1, 2])`, `a.reshape(16, -1)`.
+//! `np.take(a, [1, 2])`, `a.reshape(16, -1)`, `sort(a, 1, true)`.
 
 use tk_ops::DType;
-use tk_ops::table::{ParamKind, Row};
+use tk_ops::table::{BuiltinParam, ParamKind, Row};
 use tk_syntax::ast::{self, ExprKind, UnOp};
 use tk_syntax::{Diagnostic, codes};
 
@@ -67,6 +67,44 @@ impl Cx<'_> {
             Some(text) => Some(d.fix(format!("write `{text}`"), span, text)),
             None => Some(d.note(format!("{}; `{ours}` is its name here", refused(row?, &exprs)?))),
         }
+    }
+
+    /// Reports `sort(v, 1, true)`, where an axis and a `bool` are in the places of values before them.
+    pub(super) fn options_without_names(&mut self, row: &Row, args: &[ast::Arg]) -> bool {
+        let pairs = row.params.iter().zip(row.params.iter().skip(1));
+        let is_left_out = |p: &BuiltinParam| p.kind == ParamKind::Value && p.default.is_some();
+        let from = pairs.into_iter().position(|(p, q)| is_left_out(p) && q.kind == ParamKind::Axis);
+        let Some(from) = from else { return false };
+        let unnamed = args.iter().take_while(|a| a.name.is_none()).map(|a| &a.value).skip(from);
+        let mut params = row.params.iter().skip(from);
+        let (mut values, mut names) = (vec![], vec![]);
+        for e in unnamed {
+            let wanted = match &e.kind {
+                ExprKind::Int(_) => Some(ParamKind::Axis),
+                ExprKind::Unary(UnOp::Neg, x) if matches!(x.kind, ExprKind::Int(_)) => Some(ParamKind::Axis),
+                ExprKind::Bool(_) => Some(ParamKind::ConstBool),
+                _other => None,
+            };
+            let Some(next) = params.next() else { return false };
+            let found = match wanted.filter(|k| *k != next.kind) {
+                Some(kind) => params.find(|p| p.kind == kind),
+                None => Some(next),
+            };
+            let Some(p) = found else { return false };
+            if !values.is_empty() || p.name != next.name {
+                values.push(e);
+                names.push(p.name);
+            }
+        }
+        let (Some(first), Some(last)) = (values.first(), values.last()) else { return false };
+        let span = first.span.to(last.span);
+        let list: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
+        let message = format!("`{}` takes {} by name here", row.name, list.join(" and "));
+        let label = if values.len() == 1 { "positional argument" } else { "positional arguments" };
+        let d = Diagnostic::error(codes::ARGUMENT_NAME, span, message, label);
+        let title = format!("name {} {}", if values.len() == 1 { "it" } else { "them" }, list.join(" and "));
+        self.report(d.fix(title, span, self.with_names(&values, &names)));
+        true
     }
 
     /// The list of extents for `a.reshape(16, -1)`, where one is not written: with its number, if that is known.

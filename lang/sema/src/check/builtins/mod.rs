@@ -71,6 +71,7 @@ impl Cx<'_> {
             || self.unlisted_shape(row, args)
             || self.without_start(row, args, span)
             || self.with_step(row, args, span)
+            || self.options_without_names(row, args)
         {
             return HExpr::err(span);
         }
