@@ -317,7 +317,13 @@ impl<'s> StopPoint<'_, 's> {
             } else {
                 "a name"
             };
-            return self.error(format!("expected {what}{}", self.after()));
+            let d = self.error(format!("expected {what}{}", self.after()));
+            return match (self.peek(-1), self.peek(0)) {
+                (Some(Tok::Const), Some(Tok::LParen | Tok::LBracket)) => {
+                    d.note("a `const` names one value; `let (a, b) = ..` takes a tuple apart")
+                }
+                (_, _) => d,
+            };
         }
         if self.bracket().is_some() {
             return self.in_brackets();
