@@ -454,7 +454,9 @@ impl Cx<'_> {
 
     fn bad_cast(&mut self, h: &HExpr, to: &Ty, span: Span) -> HExpr {
         let (a, b) = (self.show(&h.ty), self.show(to));
-        self.error(codes::BAD_CAST, span, format!("`{a}` cannot be cast to `{b}`"), "")
+        let d = Diagnostic::error(codes::BAD_CAST, span, format!("`{a}` cannot be cast to `{b}`"), "");
+        let d = if matches!(h.ty, Ty::View { .. }) { self.read_first(d, h) } else { d };
+        self.fail(d)
     }
 
     pub fn flow(&self) -> Flow {
