@@ -94,7 +94,7 @@ fn a_fix_imports_below_the_comment_of_the_file() {
     let folder = Folder::new("import");
     let item = "fn f(x: f32) -> f32 { gelu(x) }\n";
     for (head, start) in [("// About.\n\n", 11), ("// About.\n\nuse std::grid; // groups\n\n", 35)] {
-        folder.write("a.tk", &format!("{head}{item}"));
+        folder.write("a.tk", format!("{head}{item}"));
         let ran = folder.tk(&["check", "--message-format", "json", "a.tk"]);
         ran.code(1).out_has(&format!("\"byte_start\":{start},\"byte_end\":{start},"));
     }

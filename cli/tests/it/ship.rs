@@ -286,6 +286,18 @@ fn what_c_cannot_launch_is_a_diagnostic() {
     assert!(ran.code(2).err.contains("E1005") && ran.err.contains("no closed form"), "{ran:#?}");
 }
 
+/// The library's norms, whose launches are functions of the rows, for who ships them with what is fixed in advance.
+#[test]
+fn norms_of_the_library_have_closed_forms() {
+    let folder = Folder::new("ship-norms");
+    for name in ["layer_norm", "rms_norm"] {
+        let export =
+            format!("export {name}[T = f16, O = f16, W = f16, BLOCK = 128, WHOLE = true, RAGGED = true];");
+        folder.write("k.tk", format!("use std::nn::norm::{name};\n{export}\n"));
+        tk(&folder, &["build", "k.tk", "--target", "gfx942", "--emit", "manifest", "-o", "out"]).code(0);
+    }
+}
+
 /// What a launcher would get wrong, or could not read, is refused when it is built.
 #[test]
 fn what_has_no_closed_form_is_refused() {

@@ -354,7 +354,7 @@ fn wants(a: &Analysis, site: &Site, c: &CallSite) -> Gives {
         SymbolKind::Fn(id) if c.open == Tok::LParen => a.checked.hir.fns.get(id.0 as usize),
         _other => None,
     };
-    if takes_function(a, &symbol, c) {
+    if takes_function(a, symbol, c) {
         return Gives::Function;
     }
     // A launch takes buffers.
