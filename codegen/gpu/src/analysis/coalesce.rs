@@ -10,7 +10,7 @@ use tk_ops::{MemoryOp, Op};
 use tk_tile::{Def, Func, Inst, Module, Type, ValueId, walk};
 
 use crate::analysis::axis::AxisInfo;
-use crate::analysis::pointer_steps::{Pointers, Step};
+use crate::analysis::pointer_steps::{PointerStep, Pointers};
 use crate::ir::attrs::permutation;
 use crate::ir::caching::{Caching, Level};
 use crate::ir::kernel::CompileOptions;
@@ -46,15 +46,8 @@ struct Parts {
     shape: Vec<u32>,
 }
 
-/// The best order and vector for the accesses of an instruction; `None` if it accesses no tile of memory in order.
-pub fn access(
-    module: &Module,
-    func: &Func,
-    axis: &AxisInfo,
-    options: &CompileOptions,
-    inst: &Inst,
-) -> Option<Coalescing> {
-    let spec = options.spec;
+/// The location of the operands of an access; `None` if it accesses no tile in order.
+fn parts_of(module: &Module, func: &Func, inst: &Inst) -> Option<Parts> {
     let ty = |v: ValueId| module.types.get(func.ty(v));
     let operand = |i: usize| inst.operands.get(i).copied();
     let place = operand(0)?;
@@ -68,7 +61,7 @@ pub fn access(
             op
         }
     };
-    let parts = match op {
+    Some(match op {
         MemoryOp::Load | MemoryOp::Store | MemoryOp::Prefetch => {
             let shape = ty(place).shape()?.to_vec();
             let masks = if op == MemoryOp::Store { 2 } else { 1 };
@@ -92,7 +85,21 @@ pub fn access(
         | MemoryOp::ViewInside
         | MemoryOp::ViewGather
         | MemoryOp::ViewScatter => return None,
-    };
+    })
+}
+
+/// The best order and vector for the accesses of an instruction; `None` if it accesses no tile of memory in order.
+pub fn access(
+    module: &Module,
+    func: &Func,
+    axis: &AxisInfo,
+    options: &CompileOptions,
+    inst: &Inst,
+) -> Option<Coalescing> {
+    let spec = options.spec;
+    let parts = parts_of(module, func, inst)?;
+    let place = parts.place;
+    let ty = |v: ValueId| module.types.get(func.ty(v));
     parts.shape.first()?;
     let bytes = match ty(place) {
         Type::View { elem, .. } => element_bytes(elem),
@@ -194,8 +201,8 @@ fn following(module: &Module, func: &Func, axis: &AxisInfo, pointers: ValueId) -
     let mut found = None;
     for (d, extent) in shape.iter().enumerate().filter(|(_, extent)| **extent > 1) {
         match of.step(pointers, d, *extent) {
-            Some(Step::One(run)) => return Some((d, run)),
-            Some(Step::Scalar(_)) => found = Some((d, u64::MAX)),
+            Some(PointerStep::One(run)) => return Some((d, run)),
+            Some(PointerStep::Scalar(_)) => found = Some((d, u64::MAX)),
             None => {}
         }
     }

@@ -10,7 +10,7 @@ use crate::analysis::axis::AxisInfo;
 
 /// The distance of neighbours, in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum PointerStep {
     /// They follow one another in runs of this length.
     One(u64),
     /// A scalar of the program, everywhere.
@@ -31,10 +31,10 @@ pub struct Pointers<'a> {
 impl Pointers<'_> {
     /// The distance of neighbours along an axis of a tile of pointers with so many elements along it; `None` where it is not
     /// known to be the same for all.
-    pub fn step(&self, v: ValueId, d: usize, extent: u32) -> Option<Step> {
+    pub fn step(&self, v: ValueId, d: usize, extent: u32) -> Option<PointerStep> {
         match self.axis.tile(v).dim(d).contiguity {
-            0 | 1 => self.scalar(v, (d, extent), &mut vec![])?.map(Step::Scalar),
-            run => Some(Step::One(run)),
+            0 | 1 => self.scalar(v, (d, extent), &mut vec![])?.map(PointerStep::Scalar),
+            run => Some(PointerStep::One(run)),
         }
     }
 

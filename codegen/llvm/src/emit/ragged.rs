@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use inkwell::IntPredicate;
 use inkwell::intrinsics::Intrinsic;
 use inkwell::values::{BasicValueEnum, IntValue};
-use tk_gpu::analysis::pointer_steps::{Pointers, Step};
+use tk_gpu::analysis::pointer_steps::{PointerStep, Pointers};
 use tk_gpu::ir::kernel::LayoutId;
 use tk_ops::DType;
 use tk_tile::{Inst, ValueId};
@@ -113,8 +113,8 @@ impl<'c> Emit<'_, 'c> {
         let extent = self.shape(p).get(d).copied().unwrap_or(1);
         let bytes = self.long(self.pointee_bytes(p)?.into());
         let (step, apart) = match of.step(p, d, extent) {
-            Some(Step::One(_)) => (bytes, None),
-            Some(Step::Scalar(by)) => {
+            Some(PointerStep::One(_)) => (bytes, None),
+            Some(PointerStep::Scalar(by)) => {
                 let signed = self.dtype(by).is_none_or(DType::is_signed);
                 let by = self.extend(self.scalar(by)?.into_int_value(), signed)?;
                 let is_one = self.long(1);
