@@ -9,13 +9,16 @@ import { fileURLToPath } from "node:url";
 const optimizer = join(dirname(fileURLToPath(import.meta.url)), "node_modules/binaryen/bin/wasm-opt");
 const [CUSTOM, START, DATA, DATA_COUNT] = [0, 8, 11, 12];
 
-/** What LLVM leaves: of all passes those that make the packed module smaller, in half a minute. */
+/** What LLVM leaves: of all passes those that make the packed module smaller, in less than a minute. */
 const smaller = [
     "--dae", "--remove-unused-module-elements", "--dce", "--vacuum", "--coalesce-locals", "--reorder-locals",
     "--duplicate-function-elimination",
     "--remove-unused-brs", "--merge-blocks", "--rse", "--coalesce-locals", "--reorder-locals", "--vacuum",
     "--optimize-instructions", "--code-folding", "--remove-unused-names", "--duplicate-function-elimination",
     "--simplify-locals-notee-nostructure", "--coalesce-locals", "--reorder-locals", "--vacuum",
+    "--precompute-propagate", "--optimize-instructions", "--remove-unused-brs", "--remove-unused-names", "--merge-blocks",
+    "--simplify-locals-notee-nostructure", "--coalesce-locals", "--reorder-locals", "--vacuum", "--remove-unused-brs",
+    "--code-folding", "--merge-blocks", "--remove-unused-names", "--duplicate-function-elimination", "--vacuum",
 ];
 
 /** The module in a file with its functions by name and without names. Instances of a generic function are alike and have
