@@ -58,9 +58,9 @@ fn time_is_linear() {
     let comments = "// a\n".repeat(20_000) + "fn f() {\n" + &"// b\n".repeat(20_000) + "}\n";
     let trailing = "const A = 1; // a\n".repeat(4_000);
     for text in [text.repeat(40), flat, comments, trailing] {
-        let (short, long) = (time(&text), time(&text.repeat(10)));
-        // The machine may be busy; quadratic time would give a hundred.
-        assert!(long < short * 50.0, "{short} s, {long} s");
+        // The machine may be busy for a while; quadratic time would give a hundred each time.
+        let measured = [(); 3].map(|()| (time(&text), time(&text.repeat(10))));
+        assert!(measured.iter().any(|(short, long)| *long < short * 50.0), "{measured:?}");
     }
 }
 
