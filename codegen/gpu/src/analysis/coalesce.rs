@@ -172,14 +172,14 @@ pub fn shifted(
 /// elements of less than a register, which would be many, and not beside accumulators that take half of it.
 fn may_be_ragged(of: (&Module, &Func), options: &CompileOptions, inst: &Inst, bytes: u64) -> bool {
     let spec = options.spec;
-    let has_room = spec.registers > FEW || bytes < WORD && !has_large_accumulators(of, options);
+    let has_room = || spec.registers > FEW || bytes < WORD && !has_large_accumulators(of, options);
     spec.has_unaligned_access
-        && has_room
         && matches!(
             inst.op,
             Op::Memory(MemoryOp::ViewLoad | MemoryOp::ViewStore | MemoryOp::Load | MemoryOp::Store)
         )
         && Caching::of(&inst.attrs).level != Level::Volatile
+        && has_room()
 }
 
 /// Returns true if the sums of a product take half of the registers of a lane or more.

@@ -26,6 +26,7 @@
 //!
 //! Requires lowered kernels. Guarantees that a store moves within its block, before the only load of its buffer, and a load
 //! across nothing that writes or orders memory.
+
 use tk_ops::table::Effects;
 use tk_ops::{MemoryOp, Op};
 use tk_tile::effects::{is_volatile, of_inst};
