@@ -4,6 +4,7 @@
 //! diagnostic with its position.
 
 use tk_gpu::ir::kernel::{Operands, STAGES};
+use tk_gpu::ir::warps::repeats_counts;
 use tk_gpu::passes::Pass;
 use tk_gpu::passes::split_dots::LEAST;
 use tk_gpu::pipeline::Snapshot;
@@ -70,6 +71,9 @@ fn schedule_rows(
     let mut attempt =
         |stages, operands| schedule_with(request, (stages, operands, may_have_groups), after.as_deref_mut());
     let first = attempt(u32::MAX, Operands::SHARED)?;
+    if repeats_counts(&first.scheduled) {
+        return schedule_rows(request, false, after);
+    }
     if fits(&first) {
         return Ok(first);
     }

@@ -6,6 +6,7 @@ pub mod axis;
 pub mod bounded;
 pub mod coalesce;
 pub mod conversion;
+pub mod counters;
 pub mod dot_chains;
 pub mod ldmatrix;
 pub mod liveness;

@@ -537,8 +537,14 @@ impl Costs<'_> {
             GpuOp::ClusterArrive(_) | GpuOp::ClusterWait(_) | GpuOp::ClusterSync(_) => {
                 Work { issue: self.warps, latency: 6.0 * latency::BARRIER, ..Work::default() }
             }
-            GpuOp::ProducerAcquire(_) | GpuOp::ProducerCommit(_) => Work { issue: 6.0, ..Work::default() },
-            GpuOp::ConsumerWait(_) | GpuOp::ConsumerRelease(_) | GpuOp::TurnWait(_) | GpuOp::TurnPass(_) => {
+            GpuOp::ProducerAcquire(_) | GpuOp::ProducerCommit(_) | GpuOp::ProducerSend(_) => {
+                Work { issue: 6.0, ..Work::default() }
+            }
+            GpuOp::ConsumerWait(_)
+            | GpuOp::ConsumerReceive(_)
+            | GpuOp::ConsumerRelease(_)
+            | GpuOp::TurnWait(_)
+            | GpuOp::TurnPass(_) => {
                 Work { issue: 4.0 * self.warps, latency: latency::SHARED, ..Work::default() }
             }
             GpuOp::ProxyFence(_) => {

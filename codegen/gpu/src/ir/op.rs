@@ -499,6 +499,22 @@ gpu_ops! {
         pipeline: Pipeline,
     }
 
+    /// `producer_send(number)`: tells the consumers a number of 32 bits, when they have received the one before.
+    ProducerSend = "producer_send" Ordered {
+        /// A pipeline of one stage.
+        pipeline: Pipeline,
+        /// Where the number is meanwhile.
+        buffer: usize,
+    }
+
+    /// Waits for a number that the producer sends; returns it.
+    ConsumerReceive = "consumer_receive" Ordered {
+        /// A pipeline of one stage.
+        pipeline: Pipeline,
+        /// Where the number is meanwhile.
+        buffer: usize,
+    }
+
     /// Waits until the next stage of a pipeline is full; returns its number, an `i32`.
     ConsumerWait = "consumer_wait" Ordered {
         /// The pipeline.

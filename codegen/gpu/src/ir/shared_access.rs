@@ -11,9 +11,9 @@ use tk_tile::{Def, Inst, InstId, ValueId, walk};
 
 use crate::ir::kernel::Kernel;
 use crate::ir::op::{
-    AsyncCopy, BufferRef, ConsumerRelease, ConsumerSkip, ConsumerWait, Fragments, GpuOp, MmaOperand,
-    ProducerAcquire, ProducerCommit, SharedAdd, SharedGather, SharedLoad, SharedRank, SharedScatter,
-    SharedStore, TmaStore, TurnPass, TurnWait,
+    AsyncCopy, BufferRef, ConsumerReceive, ConsumerRelease, ConsumerSkip, ConsumerWait, Fragments, GpuOp,
+    MmaOperand, ProducerAcquire, ProducerCommit, ProducerSend, SharedAdd, SharedGather, SharedLoad,
+    SharedRank, SharedScatter, SharedStore, TmaStore, TurnPass, TurnWait,
 };
 use crate::layout::linear::InDim;
 use crate::layout::{Cut, Layout, cut, padded};
@@ -37,6 +37,10 @@ pub fn buffers(inst: &Inst) -> Vec<BufferRef> {
         GpuOp::MmaWait(wait) => whole(&wait.buffers),
         GpuOp::TmaStoreWait(wait) => whole(&wait.buffers),
         GpuOp::TmaLoad(load) => whole(&[load.destination, load.pipeline.barriers]),
+        GpuOp::ProducerSend(ProducerSend { pipeline, buffer })
+        | GpuOp::ConsumerReceive(ConsumerReceive { pipeline, buffer }) => {
+            whole(&[*buffer, pipeline.barriers])
+        }
         GpuOp::IsProducerWarp(is) => {
             is.pipelines.iter().map(|p| p.barriers).chain(is.turns).map(BufferRef::whole).collect()
         }
@@ -96,6 +100,8 @@ pub fn set_stages(op: &mut GpuOp, buffer: usize, stages: u32) {
         | GpuOp::MmaWait(_)
         | GpuOp::TmaLoad(_)
         | GpuOp::IsProducerWarp(_)
+        | GpuOp::ProducerSend(_)
+        | GpuOp::ConsumerReceive(_)
         | GpuOp::ProducerAcquire(_)
         | GpuOp::ProducerCommit(_)
         | GpuOp::ConsumerWait(_)
@@ -264,6 +270,8 @@ pub fn is_of_tma_pipeline(op: &GpuOp) -> bool {
     matches!(
         op,
         GpuOp::IsProducerWarp(_)
+            | GpuOp::ProducerSend(_)
+            | GpuOp::ConsumerReceive(_)
             | GpuOp::TmaLoad(_)
             | GpuOp::ProducerAcquire(_)
             | GpuOp::ProducerCommit(_)
@@ -315,8 +323,9 @@ pub fn touched(inst: &Inst) -> (Vec<usize>, Vec<usize>) {
         // Atomic additions of several threads need no barrier between them, but one before any other access.
         GpuOp::SharedAdd(_) => (vec![], buffers),
         // The mbarriers of TMA pipelines are among them; the elements are written.
-        GpuOp::IsProducerWarp(_) | GpuOp::TmaLoad(_) => (vec![], buffers),
+        GpuOp::IsProducerWarp(_) | GpuOp::TmaLoad(_) | GpuOp::ProducerSend(_) => (vec![], buffers),
         GpuOp::ProducerAcquire(_)
+        | GpuOp::ConsumerReceive(_)
         | GpuOp::ProducerCommit(_)
         | GpuOp::ConsumerWait(_)
         | GpuOp::ConsumerRelease(_)

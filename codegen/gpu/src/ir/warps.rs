@@ -2,7 +2,7 @@
 
 use tk_ops::{ControlOp, Op};
 use tk_tile::rewrite::definition;
-use tk_tile::{BlockId, Func, Inst, InstId, walk};
+use tk_tile::{BlockId, Func, Inst, InstId, ValueId, walk};
 
 use crate::ir::kernel::Kernel;
 use crate::ir::op::GpuOp;
@@ -42,6 +42,18 @@ pub fn producer(kernel: &Kernel) -> Option<(InstId, [BlockId; 2])> {
 pub fn takes_turns(func: &Func, inst: &Inst) -> bool {
     let begins = inst.operands.first().and_then(|v| definition(func, *v)).and_then(GpuOp::of);
     inst.op == Op::Control(ControlOp::For) && matches!(begins, Some(GpuOp::GroupOwn(_)))
+}
+
+/// Returns true if each warpgroup takes numbers from a counter that a program takes once: no producer takes them for all groups
+/// ([`crate::passes::warp_specialize`]).
+pub fn repeats_counts(kernel: &Kernel) -> bool {
+    let func = kernel.func();
+    let consumers = producer(kernel).map_or(func.body, |(_, [_, rest])| rest);
+    let is_scalar = |v: &ValueId| kernel.module.types.get(func.ty(*v)).shape().is_some_and(<[u32]>::is_empty);
+    kernel.options.groups > 1
+        && walk::insts_in(func, consumers).into_iter().map(|i| &func.insts[i]).any(|inst| {
+            matches!(inst.op, Op::Atomic(_)) && !inst.results.is_empty() && inst.results.iter().all(is_scalar)
+        })
 }
 
 /// The number of warps beside those of the program: the producer, with the rest of its warpgroup if it gives up

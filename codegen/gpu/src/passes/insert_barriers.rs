@@ -505,6 +505,8 @@ fn act(op: &GpuOp) -> Act {
         | GpuOp::Elect(_)
         | GpuOp::SetMaxRegisters(_)
         | GpuOp::TmaLoad(_)
+        | GpuOp::ProducerSend(_)
+        | GpuOp::ConsumerReceive(_)
         | GpuOp::ProducerAcquire(_)
         | GpuOp::ProducerCommit(_)
         | GpuOp::ConsumerWait(_)

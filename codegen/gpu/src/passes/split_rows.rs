@@ -34,6 +34,7 @@ use tk_tile::{Attrs, BlockId, ElemType, Func, Id, Inst, InstId, Type, Types, Val
 
 use super::tile_edit::TileEdit;
 use super::{Pass, Property, Run, TileKernel, trim_loops};
+use crate::analysis::counters::counters;
 use crate::analysis::provenance::Roots;
 use crate::ir::attrs::{axis_of, is_unit, permutation};
 use crate::ir::kernel::Remark;
@@ -287,13 +288,17 @@ impl Search<'_> {
     /// What a program does once must not be done by each group.
     fn check_effects(&self, insts: &[InstId]) -> Result<(), String> {
         let (func, roots) = (self.func, Roots::new(self.func));
+        // A producer warp takes numbers from counters for all groups.
+        let counts = counters(func, self.types, &roots);
         let root = |inst: &Inst| inst.operands.first().and_then(|v| roots.get(*v));
-        let plain = || insts.iter().copied().filter(|i| func.insts[*i].blocks.is_empty());
+        let plain =
+            || insts.iter().copied().filter(|i| func.insts[*i].blocks.is_empty() && !counts.contains(i));
         let written: Vec<Option<ValueId>> =
             plain().filter(|i| of_inst(func, *i) == Effects::Write).map(|i| root(&func.insts[i])).collect();
         for i in plain() {
             let inst = &func.insts[i];
-            let ends = matches!(inst.op, Op::Control(ControlOp::Yield | ControlOp::Return));
+            let ends =
+                matches!(inst.op, Op::Control(ControlOp::Yield | ControlOp::Condition | ControlOp::Return));
             match of_inst(func, i) {
                 Effects::Ordered if !ends => {
                     return Err(format!("`{}` is done once in a program", inst.name()));

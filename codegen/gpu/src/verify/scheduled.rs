@@ -162,9 +162,10 @@ fn arity(op: &GpuOp) -> (std::ops::RangeInclusive<usize>, usize) {
         | GpuOp::IsProducerWarp(_)
         | GpuOp::GroupId(_)
         | GpuOp::Elect(_)
+        | GpuOp::ConsumerReceive(_)
         | GpuOp::ConsumerWait(_) => (0..=0, 1),
         GpuOp::GroupOwn(_) | GpuOp::OptimizationBarrier(_) => (2..=2, 1),
-        GpuOp::ConsumerSkip(_) => (1..=1, 0),
+        GpuOp::ConsumerSkip(_) | GpuOp::ProducerSend(_) => (1..=1, 0),
         GpuOp::SharedScatter(_) => (2..=2, 0),
         GpuOp::SharedAdd(_) => (1..=2, 0),
         GpuOp::Mma(_) => (1..=3, 1),
@@ -259,6 +260,8 @@ fn access(cx: Cx<'_>, inst: &Inst, op: &GpuOp, sizes: &mut [Option<u64>]) -> Che
             | GpuOp::GroupOwn(_)
             | GpuOp::Elect(_)
             | GpuOp::SetMaxRegisters(_)
+            | GpuOp::ProducerSend(_)
+            | GpuOp::ConsumerReceive(_)
             | GpuOp::ProducerAcquire(_)
             | GpuOp::ProducerCommit(_)
             | GpuOp::ConsumerWait(_)

@@ -75,7 +75,10 @@ impl AccessTrace {
             for buffer in list {
                 // Additions read what was stored before.
                 let stores = stores && !crate::ir::shared_access::is_addition(inst);
-                let ahead = matches!(GpuOp::of(inst), Some(GpuOp::AsyncCopy(_) | GpuOp::TmaLoad(_)));
+                let ahead = matches!(
+                    GpuOp::of(inst),
+                    Some(GpuOp::AsyncCopy(_) | GpuOp::TmaLoad(_) | GpuOp::ProducerSend(_))
+                );
                 let waits = matches!(GpuOp::of(inst), Some(GpuOp::TmaStoreWait(_)));
                 let (at, blocks) = (self.now, around.clone());
                 self.accesses.push(Access { buffer, at, stores, ahead, waits, blocks });

@@ -31,6 +31,8 @@ pub(super) fn check(kernel: &Kernel) -> Check {
             GpuOp::ProducerAcquire(acquire) => used.push(acquire.pipeline),
             GpuOp::TmaLoad(load) => used.push(load.pipeline),
             GpuOp::ProducerCommit(commit) => used.push(commit.pipeline),
+            GpuOp::ProducerSend(send) => used.push(send.pipeline),
+            GpuOp::ConsumerReceive(receive) => used.push(receive.pipeline),
             GpuOp::ConsumerWait(wait) => used.push(wait.pipeline),
             GpuOp::ConsumerRelease(release) => used.push(release.pipeline),
             GpuOp::ConsumerSkip(skip) => used.push(skip.pipeline),
@@ -88,6 +90,10 @@ fn sides(kernel: &Kernel, pipeline: Pipeline, declared: &[Pipeline]) -> Result<S
                         format!("`producer_commit` {left}")
                     })?;
                     (open, sides.is_filled) = (None, true);
+                }
+                Some(GpuOp::ProducerSend(op)) if op.pipeline == pipeline => sides.is_filled = true,
+                Some(GpuOp::ConsumerReceive(op)) if op.pipeline == pipeline => {
+                    (sides.is_waited_for, sides.is_released) = (true, true);
                 }
                 Some(GpuOp::ConsumerWait(op)) if op.pipeline == pipeline => sides.is_waited_for = true,
                 Some(GpuOp::ConsumerRelease(op)) if op.pipeline == pipeline => sides.is_released = true,

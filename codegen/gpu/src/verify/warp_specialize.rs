@@ -10,8 +10,8 @@ use super::fault::{Check, ensure, fault};
 use super::layouts::Cx;
 use crate::ir::kernel::BARRIERS;
 use crate::ir::op::{
-    ConsumerRelease, GpuOp, IsProducerWarp, Pipeline, ProducerAcquire, ProducerCommit, TmaBox, TurnPass,
-    TurnWait,
+    ConsumerReceive, ConsumerRelease, GpuOp, IsProducerWarp, Pipeline, ProducerAcquire, ProducerCommit,
+    ProducerSend, TmaBox, TurnPass, TurnWait,
 };
 use crate::ir::tensor_map;
 use crate::ir::warps::{SETMAXNREG_MIN, SETMAXNREG_STEP, WARPGROUP_WARPS, producer, uses_setmaxnreg};
@@ -60,6 +60,13 @@ pub(super) fn check(cx: Cx<'_>, inst: &Inst, op: &GpuOp, operands: &[ValueId]) -
         (GpuOp::TurnWait(TurnWait { turns }) | GpuOp::TurnPass(TurnPass { turns }), []) => {
             turn_barriers(cx, *turns)
         }
+        (GpuOp::ProducerSend(ProducerSend { pipeline, buffer }), [number]) => {
+            message(cx, *number, *pipeline, *buffer)
+        }
+        (GpuOp::ConsumerReceive(ConsumerReceive { pipeline, buffer }), []) => match inst.results.as_slice() {
+            [number] => message(cx, *number, *pipeline, *buffer),
+            _ => fault(S03, "it has one result"),
+        },
         (GpuOp::ConsumerSkip(skip), [stages]) => {
             let counts = cx.ty(*stages).dtype() == Some(DType::I32) && cx.shape(*stages).is_empty();
             ensure(counts, S03, || "it skips a number of stages, an `i32`".into())?;
@@ -124,6 +131,17 @@ fn barriers(cx: Cx<'_>, Pipeline { barriers, stages, .. }: Pipeline) -> Check {
     let found = cx.kernel.buffers.get(barriers);
     let fits = found.is_some_and(|b| Some(b.bytes) == stages.checked_mul(BARRIERS));
     ensure(fits && stages > 0, S04, || format!("buffer {barriers} has no barriers of {stages} stages"))
+}
+
+/// A number that the producer tells the consumers.
+fn message(cx: Cx<'_>, number: ValueId, pipeline: Pipeline, buffer: usize) -> Check {
+    let dtype = cx.ty(number).dtype().filter(|d| d.is_int() && d.bits() == 32);
+    ensure(dtype.is_some() && cx.shape(number).is_empty(), S03, || format!("{number} has not 32 bits"))?;
+    ensure(pipeline.stages == 1 && pipeline.peers == 1, S03, || "one number is sent at a time".into())?;
+    let one_group = cx.kernel.options.groups == 1;
+    let fits = cx.kernel.buffers.get(buffer).is_some_and(|b| b.bytes >= 4 && (b.is_common || one_group));
+    ensure(fits, S04, || format!("buffer {buffer} has no place for a number of all warps"))?;
+    barriers(cx, pipeline)
 }
 
 /// A copy to a stage of a buffer, or from a buffer.

@@ -172,6 +172,9 @@ impl<'c> Emit<'_, 'c> {
     /// Returns true if this thread is the first of those that own the same elements; `None` if no two do. For a scalar,
     /// true if it is thread 0.
     pub fn is_first(&self, layout: Option<LayoutId>) -> Res<Option<IntValue<'c>>> {
+        if self.is_alone {
+            return Ok(None);
+        }
         let threads = self.kernel.options.threads();
         // In a function of elements, a scalar, or a tile of one, is one of many.
         let layout = match self.nested {

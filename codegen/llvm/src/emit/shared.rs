@@ -57,6 +57,8 @@ impl<'c> Emit<'_, 'c> {
             GpuOp::ProducerCommit(op) => self.producer_commit(op),
             GpuOp::ConsumerWait(op) => self.consumer_wait(inst, op),
             GpuOp::ConsumerRelease(op) => self.consumer_release(inst, op),
+            GpuOp::ProducerSend(op) => self.producer_send(inst, op),
+            GpuOp::ConsumerReceive(op) => self.consumer_receive(inst, op),
             GpuOp::ConsumerSkip(op) => self.consumer_skip(inst, op),
             GpuOp::TurnWait(op) => self.turn_wait(op),
             GpuOp::TurnPass(op) => self.turn_pass(op),

@@ -11,8 +11,8 @@ use inkwell::values::{IntValue, PointerValue};
 use tk_gpu::ir::caching::Caching;
 use tk_gpu::ir::kernel::BARRIERS;
 use tk_gpu::ir::op::{
-    ConsumerRelease, ConsumerSkip, ConsumerWait, GpuOp, IsProducerWarp, Multicast, Pipeline, ProducerAcquire,
-    ProducerCommit, TmaLoad, TmaStore, TmaStoreWait, TurnPass, TurnWait,
+    ConsumerReceive, ConsumerRelease, ConsumerSkip, ConsumerWait, GpuOp, IsProducerWarp, Multicast, Pipeline,
+    ProducerAcquire, ProducerCommit, ProducerSend, TmaLoad, TmaStore, TmaStoreWait, TurnPass, TurnWait,
 };
 use tk_gpu::ir::tensor_map::{self, Position, TensorMap};
 use tk_ops::{MemoryOp, Op};
@@ -22,7 +22,7 @@ use super::state::TmaPipeline;
 use super::value::Val;
 use super::view::Cut;
 use super::{Emit, Res, Stop, bug};
-use crate::target::{Lane, PlacedBox};
+use crate::target::{Access, Lane, PlacedBox, Space};
 
 /// Bytes of an mbarrier.
 const BARRIER: u32 = BARRIERS / 2;
@@ -177,6 +177,46 @@ impl<'c> Emit<'_, 'c> {
         let block = if c.peers == 1 { None } else { Some(self.peer(&c, lane)?) };
         self.target.mbarrier_arrive(self, free, block, arrives)?;
         self.advance(c.stages, &c.releases, when)
+    }
+
+    /// Where a number is that the producer tells the consumers.
+    fn message(&self, number: ValueId, buffer: usize) -> Res<Access<'c>> {
+        let (ty, bytes) = (self.memory_type(self.dtype(number)), self.bytes_of(number));
+        Ok(Access::of(self.int(self.buffer(buffer)?), 0, ty, bytes, 1))
+    }
+
+    pub(super) fn producer_send(&mut self, inst: &Inst, op: &ProducerSend) -> Res<()> {
+        let c = self.tma_pipeline(op.pipeline)?;
+        let number = self.operand(inst, 0)?;
+        let [stage, phase] = self.stage_and_phase(c.stages, &c.fills)?;
+        let [full, free] = self.barriers(&c, stage)?;
+        self.target.mbarrier_wait(self, free, phase)?;
+        let value = self.scalar(number)?;
+        self.target.store(self, Space::Shared, &self.message(number, op.buffer)?, &[value])?;
+        let always = self.context.bool_type().const_all_ones();
+        self.target.mbarrier_arrive(self, full, None, always)?;
+        self.advance(c.stages, &c.fills, None)
+    }
+
+    pub(super) fn consumer_receive(&mut self, inst: &Inst, op: &ConsumerReceive) -> Res<()> {
+        let (c, r) = (self.tma_pipeline(op.pipeline)?, self.result(inst)?);
+        let [stage, phase] = self.stage_and_phase(c.stages, &c.receives)?;
+        let [full, free] = self.barriers(&c, stage)?;
+        self.target.mbarrier_wait(self, full, phase)?;
+        let access = self.message(r, op.buffer)?;
+        let zero = access.ty.const_zero();
+        let loaded = self.target.load(self, Space::Shared, &access, &[zero])?;
+        let number = loaded.first().copied().ok_or_else(nothing)?.into_int_value();
+        // All lanes have it before one of them says so, and `ptxas` knows that it is the same for them.
+        let number = self.target.shuffle(self, number, Lane::Index(self.int(0)))?;
+        self.target.barrier_warp(self)?;
+        let lanes = 1u32 << self.kernel.options.threads().lane_bits;
+        let lane = self.builder.build_and(self.tid, self.int(lanes - 1), "")?;
+        let one = self.builder.build_int_compare(IntPredicate::EQ, lane, self.int(0), "")?;
+        self.target.mbarrier_arrive(self, free, None, one)?;
+        self.advance(c.stages, &c.receives, None)?;
+        self.define(r, Val::Scalar(number.into()));
+        Ok(())
     }
 
     /// Returns true if a stage of a pipeline is consumed by one warpgroup.

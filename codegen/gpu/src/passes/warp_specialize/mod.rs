@@ -40,6 +40,7 @@
 
 pub(crate) mod boxes;
 mod feed;
+mod messages;
 mod multicast;
 mod resident;
 mod room;
@@ -57,7 +58,9 @@ use self::boxes::Known;
 use self::feed::{Feed, TmaLoadPlan};
 use self::room::{Beside, Room};
 use self::slice::Slice;
+use crate::analysis::counters::counters;
 use crate::analysis::memory_order::orders_memory;
+use crate::analysis::provenance::Roots;
 use crate::ir::kernel::BARRIERS;
 use crate::ir::kernel::{ALIGN, Buffer, Kernel, Remark};
 use crate::ir::op::TmaBox;
@@ -167,11 +170,12 @@ fn specialize(kernel: &mut Kernel) {
     if feeds.is_empty() {
         return;
     }
-    let slice = Slice::new(kernel, &known.roots);
+    let messages = messages::messages(kernel, &known.roots);
+    let slice = Slice::new(kernel, &known.roots, &messages);
     let reached = |f: &Feed| f.taken.iter().all(|t| slice.reaches(kernel.func(), t.load));
     let (feeds, unreached): (Vec<Feed>, Vec<Feed>) = feeds.into_iter().partition(reached);
     let why = |f: &Feed| match f.taken.iter().any(|t| slice.is_in_while(kernel.func(), t.load)) {
-        true => "a loop around the product ends by a condition, as `while` and `break` do",
+        true => "a loop around the product ends by a condition that depends on a product or a store",
         false => "their positions depend on a product or a store",
     };
     let remarks: Vec<Remark> = unreached.iter().flat_map(|f| f.without(kernel, why(f))).collect();
@@ -200,7 +204,8 @@ fn specialize(kernel: &mut Kernel) {
     let feeds = pipelines.iter().flat_map(|p| &p.feeds);
     let loads = feeds.flat_map(|f| &f.taken).chain(residents.iter().map(|r| &r.taken));
     let slice = slice.of(kernel.func(), loads.map(|t| t.load));
-    split::apply(kernel, &pipelines, &residents, &slice);
+    let messages = messages::needed(&messages, &slice);
+    split::apply(kernel, &pipelines, &residents, &messages, &slice);
 }
 
 /// The box of a load, and the type of its elements.
@@ -213,7 +218,14 @@ fn box_of(kernel: &Kernel, t: &TmaLoadPlan) -> Option<(TmaBox, DType)> {
 
 /// Returns true if no instruction of a kernel restricts when memory is read and written.
 pub(crate) fn may_run_ahead(kernel: &Kernel) -> bool {
-    walk::insts(kernel.func()).into_iter().all(|i| !restricts(kernel, i))
+    let (func, counts) = (kernel.func(), counting(kernel));
+    walk::insts(func).into_iter().all(|i| counts.contains(&i) || !restricts(kernel, i))
+}
+
+/// The atomics on counters, which order nothing.
+fn counting(kernel: &Kernel) -> BTreeSet<InstId> {
+    let func = kernel.func();
+    counters(func, &kernel.module.types, &Roots::new(func))
 }
 
 /// Returns true if memory must not be read ahead of an instruction.
@@ -225,12 +237,12 @@ fn restricts(kernel: &Kernel, inst: InstId) -> bool {
 /// The instructions that run before the first one that restricts when memory is read: those of the body of the kernel,
 /// with the blocks in them. Whatever a producer reads for these is also read before it.
 fn runs_ahead_until(kernel: &Kernel) -> BTreeSet<InstId> {
-    let func = kernel.func();
+    let (func, counts) = (kernel.func(), counting(kernel));
     let mut free = BTreeSet::new();
     for i in &func.blocks[func.body].insts {
         let inside: Vec<InstId> =
             func.insts[*i].blocks.iter().flat_map(|b| walk::insts_in(func, *b)).chain([*i]).collect();
-        if inside.iter().any(|i| restricts(kernel, *i)) {
+        if inside.iter().any(|i| !counts.contains(i) && restricts(kernel, *i)) {
             break;
         }
         free.extend(inside);

@@ -1,9 +1,9 @@
 //! Computes the slice of a kernel that determines where and how often loads read.
 //!
-//! Guarantees that a slice consists of loops, branches, and scalar operations that only compute or read memory that the
-//! kernel does not write.
+//! Guarantees that a slice consists of loops, branches, numbers that a producer takes from counters ([`super::messages`]), and
+//! scalar operations that only compute or read memory that the kernel does not write.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tk_ops::table::Effects;
 use tk_ops::{ControlOp, Op};
@@ -11,6 +11,7 @@ use tk_tile::effects::of_inst;
 use tk_tile::rewrite::yielded;
 use tk_tile::{BlockId, Def, Func, Id, Inst, InstId, Type, ValueId, walk};
 
+use super::messages::Message;
 use crate::analysis::provenance::Roots;
 use crate::ir::kernel::Kernel;
 use crate::ir::op::GpuOp;
@@ -20,8 +21,10 @@ use crate::ir::op::GpuOp;
 pub struct SlicePart {
     /// The instructions.
     pub insts: BTreeSet<InstId>,
-    /// Loops and branches, and the numbers of their results.
+    /// Loops and branches, and the numbers of what they carry from iteration to iteration, or of their results.
     pub carried: BTreeSet<(InstId, usize)>,
+    /// Loops that end by a condition, and the numbers of what this passes on to the iteration, or behind the loop.
+    pub passed: BTreeSet<(InstId, usize)>,
 }
 
 /// The instructions that may be part of a slice.
@@ -32,16 +35,19 @@ pub struct Slice {
     home: Vec<Option<BlockId>>,
     /// The instructions that one thread may execute ahead of the others.
     allowed: BTreeSet<InstId>,
+    /// The loads of numbers that atomics on counters return, with these.
+    messages: BTreeMap<InstId, InstId>,
 }
 
 impl Slice {
     /// Analyses a kernel.
-    pub fn new(kernel: &Kernel, roots: &Roots) -> Slice {
+    pub fn new(kernel: &Kernel, roots: &Roots, messages: &[Message]) -> Slice {
         let func = kernel.func();
         let mut slice = Slice {
             owner: vec![None; func.blocks.len()],
             home: vec![None; func.insts.len()],
             allowed: BTreeSet::new(),
+            messages: messages.iter().map(|m| (m.load, m.atomic)).collect(),
         };
         slice.note(func, func.body);
         for i in walk::insts(func) {
@@ -119,11 +125,17 @@ impl Slice {
                 match (func.insts[owner].op, (n as usize).checked_sub(1)) {
                     (Op::Control(ControlOp::For), None) => self.control(func, owner, part),
                     (Op::Control(ControlOp::For), Some(k)) => self.carried(func, owner, k, part),
+                    (Op::Control(ControlOp::While), _) => match decides(&func.insts[owner], block) {
+                        true => self.carried(func, owner, n as usize, part),
+                        false => self.passed(func, owner, n as usize, part),
+                    },
                     _ => false,
                 }
             }
             Def::Inst(i, k) => match func.insts[i].op {
                 Op::Control(ControlOp::For | ControlOp::If) => self.carried(func, i, k as usize, part),
+                Op::Control(ControlOp::While) => self.passed(func, i, k as usize, part),
+                _ if self.messages.contains_key(&i) => self.message(func, i, part),
                 _ if !self.allowed.contains(&i) => false,
                 _ => {
                     !part.insts.insert(i)
@@ -140,11 +152,25 @@ impl Slice {
             return true;
         }
         let inst = &func.insts[owner];
-        let is_loop = inst.op == Op::Control(ControlOp::For);
-        let begins = if is_loop { inst.operands.get(3 + k).copied() } else { None };
-        let ends: Vec<ValueId> =
-            inst.blocks.iter().filter_map(|b| yielded(func, *b).get(k).copied()).collect();
-        begins.into_iter().chain(ends).all(|v| self.value(func, v, part)) && self.control(func, owner, part)
+        let begins = match inst.op {
+            Op::Control(ControlOp::For) => inst.operands.get(3 + k),
+            Op::Control(ControlOp::While) => inst.operands.get(k),
+            _ => None,
+        };
+        let goes_on = inst.blocks.iter().filter(|b| !decides(inst, **b));
+        let ends: Vec<ValueId> = goes_on.filter_map(|b| yielded(func, *b).get(k).copied()).collect();
+        begins.copied().into_iter().chain(ends).all(|v| self.value(func, v, part))
+            && self.control(func, owner, part)
+    }
+
+    /// Adds what the condition of a loop passes on.
+    fn passed(&self, func: &Func, owner: InstId, k: usize, part: &mut SlicePart) -> bool {
+        if !part.passed.insert((owner, k)) {
+            return true;
+        }
+        let condition = func.insts[owner].blocks.first();
+        let value = condition.and_then(|b| yielded(func, *b).get(k + 1));
+        value.is_some_and(|v| self.value(func, *v, part)) && self.control(func, owner, part)
     }
 
     /// Adds what determines the iterations of a loop, or the branch that is taken.
@@ -153,12 +179,24 @@ impl Slice {
             return true;
         }
         let inst = &func.insts[owner];
-        let count = match inst.op {
-            Op::Control(ControlOp::For) => 3,
-            Op::Control(ControlOp::If) => 1,
+        let determine: &[ValueId] = match inst.op {
+            Op::Control(ControlOp::For) => inst.operands.get(..3).unwrap_or(&[]),
+            Op::Control(ControlOp::If) => inst.operands.get(..1).unwrap_or(&[]),
+            Op::Control(ControlOp::While) => {
+                let condition = inst.blocks.first().map_or(&[][..], |b| yielded(func, *b));
+                condition.get(..1).unwrap_or(&[])
+            }
             _ => return false,
         };
-        inst.operands.iter().take(count).all(|v| self.value(func, *v, part)) && self.around(func, owner, part)
+        determine.iter().all(|v| self.value(func, *v, part)) && self.around(func, owner, part)
+    }
+
+    /// Adds a number that an atomic returns.
+    fn message(&self, func: &Func, load: InstId, part: &mut SlicePart) -> bool {
+        let Some(atomic) = self.messages.get(&load) else { return false };
+        !part.insts.insert(load)
+            || func.insts[*atomic].operands.iter().all(|v| self.value(func, *v, part))
+                && self.around(func, load, part)
     }
 
     /// Adds the loops and branches around an instruction.
@@ -167,6 +205,11 @@ impl Slice {
         let owner = self.owner.get(block.index()).copied().flatten();
         block == func.body || owner.is_some_and(|owner| self.control(func, owner, part))
     }
+}
+
+/// Returns true if a block decides whether a loop goes on: what it ends with begins with the answer.
+pub fn decides(owner: &Inst, block: BlockId) -> bool {
+    owner.op == Op::Control(ControlOp::While) && owner.blocks.first() == Some(&block)
 }
 
 /// The operands that determine a result for the producer, whose loops go on until no warpgroup needs their loads.

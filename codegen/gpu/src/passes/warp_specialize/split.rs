@@ -10,8 +10,9 @@ use tk_tile::rewrite::yielded;
 use tk_tile::{Attrs, BlockId, Def, FuncId, Inst, InstId, ValueId};
 
 use super::feed::{Feed, TmaLoadPlan, of_group};
+use super::messages::{self, Message};
 use super::resident::Resident;
-use super::slice::SlicePart;
+use super::slice::{SlicePart, decides};
 use super::{PlannedPipeline, box_of, turns};
 use crate::ir::builder::Edit;
 use crate::ir::caching::Caching;
@@ -19,7 +20,7 @@ use crate::ir::kernel::BARRIERS;
 use crate::ir::kernel::{Buffer, Kernel};
 use crate::ir::op::{
     BufferRef, ClusterSync, ConsumerRelease, ConsumerWait, Elect, GpuOp, IsProducerWarp, MmaOperand,
-    Pipeline, Placement, ProducerAcquire, ProducerCommit, ProxyFence, TmaLoad,
+    Pipeline, Placement, ProducerAcquire, ProducerCommit, ProducerSend, ProxyFence, TmaLoad,
 };
 
 /// The values of the producer for those of the program.
@@ -44,11 +45,21 @@ impl TmaPipeline<'_> {
 }
 
 /// Splits the kernel.
-pub fn apply(kernel: &mut Kernel, pipelines: &[PlannedPipeline], residents: &[Resident], slice: &SlicePart) {
+pub fn apply(
+    kernel: &mut Kernel,
+    pipelines: &[PlannedPipeline],
+    residents: &[Resident],
+    messages: &[Message],
+    slice: &SlicePart,
+) {
     let tma_pipelines: Vec<TmaPipeline<'_>> =
         pipelines.iter().flat_map(|r| tma_pipelines(kernel, r)).collect();
     let residents: Vec<(Resident, Pipeline)> =
         residents.iter().map(|r| (r.clone(), of_one_stage(kernel, r.taken))).collect();
+    let messages: Vec<Passed> = messages
+        .iter()
+        .filter_map(|m| Some(Passed { message: *m, place: m.place(kernel)?, pipeline: m.pipeline(kernel) }))
+        .collect();
     let body = kernel.func().body;
     let mut insts = std::mem::take(&mut func(kernel).blocks[body].insts);
     let end = insts.pop();
@@ -62,6 +73,7 @@ pub fn apply(kernel: &mut Kernel, pipelines: &[PlannedPipeline], residents: &[Re
     let mut pipelines: Vec<Pipeline> = tma_pipelines.iter().map(TmaPipeline::pipeline).collect();
     pipelines.dedup();
     pipelines.extend(residents.iter().map(|(_, p)| *p));
+    pipelines.extend(messages.iter().map(|m| m.pipeline));
     let together = pipelines.iter().any(|p| p.peers > 1);
     let producer = GpuOp::from(IsProducerWarp { pipelines, warps: None, turns: None }).inst(vec![], None);
     let producer = edit.first(body, producer, flag);
@@ -76,8 +88,14 @@ pub fn apply(kernel: &mut Kernel, pipelines: &[PlannedPipeline], residents: &[Re
     edit.choose(copies, elect, [alone, nobody]);
     edit.yields(copies, &[]);
     edit.yields(nobody, &[]);
-    let mut producer =
-        Producer { edit, tma_pipelines: &tma_pipelines, residents: &residents, slice, late: vec![] };
+    let mut producer = Producer {
+        edit,
+        tma_pipelines: &tma_pipelines,
+        residents: &residents,
+        messages: &messages,
+        slice,
+        late: vec![],
+    };
     producer.block(rest, alone, &mut Renamed::new());
     producer.edit.yields(alone, &[]);
     for tma_pipeline in &tma_pipelines {
@@ -87,6 +105,10 @@ pub fn apply(kernel: &mut Kernel, pipelines: &[PlannedPipeline], residents: &[Re
         // The former body of the kernel is now in a branch.
         let block = if resident.block == body { rest } else { resident.block };
         consume_resident(&mut producer.edit, resident, *pipeline, block);
+    }
+    for Passed { message, pipeline, place } in &messages {
+        let block = if message.block == body { rest } else { message.block };
+        messages::receive(&mut producer.edit, *message, *pipeline, block, *place);
     }
     drain(&mut producer.edit, &tma_pipelines, &residents, (body, rest));
     let feeds: Vec<(Pipeline, &Feed)> = tma_pipelines.iter().map(|p| (p.pipeline(), p.feed)).collect();
@@ -125,11 +147,20 @@ fn of_one_stage(kernel: &mut Kernel, taken: TmaLoadPlan) -> Pipeline {
     Pipeline { barriers: kernel.buffers.len() - 1, stages: 1, peers: 1 }
 }
 
+/// A message with its pipeline.
+struct Passed {
+    message: Message,
+    /// The instruction before which it is passed on.
+    place: InstId,
+    pipeline: Pipeline,
+}
+
 /// The producer.
 struct Producer<'a> {
     edit: Edit<'a>,
     tma_pipelines: &'a [TmaPipeline<'a>],
     residents: &'a [(Resident, Pipeline)],
+    messages: &'a [Passed],
     slice: &'a SlicePart,
     late: Vec<Late>,
 }
@@ -152,7 +183,17 @@ impl Producer<'_> {
     /// The part of a block that is in the slice, appended to a new block.
     fn block(&mut self, old: BlockId, new: BlockId, renamed: &mut Renamed) {
         for i in self.edit.kernel.func().blocks[old].insts.clone() {
-            if self.slice.insts.contains(&i) {
+            for Passed { message, pipeline, place } in self.messages {
+                if message.atomic == i {
+                    self.take(new, *message, renamed);
+                }
+                let number = self.edit.kernel.func().insts[message.load].results.first();
+                if let (true, Some(number)) = (*place == i, number.and_then(|v| renamed.get(v)).copied()) {
+                    let send = ProducerSend { pipeline: *pipeline, buffer: message.buffer };
+                    self.edit.gpu(new, send, &[number], &[]);
+                }
+            }
+            if self.slice.insts.contains(&i) && !self.messages.iter().any(|m| m.message.load == i) {
                 self.inst(new, i, renamed);
             }
             for tma_pipeline in self.tma_pipelines.iter().filter(|c| c.feed.block == old) {
@@ -172,6 +213,18 @@ impl Producer<'_> {
                 }
             }
         }
+    }
+
+    /// Takes a number from a counter.
+    fn take(&mut self, block: BlockId, message: Message, renamed: &mut Renamed) {
+        let func = self.edit.kernel.func();
+        let (inst, number) = (func.insts[message.atomic].clone(), func.insts[message.load].results.clone());
+        let of = |v: &ValueId| renamed.get(v).copied().unwrap_or(*v);
+        let types: Vec<_> = inst.results.iter().map(|v| (func.ty(*v), None)).collect();
+        let operands = inst.operands.iter().map(of).collect();
+        let same = Inst { operands, results: vec![], ..inst };
+        let (_, taken) = self.edit.add(block, same, &types);
+        renamed.extend(number.into_iter().zip(taken));
     }
 
     fn load_resident(&mut self, n: usize, block: BlockId, renamed: &Renamed) {
@@ -230,10 +283,17 @@ impl Producer<'_> {
             renamed.insert(*r, of(all, renamed));
             return;
         }
-        let carried: Vec<usize> =
-            self.slice.carried.iter().filter(|(i, _)| *i == id).map(|(_, k)| *k).collect();
-        let pick = |list: &[ValueId]| -> Vec<ValueId> {
-            carried.iter().filter_map(|k| list.get(*k).copied()).collect()
+        let of_inst = |all: &BTreeSet<(InstId, usize)>| -> Vec<usize> {
+            all.iter().filter(|(i, _)| *i == id).map(|(_, k)| *k).collect()
+        };
+        let carried = of_inst(&self.slice.carried);
+        // A condition may pass on something else than what the loop carries.
+        let passed = match inst.op {
+            Op::Control(ControlOp::While) => of_inst(&self.slice.passed),
+            _ => carried.clone(),
+        };
+        let pick = |list: &[ValueId], numbers: &[usize]| -> Vec<ValueId> {
+            numbers.iter().filter_map(|k| list.get(*k).copied()).collect()
         };
         let mut operands: Vec<ValueId> = inst.operands.iter().map(|v| of(v, renamed)).collect();
         let mut results = inst.results.clone();
@@ -247,19 +307,26 @@ impl Producer<'_> {
             self.late.extend(late);
         }
         if !inst.blocks.is_empty() {
-            let is_loop = inst.op == Op::Control(ControlOp::For);
-            if is_loop {
-                let init = pick(operands.get(3..).unwrap_or(&[]));
-                operands.truncate(3);
+            // The numbers of a loop that counts come before what it carries.
+            let counts = match inst.op {
+                Op::Control(ControlOp::For) => Some((3, 1)),
+                Op::Control(ControlOp::While) => Some((0, 0)),
+                _ => None,
+            };
+            if let Some((bounds, _)) = counts {
+                let init = pick(operands.get(bounds..).unwrap_or(&[]), &carried);
+                operands.truncate(bounds);
                 operands.extend(init);
             }
-            results = pick(&results);
+            results = pick(&results, &passed);
             for old in &inst.blocks {
+                let begins = decides(&inst, *old);
+                let (received, given) = if begins { (&carried, &passed) } else { (&passed, &carried) };
                 let new = self.edit.func().add_block();
-                if is_loop {
+                if let Some((_, own)) = counts {
                     let args = self.edit.kernel.func().blocks[*old].args.clone();
-                    let own = args.first().copied().into_iter().chain(pick(args.get(1..).unwrap_or(&[])));
-                    for old in own.collect::<Vec<_>>() {
+                    let others = pick(args.get(own..).unwrap_or(&[]), received);
+                    for old in args.into_iter().take(own).chain(others) {
                         let ty = self.edit.kernel.func().ty(old);
                         let arg = self.edit.func().add_arg(new, ty);
                         self.edit.set_layout(arg, None);
@@ -267,9 +334,16 @@ impl Producer<'_> {
                     }
                 }
                 self.block(*old, new, renamed);
-                let ends = pick(yielded(self.edit.kernel.func(), *old));
+                let ends = yielded(self.edit.kernel.func(), *old);
+                let (goes_on, ends) = ends.split_at(usize::from(begins).min(ends.len()));
+                let ends = [goes_on.to_vec(), pick(ends, given)].concat();
                 let ends: Vec<ValueId> = ends.iter().map(|v| of(v, renamed)).collect();
-                self.edit.yields(new, &ends);
+                if begins {
+                    let end = self.edit.inst(Op::Control(ControlOp::Condition), &ends, Attrs::new());
+                    self.edit.add(new, end, &[]);
+                } else {
+                    self.edit.yields(new, &ends);
+                }
                 blocks.push(new);
             }
         }
