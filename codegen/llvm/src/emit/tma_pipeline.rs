@@ -203,16 +203,16 @@ impl<'c> Emit<'_, 'c> {
         let [stage, phase] = self.stage_and_phase(c.stages, &c.receives)?;
         let [full, free] = self.barriers(&c, stage)?;
         self.target.mbarrier_wait(self, full, phase)?;
-        let access = self.message(r, op.buffer)?;
-        let zero = access.ty.const_zero();
-        let loaded = self.target.load(self, Space::Shared, &access, &[zero])?;
-        let number = loaded.first().copied().ok_or_else(nothing)?.into_int_value();
-        // All lanes have it before one of them says so, and `ptxas` knows that it is the same for them.
-        let number = self.target.shuffle(self, number, Lane::Index(self.int(0)))?;
-        self.target.barrier_warp(self)?;
         let lanes = 1u32 << self.kernel.options.threads().lane_bits;
         let lane = self.builder.build_and(self.tid, self.int(lanes - 1), "")?;
         let one = self.builder.build_int_compare(IntPredicate::EQ, lane, self.int(0), "")?;
+        let access = Access { predicate: Some(one), ..self.message(r, op.buffer)? };
+        let zero = access.ty.const_zero();
+        let loaded = self.target.load(self, Space::Shared, &access, &[zero])?;
+        let number = loaded.first().copied().ok_or_else(nothing)?.into_int_value();
+        // All lanes have seen the phase before the one that has read the number says so, and `ptxas` knows that it is the same for
+        // them.
+        let number = self.target.shuffle(self, number, Lane::Index(self.int(0)))?;
         self.target.mbarrier_arrive(self, free, None, one)?;
         self.advance(c.stages, &c.receives, None)?;
         self.define(r, Val::Scalar(number.into()));

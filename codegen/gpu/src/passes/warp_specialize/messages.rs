@@ -87,9 +87,21 @@ impl Message {
     }
 }
 
-/// The messages that a slice of the producer needs.
-pub fn needed(messages: &[Message], slice: &SlicePart) -> Vec<Message> {
-    messages.iter().copied().filter(|m| slice.insts.contains(&m.load)).collect()
+/// The messages that a slice of the producer needs; `None` if the consumers would take other numbers from the same counter,
+/// which the producer does not wait for.
+pub fn needed(
+    kernel: &Kernel,
+    roots: &Roots,
+    messages: &[Message],
+    slice: &SlicePart,
+) -> Option<Vec<Message>> {
+    let func = kernel.func();
+    let needed: Vec<Message> = messages.iter().copied().filter(|m| slice.insts.contains(&m.load)).collect();
+    let counter = |i: InstId| func.insts[i].operands.first().and_then(|v| roots.get(*v));
+    let mut others = counters(func, &kernel.module.types, roots);
+    needed.iter().for_each(|m| _ = others.remove(&m.atomic));
+    let shared = |i: &InstId| needed.iter().any(|m| counter(m.atomic) == counter(*i));
+    (!others.iter().any(shared)).then_some(needed)
 }
 
 /// The consumers receive a number at `place` in `block`, instead of taking it.

@@ -204,7 +204,13 @@ fn specialize(kernel: &mut Kernel) {
     let feeds = pipelines.iter().flat_map(|p| &p.feeds);
     let loads = feeds.flat_map(|f| &f.taken).chain(residents.iter().map(|r| &r.taken));
     let slice = slice.of(kernel.func(), loads.map(|t| t.load));
-    let messages = messages::needed(&messages, &slice);
+    let Some(messages) = messages::needed(kernel, &known.roots, &messages, &slice) else {
+        let why = "the program takes other numbers from the same counter, too";
+        let remarks: Vec<Remark> =
+            pipelines.iter().flat_map(|p| &p.feeds).flat_map(|f| f.without(kernel, why)).collect();
+        kernel.remarks.extend(remarks);
+        return;
+    };
     split::apply(kernel, &pipelines, &residents, &messages, &slice);
 }
 

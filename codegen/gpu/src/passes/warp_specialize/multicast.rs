@@ -19,7 +19,7 @@
 //! released in every block that loads to it.
 //!
 //! Guarantees that all programs of a cluster fill and release the stages of such a pipeline equally often: all of its
-//! loads are in loops that do not depend on `program_id(2)`.
+//! loads are in loops that depend neither on `program_id(2)` nor on numbers that each program takes for itself from a counter.
 
 use std::collections::BTreeSet;
 
@@ -59,8 +59,11 @@ fn shared(kernel: &Kernel, slice: &Slice, t: &TmaLoadPlan) -> Option<Multicast> 
     if slice.of_loops(func, t.load).insts.into_iter().any(|i| is_rank(func, i)) {
         return None;
     }
-    let together =
-        same(func, kernel.options.cluster, t.load, &slice.of(func, std::iter::once(t.load)).insts)?;
+    let part = slice.of(func, std::iter::once(t.load));
+    if slice.takes_numbers(&part) {
+        return None;
+    }
+    let together = same(func, kernel.options.cluster, t.load, &part.insts)?;
     let (copied, dtype) = box_of(kernel, t)?;
     parts(copied, dtype, together.blocks).map(|_| together)
 }

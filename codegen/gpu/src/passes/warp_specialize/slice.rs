@@ -97,6 +97,11 @@ impl Slice {
         owner.is_some_and(|o| func.insts[o].op == Op::Control(ControlOp::While) || self.is_in_while(func, o))
     }
 
+    /// Returns true if a part has numbers from counters.
+    pub fn takes_numbers(&self, part: &SlicePart) -> bool {
+        self.messages.keys().any(|load| part.insts.contains(load))
+    }
+
     /// The slice that determines how often a load runs.
     pub fn of_loops(&self, func: &Func, load: InstId) -> SlicePart {
         let mut part = SlicePart::default();
