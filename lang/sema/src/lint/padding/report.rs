@@ -39,8 +39,11 @@ impl<'a> Found<'a> {
         extents(&self.value.ty)?.get(self.dim)
     }
 
-    /// The masked load that gives the dimension its padding: of several the one that has its extent.
+    /// The masked load that gives the dimension its padding: where it is not known, of several the one that has its extent.
     fn load(&self) -> Option<&'a HExpr> {
+        if let Some((load, _)) = self.from.source(self.dim) {
+            return Some(load);
+        }
         let has = |l: &&HExpr| self.extent().is_some_and(|e| extents(&l.ty).is_some_and(|d| d.contains(e)));
         let origin = self.from.origin?;
         let other = self.from.loads.iter().copied().find(has).filter(|_| !has(&origin));
@@ -117,7 +120,9 @@ pub(super) fn diagnostic(hir: &Hir, sources: &SourceMap, of: &HFn, f: &Found) ->
             format!("{}, other = {wanted})", open.trim_end_matches([',', ' '])),
         );
     }
-    let fits = !f.from.moved && origin_rank(origin) == Some(f.from.dims.len());
+    let fits = !f.from.moved
+        && f.from.origin.is_some_and(|o| o.span == origin.span)
+        && origin_rank(origin) == Some(f.from.dims.len());
     let means = |text: &String| is_same(of, text, origin.span, f.value.span);
     match inside(sources, origin).filter(means).filter(|_| fits && !value.contains('\n')) {
         Some(inside) => d.fix(
@@ -159,8 +164,12 @@ fn lanes(hir: &Hir, sources: &SourceMap, origin: &HExpr, f: &Found) -> Option<St
     else {
         return None;
     };
-    let extent = f.extent()?;
-    let axis = extents(&origin.ty)?.iter().position(|e| e == extent)?;
+    let of_load = extents(&origin.ty)?;
+    let axis = match f.from.source(f.dim) {
+        Some((_, axis)) => axis,
+        None => of_load.iter().position(|e| f.extent() == Some(e))?,
+    };
+    let extent = of_load.get(axis)?;
     let (start, view) = (sources.text(at.get(axis)?.span), sources.text(view.span));
     let names = |t: &str| t.len() <= SHOWN && t.chars().all(|c| c.is_alphanumeric() || c == '_');
     if !names(start) || !names(view) {

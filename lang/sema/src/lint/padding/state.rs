@@ -25,11 +25,16 @@ pub(super) enum State {
     Unknown,
 }
 
+/// A masked load, and the axis of it that is padded.
+pub(super) type Source<'a> = Option<(&'a HExpr, usize)>;
+
 /// The state of a tile.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tile<'a> {
     /// One for each dimension.
     pub dims: Vec<State>,
+    /// Where the padding of each dimension comes from, as far as that is known; missing ones are not.
+    pub sources: Vec<Source<'a>>,
     /// The value of all elements, if it is a compile-time constant that is known.
     pub constant: Option<Scalar>,
     /// Whether no element of the data is negative.
@@ -47,6 +52,7 @@ impl<'a> Tile<'a> {
     pub fn uniform(rank: usize) -> Tile<'a> {
         Tile {
             dims: vec![State::Same; rank],
+            sources: vec![],
             constant: None,
             not_negative: false,
             origin: None,
@@ -68,6 +74,11 @@ impl<'a> Tile<'a> {
     /// A tile of which nothing is known.
     pub fn unknown(rank: usize) -> Tile<'a> {
         Tile { dims: vec![State::Unknown; rank], ..Tile::uniform(rank) }
+    }
+
+    /// Where the padding of a dimension comes from.
+    pub fn source(&self, d: usize) -> Source<'a> {
+        self.sources.get(d).copied().flatten()
     }
 
     /// A dimension as an operand.
@@ -157,7 +168,23 @@ pub(super) fn elementwise<'a>(op: ElementwiseOp, args: &[(Tile<'a>, DType)], out
     let padded = || args.iter().filter(|(t, _)| t.origin.is_some());
     let from = padded().find(|(t, _)| decides(t)).or_else(|| padded().next());
     let (origin, moved) = from.map_or((None, false), |(t, _)| (t.origin, t.moved));
-    Tile { dims, constant, not_negative, origin, loads: loads(args.iter().map(|(t, _)| t)), moved }
+    let operands = || args.iter().map(|(t, _)| t);
+    let sources = sources(&dims, operands());
+    Tile { dims, sources, constant, not_negative, origin, loads: loads(operands()), moved }
+}
+
+/// Where the padding of each dimension comes from: from the operand whose padding the result has, or from the first one
+/// that has padding.
+fn sources<'a, 't>(dims: &[State], operands: impl Iterator<Item = &'t Tile<'a>> + Clone) -> Vec<Source<'a>>
+where
+    'a: 't,
+{
+    let of = |(d, state): (usize, &State)| {
+        let known = || operands.clone().filter(|t| t.source(d).is_some());
+        let from = known().find(|t| t.dims.get(d) == Some(state));
+        from.or_else(|| known().next()).and_then(|t| t.source(d))
+    };
+    dims.iter().enumerate().map(of).collect()
 }
 
 /// The masked loads of several operands.
@@ -355,8 +382,10 @@ pub(super) fn join<'a>(a: &Tile<'a>, b: &Tile<'a>, looping: bool) -> Tile<'a> {
         (x, Lane::State(State::Spoiled)) if looping && x.state() != State::Unknown => State::Spoiled,
         (x, y) => branches(x, y),
     });
+    let dims: Vec<State> = dims.collect();
     Tile {
-        dims: dims.collect(),
+        sources: sources(&dims, [a, b].into_iter()),
+        dims,
         constant: a.constant.filter(|c| b.constant == Some(*c)),
         not_negative: a.not_negative && b.not_negative,
         origin: a.origin.or(b.origin),

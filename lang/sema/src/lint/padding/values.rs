@@ -5,7 +5,7 @@ use tk_ops::{CreateOp, DType, DotOp, ElementwiseOp, MemoryOp, Op, RandomOp, Redu
 
 use super::eval::Eval;
 use super::report::Found;
-use super::state::{State, Tile, elementwise, loads, number};
+use super::state::{Source, State, Tile, elementwise, loads, number};
 use super::{Value, is_exact};
 use crate::hir::{CKind, HArg, HExpr, HIndex, HKind, Hir};
 use crate::types::{DTerm, Elem, Shape, Ty};
@@ -39,6 +39,8 @@ impl<'a> Eval<'a> {
             },
             HKind::Transpose(x) => match self.expr(x) {
                 Value::Tile(mut t) => {
+                    t.sources.resize(t.dims.len(), None);
+                    t.sources.reverse();
                     t.dims.reverse();
                     Value::Tile(Tile { moved: true, ..t })
                 }
@@ -176,15 +178,23 @@ impl<'a> Eval<'a> {
             None | Some(State::Same) => State::Data,
             Some(_) => padded,
         };
-        Tile { dims: (0..rank).map(along).collect(), origin: Some(e), loads: vec![e], ..Tile::uniform(0) }
+        let sources = (0..rank).map(|d| Some((e, d))).collect();
+        Tile {
+            dims: (0..rank).map(along).collect(),
+            sources,
+            origin: Some(e),
+            loads: vec![e],
+            ..Tile::uniform(0)
+        }
     }
 
     fn view_load(&self, e: &'a HExpr, other: &Option<&'a HArg>, value: Option<Tile<'a>>) -> Option<Tile<'a>> {
         let padded = self.other(e, other, value).map_or(State::Unknown, State::Known);
         let along = |d| if is_exact(&self.exact, d) { State::Data } else { padded };
-        let dims = extents(&e.ty)?.iter().map(along).collect();
+        let dims: Vec<State> = extents(&e.ty)?.iter().map(along).collect();
+        let sources = (0..dims.len()).map(|d| Some((e, d))).collect();
         let not_negative = is_unsigned(self.hir, &e.ty);
-        Some(Tile { dims, origin: Some(e), loads: vec![e], not_negative, ..Tile::uniform(0) })
+        Some(Tile { dims, sources, origin: Some(e), loads: vec![e], not_negative, ..Tile::uniform(0) })
     }
 
     fn reduce(&mut self, e: &'a HExpr, op: ReduceOp, args: &'a [HArg], t: Tile<'a>) -> Tile<'a> {
@@ -223,18 +233,21 @@ impl<'a> Eval<'a> {
             (_, State::Known(_) | State::Mask | State::Unknown) => State::Unknown,
         });
         let mut dims: Vec<State> = rest.collect();
+        let left = (0..n).filter(|d| axis.is_some_and(|a| a != *d));
+        let mut sources: Vec<Source> = left.map(|d| t.source(d)).collect();
         if let Some(kept) = folded.filter(|r| *r == n && n > 0) {
             // `keep`: what was folded is one lane.
             dims = match axis {
                 Some(a) => {
                     dims.insert(a.min(dims.len()), State::Same);
+                    sources.insert(a.min(sources.len()), None);
                     dims
                 }
                 None => vec![State::Same; kept],
             };
         }
         let keeps = matches!(op, ReduceOp::Sum | ReduceOp::Prod | ReduceOp::Max | ReduceOp::Min);
-        Tile { dims, constant: None, not_negative: keeps && t.not_negative, moved: true, ..t }
+        Tile { dims, sources, constant: None, not_negative: keeps && t.not_negative, moved: true, ..t }
     }
 
     fn dot(
@@ -250,6 +263,7 @@ impl<'a> Eval<'a> {
         };
         let along = |t: &Tile<'a>, d: usize| Tile {
             dims: vec![*t.dims.get(d).unwrap_or(&State::Unknown)],
+            sources: vec![t.source(d)],
             ..t.clone()
         };
         // A batch has one dimension more, the first of both.
@@ -264,7 +278,10 @@ impl<'a> Eval<'a> {
             };
             let (value, dim, from) = match is_cause(&a, inner) || !is_cause(&b, over) {
                 true if a.origin.is_some() => (x, inner, a.clone()),
-                true => (x, inner, Tile { moved: true, ..b.clone() }),
+                true => {
+                    let sources = std::iter::repeat_n(b.source(over), inner + 1).collect();
+                    (x, inner, Tile { moved: true, sources, ..b.clone() })
+                }
                 false => (y, over, b.clone()),
             };
             self.report(Found { place: e, what: "dot", value, dim, state: *state, from, op: ReduceOp::Sum });
@@ -282,8 +299,10 @@ impl<'a> Eval<'a> {
         });
         let rest = [kept(a.dims.get(batched)), kept(b.dims.get(1 + batched))];
         let dims = first.into_iter().chain(rest).collect();
+        let outer = (batched == 1).then(|| a.source(0).or(b.source(0)));
+        let sources = outer.into_iter().chain([a.source(batched), b.source(1 + batched)]).collect();
         let (origin, loads) = (a.origin.or(b.origin), loads([&a, &b]));
-        let product = Tile { dims, origin, loads, moved: true, ..Tile::uniform(0) };
+        let product = Tile { dims, sources, origin, loads, moved: true, ..Tile::uniform(0) };
         Some(match acc {
             Some(acc) => elementwise(ElementwiseOp::Add, &[(product, out), (acc, out)], out),
             None => product,
@@ -325,21 +344,21 @@ fn pointers<'a>(values: &[Value<'a>]) -> Option<Tile<'a>> {
 }
 
 fn index<'a>(t: Tile<'a>, items: &[HIndex]) -> Tile<'a> {
-    let mut rest = t.dims.iter().copied();
+    let mut rest = t.dims.iter().enumerate().map(|(d, state)| (*state, t.source(d)));
     let mut dims = vec![];
     for i in items {
         match i {
-            HIndex::New => dims.push(State::Same),
+            HIndex::New => dims.push((State::Same, None)),
             HIndex::Whole => dims.extend(rest.next()),
-            HIndex::Slice(..) => dims.push(State::Unknown),
+            HIndex::Slice(..) => dims.push((State::Unknown, None)),
             HIndex::At(_) => {}
         }
         if matches!(i, HIndex::Slice(..) | HIndex::At(_)) {
             rest.next();
         }
     }
-    let dims: Vec<State> = dims.into_iter().chain(rest).collect();
-    Tile { moved: t.moved || dims != t.dims, dims, ..t }
+    let (dims, sources): (Vec<State>, Vec<Source>) = dims.into_iter().chain(rest).unzip();
+    Tile { moved: t.moved || dims != t.dims, dims, sources, ..t }
 }
 
 /// Returns true if two expressions are one variable.
