@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::cases::{Case, decides};
 use super::report::Found;
 use super::state::{State, Tile, join};
 use super::vars::Vars;
@@ -29,16 +30,30 @@ pub(super) struct Eval<'a> {
     /// In how many places that say nothing: called functions, and iterations of loops that are not the last.
     quiet: usize,
     calls: usize,
+    /// The value of a bool that is assumed.
+    pub case: Case,
     /// Whether anything was loaded: without a load there is no padding.
     pub loads: bool,
     found: Vec<Found<'a>>,
 }
 
 impl<'a> Eval<'a> {
-    pub fn new(hir: &'a Hir, f: &'a HFn, fuel: usize) -> Self {
+    pub fn new(hir: &'a Hir, f: &'a HFn, fuel: usize, case: Case) -> Self {
         let vars = Vars::new(f.locals.len());
         let exact = exact(hir, f);
-        Eval { hir, f, exact, vars, returned: None, fuel, quiet: 0, calls: 0, loads: false, found: vec![] }
+        Eval {
+            hir,
+            f,
+            exact,
+            vars,
+            returned: None,
+            fuel,
+            quiet: 0,
+            calls: 0,
+            case,
+            loads: false,
+            found: vec![],
+        }
     }
 
     /// Walks over the function with parameters of which nothing is known.
@@ -231,7 +246,12 @@ impl<'a> Eval<'a> {
             },
             HKind::If { cond, then, els } => {
                 self.expr(cond);
-                self.arms(then, els.as_deref())
+                match (decides(self.case, cond), els) {
+                    (Some(true), _) => self.block(then),
+                    (Some(false), Some(els)) => self.block(els),
+                    (Some(false), None) => Value::Opaque,
+                    (None, _) => self.arms(then, els.as_deref()),
+                }
             }
             HKind::IfLet { bind, then, els, .. } => {
                 self.set(*bind, Value::Opaque);

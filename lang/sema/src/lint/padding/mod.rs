@@ -6,9 +6,13 @@
 //! along a dimension whose padding is spoiled or is another constant than the identity: 0 for `sum` and `dot`, 1 for
 //! `prod`, `-inf` for `max` (0 too, when the data is not negative), `inf` for `min`.
 //!
+//! Of an `if` on a bool that a caller chooses, such as `CAUSAL: bool = false`, each arm is also followed by itself: where
+//! only one of them masks, the other one's padding counts.
+//!
 //! An extent that is the tensor's own (`D: i32 = x.shape[1]`, or by a `require`) has no padding. What the lint does not
 //! follow has unknown padding, about which it says nothing. It gives up a function that needs more than [`FUEL`] steps.
 
+mod cases;
 mod eval;
 mod meaning;
 mod report;
@@ -23,7 +27,6 @@ use tk_ops::{ElementwiseOp, Op};
 use super::{Cx, each_in};
 use crate::hir::{CVarId, HFn, HKind, Hir};
 use crate::poly::{Atom, Poly};
-use eval::Eval;
 use state::Tile;
 
 /// The number of expressions visited for one function, the functions that it calls and the iterations of its loops
@@ -31,9 +34,7 @@ use state::Tile;
 const FUEL: usize = 100_000;
 
 pub(super) fn function(cx: &mut Cx, f: &HFn) {
-    let mut eval = Eval::new(cx.hir, f, FUEL);
-    eval.function();
-    for one in eval.finish().unwrap_or_default() {
+    for one in cases::found(cx.hir, f) {
         let d = report::diagnostic(cx.hir, cx.sources, f, &one);
         cx.warn(d);
     }

@@ -5,6 +5,7 @@ use tk_ops::{DType, DTypeSet, MemoryOp, Op, ReduceOp};
 use tk_syntax::{Diagnostic, SourceMap, codes};
 
 use super::super::warning;
+use super::cases::Case;
 use super::meaning::is_same;
 use super::state::{State, Tile, number};
 use super::values::{dtype, extents};
@@ -28,6 +29,8 @@ pub(super) struct Found<'a> {
     pub from: Tile<'a>,
     /// The reduction.
     pub op: ReduceOp,
+    /// The case in which it counts, where others are without it.
+    pub case: Case,
 }
 
 /// A text in a note: a name or two.
@@ -106,6 +109,9 @@ pub(super) fn diagnostic(hir: &Hir, sources: &SourceMap, of: &HFn, f: &Found) ->
         format!("its padding is not {wanted}")
     };
     let mut d = warning(codes::PADDING, f.value.span, message, label);
+    if let Some((bool, value)) = f.case {
+        d = d.note(format!("this is so where `{}` is {value}", hir.cvar(bool).name));
+    }
     let Some(origin) = f.load() else { return d };
     d = d.label(origin.span, "padded where the mask is false or the view ends");
     let value = sources.text(f.value.span);

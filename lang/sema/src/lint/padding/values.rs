@@ -224,6 +224,7 @@ impl<'a> Eval<'a> {
                 state: *state,
                 from: t.clone(),
                 op,
+                case: self.case,
             });
         }
         let rest = dims().filter(|(d, _)| axis.is_some_and(|a| a != *d)).map(|(_, s)| match (op, s) {
@@ -284,7 +285,8 @@ impl<'a> Eval<'a> {
                 }
                 false => (y, over, b.clone()),
             };
-            self.report(Found { place: e, what: "dot", value, dim, state: *state, from, op: ReduceOp::Sum });
+            let (state, case) = (*state, self.case);
+            self.report(Found { place: e, what: "dot", value, dim, state, from, op: ReduceOp::Sum, case });
         }
         let kept = |s: Option<&State>| match s {
             Some(State::Same | State::Data) => State::Data,
