@@ -463,6 +463,10 @@ impl Cx<'_> {
         let message = format!("`{}` is a function, not a method", name.text);
         let d = Diagnostic::error(codes::UNKNOWN_MEMBER, name.span, message, "unknown method");
         if matches!(base.ty, Ty::View { .. }) {
+            if let Some(row) = row.filter(|r| r.params.first().is_some_and(|p| p.kind == ParamKind::Pointer))
+            {
+                return Some(self.no_method_of_view(d, row, base, args, span));
+            }
             return Some(self.read_first(d.note(format!("it is called as `{ours}(x)`, with a tile")), base));
         }
         let short = if written.contains('\n') { format!("{ours}(..)") } else { written.clone() };

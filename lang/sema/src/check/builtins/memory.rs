@@ -1,6 +1,6 @@
 //! The types of memory operations: loads and stores through pointers and views, atomics.
 
-use tk_ops::table::ParamKind;
+use tk_ops::table::{ParamKind, Receiver};
 use tk_ops::{AtomicOp, DType, DTypeSet, MemoryOp, Op};
 use tk_syntax::ast::{self, ExprKind};
 use tk_syntax::{Diagnostic, Span, codes};
@@ -48,17 +48,30 @@ impl Cx<'_> {
             if matches!(p.ty, Ty::View { .. }) {
                 let text = self.text(p.span);
                 let v = if text.len() <= SHOWN { text.as_str() } else { "v" };
-                d = d.note(format!("a view has it as a method: `{v}.{}(..)`", s.row.name));
+                d = match tk_ops::rows::find(s.row.name, Receiver::View) {
+                    Some(_) => d.note(format!("a view has it as a method: `{v}.{}(..)`", s.row.name)),
+                    None => {
+                        let pointer = self.element_pointer(&text, &[]);
+                        d.fix("take its pointer, that of its first element", p.span, pointer)
+                    }
+                };
             } else if matches!(p.ty, Ty::Buffer { .. }) {
                 d = self.test_memory(d, s.row, &p);
             } else if let HKind::Builtin(loads, args) = &p.kind
                 && let (Op::Memory(MemoryOp::ViewLoad), Some(HArg::Expr(view))) = (loads.op, args.first())
             {
                 let v = self.text(view.span);
-                d = d.note(format!(
-                    "an element of a view is reached by a method: `{v}.{}([at], ..)`",
-                    s.row.name
-                ));
+                d = match (tk_ops::rows::find(s.row.name, Receiver::View), args.get(1)) {
+                    (None, Some(HArg::List(at))) => {
+                        let at: Vec<String> = at.iter().map(|e| self.text(e.span)).collect();
+                        let pointer = self.element_pointer(&v, &at);
+                        d.fix(format!("write `{pointer}`"), p.span, pointer)
+                    }
+                    (_, _) => d.note(format!(
+                        "an element of a view is reached by a method: `{v}.{}([at], ..)`",
+                        s.row.name
+                    )),
+                };
             }
             self.report(d);
             return None;
@@ -121,11 +134,36 @@ impl Cx<'_> {
         .label(p.span, format!("this is `{shown}`"));
         if let Some(at) = root {
             d = d.label(at, "declared here");
-            if let Some(fix) = self.mut_fix(at) {
-                d = d.fix("declare it `mut`", fix.0, fix.1);
+            match self.is_of_declared_table(at, &p.ty) {
+                true => {
+                    if let Some(place) = self.pointee_place(at) {
+                        d = d.fix("let its pointers be `*mut`", place, "mut ");
+                    }
+                }
+                false => {
+                    if let Some(fix) = self.mut_fix(at) {
+                        d = d.fix("declare it `mut`", fix.0, fix.1);
+                    }
+                }
             }
         }
         self.report(d);
+    }
+
+    /// Returns true if what is declared at `at` is a table of pointers from which something of this type comes.
+    fn is_of_declared_table(&self, at: Span, ty: &Ty) -> bool {
+        let declared = self.locals.iter().find(|l| l.span == at);
+        declared.is_some_and(|l| pointers_in(&l.ty) > pointers_in(ty))
+    }
+
+    /// The place of `mut` behind the last star of a declared type, `name: view[*T, 1]`.
+    fn pointee_place(&self, at: Span) -> Option<Span> {
+        let rest = self.p.sources.get(at.file)?.text.get(at.end as usize..)?;
+        let ty = rest.get(..rest.find([',', ')'])?)?;
+        let star = ty.rfind('*').filter(|_| ty.trim_start().starts_with(':'))? + 1;
+        let is_mut = ty.get(star..)?.trim_start().starts_with("mut ");
+        let place = at.end + star as u32;
+        (!is_mut).then_some(Span { start: place, end: place, ..at })
     }
 
     /// The parameter from which a pointer or view comes.
@@ -536,4 +574,15 @@ impl Cx<'_> {
         }
         Some(self.mk(HKind::Builtin(s.row, args), ty, s.span, false))
     }
+}
+
+/// The number of pointers and views that lead from a value of this type to numbers.
+fn pointers_in(ty: &Ty) -> usize {
+    let mut count = usize::from(matches!(ty, Ty::View { .. }));
+    let (Ty::View { elem, .. } | Ty::Tile { elem, .. }) = ty else { return 0 };
+    let mut elem = elem;
+    while let Elem::Ptr { pointee, .. } = elem {
+        (count, elem) = (count + 1, pointee);
+    }
+    count
 }
