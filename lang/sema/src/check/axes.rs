@@ -3,11 +3,11 @@
 //! What an operation along a symbolic axis gives has an extent `if AXIS == 0 { .. } else { .. }` for each dimension.
 
 use tk_syntax::ast;
-use tk_syntax::codes;
+use tk_syntax::{Diagnostic, Span, codes};
 
 use super::builtins::Slots;
 use super::cx::Cx;
-use crate::hir::{CVarId, HArg, HExpr, HKind};
+use crate::hir::{CVarId, HArg, HExpr, HKind, LocalId};
 use crate::poly::{Poly, PolyFn};
 use crate::types::Ty;
 
@@ -18,6 +18,10 @@ pub(super) enum Axis {
     /// One that a compile-time expression names, below the rank.
     Symbolic(Poly),
 }
+
+/// What makes the axes of a tile known.
+pub(super) const WRITTEN_OUT: &str =
+    "with its rank written out it is known: `fn f[M: i32, N: i32](x: tile[f32, M, N]) -> ..`";
 
 impl Cx<'_> {
     /// An axis argument, below a rank: where it is, and the argument of the operation.
@@ -38,8 +42,38 @@ impl Cx<'_> {
         }
     }
 
+    /// The expression of an extent, unless it is written as 0.
+    pub(super) fn positive<'e>(&mut self, e: &'e ast::Expr) -> Option<&'e ast::Expr> {
+        let is_zero = matches!(e.kind, ast::ExprKind::Int(Some(0)));
+        if is_zero {
+            self.error(codes::EXTENT, e.span, "an extent is at least 1", "this is 0");
+        }
+        (!is_zero).then_some(e)
+    }
+
+    /// Returns true for an integer parameter that a caller gives at run time.
+    fn is_given_at_launch(&self, id: LocalId) -> bool {
+        let of = self.func.map(|f| self.hir().func(f));
+        of.is_some_and(|f| f.params.iter().any(|p| p.local == id)) && self.is_int(&self.local(id).ty)
+    }
+
+    /// Reports an axis of a tile whose shape is a parameter.
+    pub(super) fn axis_of_any_shape(&mut self, at: Span) {
+        let message = "an axis of a tile of generic shape is not known here";
+        self.report(Diagnostic::error(codes::UNKNOWN_EXTENT, at, message, "").note(WRITTEN_OUT));
+    }
+
     /// An axis below a rank; a number is counted from the end when it is negative.
     pub(super) fn axis(&mut self, e: &ast::Expr, rank: usize) -> Option<(Axis, HArg)> {
+        if let Some(id) = self.variable(e).filter(|id| self.is_given_at_launch(*id)) {
+            let local = self.local(id);
+            let message = "an axis must be known at compile time";
+            let d = Diagnostic::error(codes::NOT_CONST, e.span, message, "this is only known at run time");
+            let sentence = format!("a parameter that is an axis is declared `{}: const i32`", local.name);
+            let d = d.label(local.span, "declared here").note(sentence);
+            self.report(d);
+            return None;
+        }
         let h = self.const_int(e)?;
         let p = self.poly(&h)?;
         let Some(n) = self.with_facts(&p).as_int() else {

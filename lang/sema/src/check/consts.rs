@@ -18,7 +18,7 @@ const MAX_CONST_DEPTH: usize = 64;
 impl Cx<'_> {
     /// An extent: a compile-time integer in normal form; reports and gives `None` otherwise.
     pub fn extent(&mut self, e: &ast::Expr) -> Option<Poly> {
-        let h = self.const_int(e)?;
+        let h = self.positive(e).and_then(|e| self.const_int(e))?;
         self.poly(&h)
     }
 

@@ -379,8 +379,7 @@ impl Cx<'_> {
         let axis = match (s.get("axis"), &shape) {
             (Some(e), Shape::Dims(dims)) => self.axis(e, dims.len())?.1,
             (Some(e), Shape::Param(_)) => {
-                let message = "an axis of a tile of generic shape is not known here";
-                self.error(codes::UNKNOWN_EXTENT, e.span, message, "");
+                self.axis_of_any_shape(e.span);
                 return None;
             }
             (None, Shape::Dims(dims)) if dims.is_empty() => {

@@ -339,18 +339,15 @@ impl Cx<'_> {
                 (false, _) => Some((Shape::scalar(), HArg::Default)),
                 (true, Shape::Dims(d)) => Some((Shape::Dims(vec![Poly::int(1); d.len()]), HArg::Default)),
                 (true, Shape::Param(_)) => {
-                    self.error(codes::UNKNOWN_EXTENT, s.span, "`keep` needs a tile whose rank is known", "");
+                    let message = "`keep` needs a tile whose rank is known";
+                    let d = Diagnostic::error(codes::UNKNOWN_EXTENT, s.span, message, "");
+                    self.report(d.note(super::axes::WRITTEN_OUT));
                     None
                 }
             };
         };
         let Shape::Dims(dims) = shape.clone() else {
-            self.error(
-                codes::UNKNOWN_EXTENT,
-                e.span,
-                "an axis of a tile of generic shape is not known here",
-                "",
-            );
+            self.axis_of_any_shape(e.span);
             return None;
         };
         if matches!(e.kind, ExprKind::None | ExprKind::Tuple(_) | ExprKind::Array(_)) {
