@@ -26,7 +26,9 @@ impl Cx<'_> {
                     format!("unknown clause `{name}`"),
                     "unknown clause",
                 );
-                if let Some(s) = closest(name, CLAUSES.iter().copied()) {
+                if let Some(ours) = Self::launch_option_named(name) {
+                    d = d.note(format!("it is an option of a launch: `launch({ours} = ..)`"));
+                } else if let Some(s) = closest(name, CLAUSES.iter().copied()) {
                     d = d.fix(format!("use `{s}`"), c.name.span, s);
                 }
                 self.report(d);

@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock};
 use tk_syntax::ast::{self, ItemKind};
 use tk_syntax::{Diagnostic, FileId, Span, codes};
 
+use super::cx::Cx;
 use super::record::Target;
 use super::{ConstAst, ConstState, Def, FileInfo, Program, Sig, SigAst};
 use crate::Loader;
@@ -161,6 +162,8 @@ fn add_fn(
         match a.name.text.as_str() {
             "fast" => h.fast = true,
             "noinline" => h.noinline = true,
+            // A decorator of Python, about which there is a message already.
+            _other if p.syntax.iter().any(|d| d.primary.span == a.name.span) => {}
             other => {
                 let d = Diagnostic::error(
                     codes::UNKNOWN_ATTRIBUTE,
@@ -168,7 +171,9 @@ fn add_fn(
                     format!("unknown attribute `@{other}` on a function"),
                     "unknown attribute",
                 )
-                .note("functions and kernels take `@fast` and `@noinline`");
+                .note(
+                    Cx::decorator_hint(other).unwrap_or("functions and kernels take `@fast` and `@noinline`"),
+                );
                 p.report(d);
             }
         }

@@ -192,9 +192,17 @@ impl Cx<'_> {
         words.flatten().copied().find(|w| *w == found)
     }
 
-    /// Says which operation has a parameter that this one has not.
+    /// The sentence about a decorator of Python that was written as an attribute.
+    pub(super) fn decorator_hint(name: &str) -> Option<&'static str> {
+        match here(name) {
+            Some(Form(sentence)) => Some(sentence),
+            Some(Name(_)) | None => None,
+        }
+    }
+
+    /// Says which operation has a parameter that this one has not, and what takes the place of one that none has.
     pub fn parameter_elsewhere(what: &str, name: &str) -> Option<&'static str> {
-        ELSEWHERE.iter().find(|e| e.0 == what && e.1 == name).map(|e| e.2)
+        ELSEWHERE.iter().find(|e| e.1 == name && (e.0 == what || e.0.is_empty())).map(|e| e.2)
     }
 
     /// The same where a type is wanted.
@@ -228,7 +236,6 @@ impl Cx<'_> {
             || tk_ops::DType::parse(word).is_some()
             || matches!(word, "inf" | "nan")
             || matches!(self.lookup_item(name), Some(Def::Fn(_)));
-        let library = ["gelu", "silu", "relu", "sigmoid"].contains(&word);
         let d =
             Diagnostic::error(codes::UNKNOWN_NAME, module, format!("cannot find `{root}`"), "unknown name");
         match ours {
@@ -240,8 +247,14 @@ impl Cx<'_> {
                 let d = differs.iter().fold(d, |d, (_, sentence)| d.note(*sentence));
                 d.fix(title, whole, word)
             }
-            None if library => d.note(format!("it is `math::{word}`, after `use std::math;`")),
-            None => d.note(format!("builtins are not in a module, and `{word}` is not a builtin")),
+            None => match super::files::of_std(word) {
+                Some(file) => {
+                    let short = file.rsplit('/').next().unwrap_or(file);
+                    let path = super::files::std_path(file);
+                    d.note(format!("it is `{short}::{word}`, after `use {path};`"))
+                }
+                None => d.note(format!("builtins are not in a module, and `{word}` is not a builtin")),
+            },
         }
     }
 

@@ -28,6 +28,9 @@ pub(super) const PARAMETERS: &[(&str, &str)] = &[
     ("maxnreg", "max_regs"),
     ("loop_unroll_factor", "unroll"),
     ("warp_specialize", "specialize"),
+    ("fp_downcast_rounding", "rounding"),
+    ("launch_bounds", "warps"),
+    ("__launch_bounds__", "warps"),
 ];
 
 /// Texts that are words here.
@@ -41,6 +44,8 @@ pub(super) const WORDS: &[(&str, &str)] = &[
     ("gpu", "device"),
     ("cta", "block"),
     ("sys", "system"),
+    ("rtz", "toward_zero"),
+    ("rtne", "nearest"),
 ];
 
 /// Names of Triton's language after `tl.`, and of Python. A name that is the same here is not in it.
@@ -265,6 +270,75 @@ pub(super) const NAMES: &[(&str, Here)] = &[
     ("float", Form("a cast is written `x as f32`; infinity is `inf`")),
     ("int", Form("a cast is written `x as i32`")),
     ("lambda", Form("a lambda is written `|a, b| a + b`")),
+    ("none", Name("None")),
+    ("null", Name("None")),
+    ("nullptr", Name("None")),
+    ("NULL", Name("None")),
+    ("sub", Form(OPERATORS)),
+    ("mul", Form(OPERATORS)),
+    ("erfc", Form("it is `1.0 - erf(x)`, less exact where `x` is large")),
+    ("exp10", Form("it is `exp2(x * 3.321928094887362)`")),
+    ("sinpi", Form("it is `sin(x * 3.141592653589793)`")),
+    ("cospi", Form("it is `cos(x * 3.141592653589793)`")),
+    ("asinh", Form("it is `log(x + sqrt(x * x + 1.0))` where `x` is not negative")),
+    ("acosh", Form("it is `log(x + sqrt(x * x - 1.0))`")),
+    ("atanh", Form("it is `0.5 * log((1.0 + x) / (1.0 - x))`")),
+    ("erfinv", Form(WRITTEN)),
+    ("erfcx", Form(WRITTEN)),
+    ("lgamma", Form(WRITTEN)),
+    ("tgamma", Form(WRITTEN)),
+    ("lrint", Form(NEAREST)),
+    ("llrint", Form(NEAREST)),
+    ("lround", Form(NEAREST)),
+    ("llround", Form(NEAREST)),
+    ("map_elementwise", Form("`map(f, x)` applies a function of scalars to every element")),
+    ("atomic_poll", Form("after `use std::sync;` it is `sync::poll(p, value, timeout)`, for a scalar")),
+    ("bitonic_merge", Form("`sort(x)` sorts")),
+    ("to_tensor", Form("a literal takes the type of its use, so nothing is converted")),
+    ("max_constancy", Form(NO_HINT)),
+    ("expect_zero", Form(NO_HINT)),
+    ("condition", Form("a loop with a condition is `while c { .. }`")),
+    ("pair_uniform_to_normal", Form("after `use std::random;`, `random::randn4x` makes normal numbers")),
+    ("uint_to_uniform_float", Form("after `use std::random;` it is `random::triton_uniform`")),
+    ("rand4x", Form("it is `rand4`; Triton's numbers are `random::triton_rand4x`, after `use std::random;`")),
+    ("philox_impl", Form("after `use std::random;` it is `random::philox`")),
+    ("item", Form("`x[0]` is an element of a tile")),
+    ("broadcast", Form("operations broadcast; `broadcast_to(x, [M, N])` repeats by itself")),
+    ("load_tensor_descriptor", Form(VIEWS)),
+    ("store_tensor_descriptor", Form(VIEWS)),
+    ("tensor_descriptor", Form(VIEWS)),
+    ("desc", Form(VIEWS)),
+    ("pointer_type", Form(POINTERS)),
+    ("pi32_t", Form(POINTERS)),
+    (
+        "target_info",
+        Form("facts of the GPU are `target.has_tma`, `target.has_mma`, `target.warp_size`, `target.smem`"),
+    ),
+    ("gdc_wait", Form("launches do not overlap their kernels, so nothing waits")),
+    ("gdc_launch_dependents", Form("launches do not overlap their kernels, so nothing waits")),
+    ("float8e4b15", Form("there is no such type; `f8e4m3` and `f8e5m2` are near")),
+    ("block_type", Form("a tile is written `tile[f32, BM, BN]`")),
+    ("tuple", Form("a tuple is written `(a, b)`, and its type `(A, B)`")),
+    ("tuple_type", Form("a tuple is written `(a, b)`, and its type `(A, B)`")),
+    ("slice", Form("a slice is written `x[a:b]`")),
+    ("function_type", Form("the type of a function is `fn(f32) -> f32`")),
+    ("constexpr_type", Form("compile-time parameters go in brackets: `kernel k[BLOCK: i32](..)`")),
+    ("void", Form("a function without a result has no `->`")),
+    ("PropagateNan", Form("`maximum` and `minimum` propagate NaN, `maxnum` and `minnum` do not")),
+    ("TRITON_MAX_TENSOR_NUMEL", Form("a tile has at most 2^20 elements")),
+    ("core", Form(MODULES)),
+    ("standard", Form(MODULES)),
+    ("extra", Form(MODULES)),
+    ("autotune", Form(TUNED)),
+    ("Config", Form(TUNED)),
+    ("heuristics", Form(DEFAULTS)),
+    ("jit", Form("a kernel is written `kernel k(..) grid(..) { .. }`, a function `fn f(..) -> T { .. }`")),
+    ("scatter", Form("a view has `y.scatter([positions], value)`")),
+    ("to", Form("a cast is written `x as f32`")),
+    ("math", Form(MODULES)),
+    ("concat", Form("`cat(a, b, axis = 0)` joins two tiles")),
+    ("cp_async", Form(SHARED)),
+    ("mbarrier_init", Form(SHARED)),
 ];
 
 /// Names that mean something else where a type is wanted.
@@ -281,6 +355,24 @@ pub(super) const TYPES: &[(&str, Here)] = &[
     ("list", Form(ARRAY)),
     ("str", Form(CHOICE)),
     ("string", Form(CHOICE)),
+    ("i1", Name("bool")),
+    ("u1", Name("bool")),
+    ("int8_t", Name("i8")),
+    ("int16_t", Name("i16")),
+    ("int32_t", Name("i32")),
+    ("int64_t", Name("i64")),
+    ("uint8_t", Name("u8")),
+    ("uint16_t", Name("u16")),
+    ("uint32_t", Name("u32")),
+    ("uint64_t", Name("u64")),
+    ("size_t", Name("i64")),
+    ("char", Name("i8")),
+    ("short", Name("i16")),
+    ("unsigned", Name("u32")),
+    ("__half", Name("f16")),
+    ("__nv_bfloat16", Name("bf16")),
+    ("const", Form(POINTERS)),
+    ("ptr", Form(POINTERS)),
 ];
 
 /// Members and methods of arrays, where the function of that name is no answer.
@@ -362,6 +454,20 @@ pub(super) const ELSEWHERE: &[(&str, &str, &str)] = &[
         "a view writes nothing outside of its bounds; `y.scatter([positions], value, mask = m)` takes a mask",
     ),
     ("`dot`", "allow_tf32", "`precision = tf32` allows it; the default, `ieee`, keeps all bits"),
+    ("`cast`", "bitcast", "`bitcast(x, T)` keeps the bits"),
+    ("", "volatile", "it is written `cache = volatile`"),
+    ("", "tie_break_left", FIRST),
+    ("", "return_indices_tie_break_left", FIRST),
+    ("", "max_num_imprecise_acc", NO_HINT),
+    ("", "disallow_acc_multi_buffer", NO_HINT),
+    ("", "disable_licm", NO_HINT),
+    ("", "is_pure", "what `inline_asm` gives depends on its operands alone"),
+    ("", "n_rounds", "there are always 10 rounds"),
+    ("", "padding_option", "the value outside of a view is `other = 0.0` of its `load`"),
+    ("`sum`", "dtype", "the operand is cast, `sum(x as f32)`"),
+    ("`prod`", "dtype", "the operand is cast, `prod(x as f32)`"),
+    ("`cumsum`", "dtype", "the operand is cast, `cumsum(x as f32, axis = 0)`"),
+    ("`cumprod`", "dtype", "the operand is cast, `cumprod(x as f32, axis = 0)`"),
     ("`dot`", "out_dtype", "the result has the type of `acc`, as in `dot(a, b, zeros([BM, BN], f32))`"),
 ];
 
@@ -371,6 +477,16 @@ const RANDOM: &str = "random numbers are `uniform([N], 0.0, 1.0, f32, seed = 1)`
 const SHARED: &str = "a tile is a value, and the compiler uses shared memory where lanes exchange";
 const OPERATORS: &str = "arithmetic is written `a + b`, `a - b`, `a * b`, `a / b`, on tiles too";
 pub(super) const SELECTED: &str = "a shape is known before the values are, so no tile has only some elements; `where(c, x, 0.0)` puts a number in place of the others";
+const WRITTEN: &str = "there is no such function; a `fn` of the arithmetic that it needs takes its place";
+const NEAREST: &str = "`round(x) as i64` is the nearest integer, the even one of two";
+const NO_HINT: &str = "there is no such option: leave it out";
+const FIRST: &str = "of equal elements the first one is taken";
+const VIEWS: &str = "a kernel takes views: `x: view[f32, 2]` and `x.load([row, column], [BM, BN])`";
+const POINTERS: &str = "a pointer is written `*f32`, or `*mut f32` if it is written through";
+const MODULES: &str = "there are no modules of Triton; builtins are called by name";
+const TUNED: &str =
+    "candidates are rows behind the signature, `tune(key = (x.shape[0])) { { B = [128, 256], warps = 8 } }`";
+const DEFAULTS: &str = "a default uses the arguments, `kernel k[B: i32 = next_pow2(x.shape[1])](..)`";
 const FENCE: &str = "atomics have an order, as in `atomic_store(flag, 1, order = release)`";
 const RELAXED: &str = "its order is `relaxed` here; Triton's is `order = acq_rel`";
 const WRAPPED: &str = "a counter that wraps is a loop with `atomic_cas`";

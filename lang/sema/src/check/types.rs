@@ -211,6 +211,11 @@ impl Cx<'_> {
             d = hint;
         } else if let Some(s) = near {
             d = d.fix(format!("use `{s}`"), name.span, s);
+        } else if name.text.starts_with(|c: char| c.is_ascii_uppercase()) {
+            d = d.note(format!(
+                "a parameter in brackets declares a type: `kernel k[{}: float](..)`",
+                name.text
+            ));
         }
         self.report(d);
     }

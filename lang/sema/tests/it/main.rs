@@ -4,3 +4,4 @@ mod diagnostics;
 mod lower;
 mod plan;
 mod recheck;
+mod triton;

@@ -98,7 +98,9 @@ impl Cx<'_> {
         floats: DTypeSet,
         at: Span,
     ) -> bool {
-        let is_known = self.set_of(to).is_some_and(|set| set.and(floats) == DTypeSet::EMPTY);
+        let of_floats = |set: DTypeSet| set.and(floats) != DTypeSet::EMPTY;
+        let is_known = self.set_of(to).is_some_and(|set| !of_floats(set))
+            || self.dterm_of(&x.ty).and_then(|d| self.set_of(d)).is_some_and(|set| !of_floats(set));
         if !is_known || s.get("rounding").is_some() || s.get("bits").is_some() {
             return false;
         }
