@@ -44,7 +44,7 @@ pub fn statement_word(tok: Tok<'_>) -> bool {
 pub fn starts_statement(word: Tok<'_>, last: Option<Tok<'_>>) -> bool {
     match last {
         Some(Tok::If) => word != Tok::Let,
-        Some(Tok::Colon | Tok::LParen | Tok::Comma) => word != Tok::Const,
+        Some(Tok::Colon | Tok::LParen | Tok::Comma | Tok::Star) => word != Tok::Const,
         Some(_) | None => true,
     }
 }

@@ -3,13 +3,14 @@
 use crate::diag::{Diagnostic, Replacement};
 use crate::explain::{StopPoint, nesting};
 use crate::node::NO_POWER;
+use crate::signatures::signature;
 use crate::slices;
 use crate::span::Span;
 use crate::token::{Tok, Token};
 
 /// The message for a place that shows a known habit.
 pub fn habit(s: &StopPoint<'_, '_>) -> Option<Diagnostic> {
-    let python = python(s).or_else(|| python_items(s));
+    let python = signature(s).or_else(|| python(s)).or_else(|| python_items(s));
     python
         .or_else(|| assignment(s))
         .or_else(|| operators(s))
@@ -148,7 +149,8 @@ fn python_items(s: &StopPoint<'_, '_>) -> Option<Diagnostic> {
     }
 }
 
-const TUNE: &str = "there are no decorators; candidates are rows behind the signature, `kernel k[B: i32](..) tune(key = (x.shape[0])) { { B = [128, 256] } } { .. }`";
+/// What takes the place of `autotune`.
+pub const TUNE: &str = "there are no decorators; candidates are rows behind the signature, `kernel k[B: i32](..) tune(key = (x.shape[0])) { { B = [128, 256] } } { .. }`";
 
 /// Modules of Python whose operations are builtins here.
 const MODULES: [&str; 9] = ["numpy", "np", "triton", "torch", "jax", "cupy", "math", "typing", "__future__"];
@@ -282,7 +284,7 @@ fn power(s: &StopPoint<'_, '_>) -> Diagnostic {
 }
 
 /// The types of C, and those here.
-const C_TYPES: [(&str, &str); 9] = [
+const C_TYPES: [(&str, &str); 10] = [
     ("int", "i32"),
     ("unsigned", "u32"),
     ("uint32_t", "u32"),
@@ -291,6 +293,7 @@ const C_TYPES: [(&str, &str); 9] = [
     ("float", "f32"),
     ("double", "f64"),
     ("half", "f16"),
+    ("__half", "f16"),
     ("bool", "bool"),
 ];
 

@@ -27,6 +27,7 @@ mod read;
 mod recover;
 mod render;
 mod repair;
+mod signatures;
 mod slices;
 pub mod span;
 pub mod token;

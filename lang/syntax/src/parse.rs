@@ -123,8 +123,21 @@ fn read(file: FileId, text: &str, lexed: &Lexed<'_>) -> (File, Vec<Diagnostic>) 
     }
     let items = cutter.finish();
     let mut diags = cutter.cx.diags;
+    of_decorators(&items, &mut diags);
     diags.sort_by_key(|d| d.primary.span.start);
     (File { items, comments: lexed.comments.clone(), paired }, diags)
+}
+
+/// Says one thing about a decorator of Python, in place of what its arguments have that no expression has.
+fn of_decorators(items: &[Item], diags: &mut Vec<Diagnostic>) {
+    for a in items.iter().flat_map(|i| &i.attrs) {
+        let before = diags.len();
+        diags.retain(|d| d.primary.span.start <= a.span.start || d.primary.span.end > a.span.end);
+        if diags.len() < before {
+            let message = crate::signatures::decorator(&a.name.text);
+            diags.push(Diagnostic::error(codes::SYNTAX, a.name.span, message, "a decorator"));
+        }
+    }
 }
 
 /// The contents of the braces around the current unit.
