@@ -387,7 +387,7 @@ impl Cx<'_> {
             self.report(d.note("extents are not part of the type of a view; `v.shape` has them"));
             wide = false;
         }
-        let Some(p) = self.extent(rank) else { return Ty::Err };
+        let Some(p) = self.const_int(rank).and_then(|h| self.poly(&h)) else { return Ty::Err };
         match p.as_int() {
             Some(1..=5) => Ty::View { elem, rank: p, mutable: false, wide },
             Some(r) => {
