@@ -60,7 +60,12 @@ pub fn format_range(text: &str, range: Range<usize>) -> Option<(Range<usize>, St
     let source = lexed(text, &file);
     let layout = laid_out(&source, &file);
     let tokens = range::touched(&layout, &range)?;
-    range::replacement(&source, &printed(&layout)?, tokens)
+    let (place, new) = range::replacement(&source, &printed(&layout)?, tokens)?;
+    let mut changed = text.to_string();
+    changed.replace_range(place.clone(), &new);
+    let same = same(&source, &LexedSource::new(&changed));
+    debug_assert!(same, "another program:\n{text}\n=>\n{changed}");
+    same.then_some((place, new))
 }
 
 /// Returns true if lines end with two characters, as on Windows: a lone `\n` in such a text becomes one of them.

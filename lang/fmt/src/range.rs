@@ -52,7 +52,8 @@ fn boundary(source: &LexedSource<'_>, printed: &Printed, token: usize) -> (usize
         Some(c) if trails => c.span.end as usize,
         Some(_) | None => source.end(before),
     };
-    // A comment that was before the token may have moved after it.
+    // A repeated `;` is left out. A comment that was before the token may have moved after it.
+    let before = (0..=before).rev().find(|at| !source.repeats(*at));
     let laid_out = |ends: &[usize], at: Option<usize>| at.and_then(|at| ends.get(at)).copied().unwrap_or(0);
-    (end, laid_out(&printed.token_ends, Some(before)).max(laid_out(&printed.comment_ends, comment)))
+    (end, laid_out(&printed.token_ends, before).max(laid_out(&printed.comment_ends, comment)))
 }

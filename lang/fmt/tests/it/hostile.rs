@@ -93,11 +93,33 @@ fn a_range_takes_whole_statements() {
 }
 
 #[test]
+fn a_repeated_semicolon_moves_nothing() {
+    for (marked, after) in [
+        ("fn f() {\n    let x = 1;;\n    let y=2§;§\n}\n", "fn f() {\n    let x = 1;;\n    let y = 2;\n}\n"),
+        ("fn f() {\n    let x = 1;§;\n    let y=2;§\n}\n", "fn f() {\n    let x = 1;;\n    let y = 2;\n}\n"),
+        ("fn f() {\n    let x=1§;§;\n    let y=2;\n}\n", "fn f() {\n    let x = 1;;\n    let y=2;\n}\n"),
+        ("fn f() {\n    1; ;§\n    let y=2;§\n}\n", "fn f() {\n    1; ;\n    let y = 2;\n}\n"),
+        (
+            "fn f() {\n  a(); // one\n;; // two\n  b( )§;§\n}\n",
+            "fn f() {\n  a(); // one\n;; // two\n    b();\n}\n",
+        ),
+        ("fn f() {\n  ;;\n  b( )§;§\n}\n", "fn f() {\n  ;;\n    b();\n}\n"),
+        (
+            "fn f() {\n    g(1);;\n    if x {\n  g(2); §}§\n}\n",
+            "fn f() {\n    g(1);;\n    if x {\n        g(2);\n    }\n}\n",
+        ),
+        ("const A = 1;;\nconst B=2§;§\n", "const A = 1;;\nconst B = 2;\n"),
+    ] {
+        assert_eq!(in_range(marked), after, "{marked}");
+    }
+}
+
+#[test]
 fn any_range_of_any_text() {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     for (_, text) in samples() {
         // Nothing that a range gives changes the program, and all of them together format it.
-        let messy = text.replace(" = ", "=").replace("    ", "  ");
+        let messy = text.replace(" = ", "=").replace("    ", "  ").replace(";\n  ", ";;\n  ");
         let goal = formatted(&messy);
         for _ in 0..20 {
             let (a, b) = (random.below(messy.len() + 3), random.below(messy.len() + 3));
