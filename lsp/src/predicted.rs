@@ -50,7 +50,10 @@ fn of_kernel(
     let remarks = outlook.expected.remarks.iter().filter(|r| r.0 == FileId(0));
     let remarks: Vec<(usize, &str)> = remarks.map(|(_, line, text)| (*line, text.as_str())).collect();
     let own = lines.iter().filter(is_own).map(|c| (c, time(c) / all)).filter(|(_, share)| *share >= LEAST);
+    let text = checked.sources.get(FileId(0)).map_or("", |s| &s.text);
+    let exports = outlook.exports.iter().map(|at| costs::export_text(text, at.end as usize).to_string());
     costs::KernelCost {
+        exports: exports.collect(),
         kernel: checked.hir.func(outlook.kernel).name.clone(),
         summary: summary(target, outlook),
         lines: own.map(|(c, share)| of_line((unit, share), c, &remarks)).collect(),

@@ -13,6 +13,8 @@ use super::lens::{CodeForm, Lens, LensCommand};
 pub struct KernelCost {
     /// The name of the kernel.
     pub kernel: String,
+    /// The texts of the exports that have it among their first instances, as [`export_text`] gives them.
+    pub exports: Vec<String>,
     /// One line: its registers, its shared memory, what bounds it.
     pub summary: String,
     /// The lines of the file that was asked for.
@@ -50,22 +52,31 @@ pub fn code_lenses(ws: &mut Workspace, path: &str, target: &str) -> Vec<Lens> {
     named(items).flat_map(|(name, _)| lens(name)).collect()
 }
 
-/// The names of kernels and exports, and how many instances are shown above each.
-fn named(items: &[Item]) -> impl Iterator<Item = (&Name, usize)> {
+/// The names of kernels and exports, and whether it is that of an export.
+fn named(items: &[Item]) -> impl Iterator<Item = (&Name, bool)> {
     items.iter().filter_map(|i| match &i.kind {
-        ItemKind::Fn(f) if f.kernel => Some((&f.name, 1)),
-        ItemKind::Export(e) => e.path.segments.last().map(|name| (name, usize::MAX)),
+        ItemKind::Fn(f) if f.kernel => Some((&f.name, false)),
+        ItemKind::Export(e) => e.path.segments.last().map(|name| (name, true)),
         _other => None,
     })
 }
 
-/// Lenses: the first instance above each kernel, all of them above an `export`.
+/// What an export says after the name of its kernel, which a text that has changed elsewhere has too.
+pub fn export_text(text: &str, name_end: usize) -> &str {
+    text.get(name_end..).and_then(|rest| rest.split(';').next()).unwrap_or("")
+}
+
+/// Lenses: the first instance above each kernel, its own ones above an `export`.
 pub fn lenses(ws: &mut Workspace, path: &str, kernels: &[KernelCost]) -> Vec<Lens> {
     let a = ws.analysis(path);
     let items: &[Item] = a.root().map_or(&[], |f| &f.items);
-    let lenses = named(items).flat_map(|(name, most)| {
+    let lenses = named(items).flat_map(|(name, is_export)| {
         let place = a.place(name.span);
-        let own = kernels.iter().filter(|k| k.kernel == name.text).take(most);
+        let text = export_text(a.root_text(), place.end);
+        let is_own = move |k: &&KernelCost| {
+            k.kernel == name.text && (!is_export || k.exports.iter().any(|e| e == text))
+        };
+        let own = kernels.iter().filter(is_own).take(if is_export { usize::MAX } else { 1 });
         own.map(move |k| Lens { place: place.clone(), title: k.summary.clone(), command: LensCommand::Info })
     });
     lenses.collect()

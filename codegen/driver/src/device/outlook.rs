@@ -3,6 +3,7 @@
 //!
 //! Guarantees that nothing is launched and no assembler is started.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tk_gpu::{ArgFacts, TargetSpec};
@@ -10,8 +11,9 @@ use tk_ops::DType;
 use tk_runtime::{Compiled, Session};
 use tk_sema::Checked;
 use tk_sema::contract::{self, ClosedContract, SetValue};
-use tk_sema::hir::{CKind, FnId};
-use tk_syntax::{Diagnostic, Severity};
+use tk_sema::eval::CVal;
+use tk_sema::hir::{CKind, CVarId, FnId};
+use tk_syntax::{Diagnostic, FileId, Severity, Span};
 use tk_tile::text;
 
 use crate::compile::instance::{Asking, Specialization, specializations};
@@ -20,7 +22,7 @@ use crate::compile::pictures::pictures;
 use crate::compile::pipeline::schedule;
 use crate::compile::sample;
 use crate::compile::variant::{MAX_OPTIONAL, Variant};
-use crate::device::facts::usual_place;
+use crate::device::facts::{facts_about, usual_place};
 use crate::device::typical::{EXTENTS, Expected, expected};
 use crate::ship::artifact::remarks;
 
@@ -31,18 +33,20 @@ pub struct Outlook {
     pub kernel: FnId,
     /// The values of its compile-time parameters: `T=f16, BLOCK=1024`; empty if it has none.
     pub values: String,
+    /// The exports of the file that have it among their first instances, as the places of the kernel's name in them.
+    pub exports: Vec<Span>,
     /// Its typical launch with aligned arguments.
     pub expected: Expected,
 }
 
-/// The most specializations of a kernel that are looked at.
+/// The most instances of an `export` that are looked at.
 const INSTANCES: usize = 4;
 /// What an element type is that no `export` gives, the first that the kernel accepts.
 const TYPES: [DType; 6] = [DType::F16, DType::BF16, DType::F32, DType::I32, DType::I8, DType::F64];
 /// What an integer is that no `export` gives, such as the size of a head.
 const EXTENT: i128 = 64;
 
-/// The exported instances of each kernel of a file, at most a few of each; of kernels without an `export` those with the
+/// The exported instances of each kernel of a file, at most a few of each `export`; of kernels without an `export` those with the
 /// defaults. Kernels that cannot be compiled alone are left out.
 pub fn outlook(checked: &Checked, target: &'static TargetSpec) -> Vec<Outlook> {
     if checked.diagnostics.iter().any(|d| d.severity == Severity::Error) {
@@ -50,12 +54,43 @@ pub fn outlook(checked: &Checked, target: &'static TargetSpec) -> Vec<Outlook> {
     }
     let session = Session::new(checked.clone());
     let kernels: Vec<FnId> = session.kernels().map(|(id, _)| id).collect();
-    let instances = kernels.into_iter().flat_map(|kernel| instances(&session, kernel, target));
-    instances.filter_map(|special| of_instance(&session, &special)).collect()
+    let instances = kernels.into_iter().flat_map(|kernel| exported(&session, kernel, target));
+    instances.filter_map(|(special, exports)| of_instance(&session, &special, exports)).collect()
+}
+
+/// The first instances of each `export` of a kernel; without one that with the defaults, or with values that are guessed.
+pub fn instances(session: &Session, kernel: FnId, target: &'static TargetSpec) -> Vec<Specialization> {
+    exported(session, kernel, target).into_iter().map(|(special, _)| special).collect()
+}
+
+/// The same with the exports that have each of them, as the places of their names.
+fn exported(
+    session: &Session,
+    kernel: FnId,
+    target: &'static TargetSpec,
+) -> Vec<(Specialization, Vec<Span>)> {
+    let hir = &session.checked().hir;
+    let own = hir.exports.iter().filter(|e| e.kernel == kernel && e.span.file == FileId(0));
+    let first = own.map(|e| {
+        let all = contract::instances(hir, e, facts_about(target)).unwrap_or_default();
+        (e, all.into_iter().take(INSTANCES).collect::<Vec<_>>())
+    });
+    let first: Vec<_> = first.collect();
+    let exports = |special: &Specialization| -> Vec<Span> {
+        let found = first.iter().filter(|(e, instances)| {
+            let same = |values: &BTreeMap<CVarId, CVal>| {
+                e.values.iter().all(|(id, _)| values.get(id) == special.bindings.cvars.get(id))
+            };
+            instances.iter().any(same)
+        });
+        found.map(|(e, _)| e.span).collect()
+    };
+    let all = closed(session, kernel, target).into_iter().map(|special| (exports(&special), special));
+    all.filter(|(exports, _)| first.is_empty() || !exports.is_empty()).map(|(e, s)| (s, e)).collect()
 }
 
 /// The exported instances of a kernel; without an `export` that with the defaults, or with values that are guessed.
-pub fn instances(session: &Session, kernel: FnId, target: &'static TargetSpec) -> Vec<Specialization> {
+fn closed(session: &Session, kernel: FnId, target: &'static TargetSpec) -> Vec<Specialization> {
     let hir = &session.checked().hir;
     let with = |sets: &[(String, SetValue)]| {
         let name = Some(hir.func(kernel).name.as_str());
@@ -68,7 +103,7 @@ pub fn instances(session: &Session, kernel: FnId, target: &'static TargetSpec) -
         let typical = found.first().and_then(|special| typical(session, special));
         typical.and_then(|sets| with(&sets)).or(Some(found))
     };
-    with(&[]).or_else(guessed).unwrap_or_default().into_iter().take(INSTANCES).collect()
+    with(&[]).or_else(guessed).unwrap_or_default()
 }
 
 /// The values of all parameters in a typical launch, where only those without a default are as in a specialization.
@@ -102,11 +137,11 @@ fn guesses(session: &Session, kernel: FnId) -> Option<Vec<(String, SetValue)>> {
     session.open_parameters(kernel, &[]).into_iter().map(chosen).collect()
 }
 
-fn of_instance(session: &Session, special: &Specialization) -> Option<Outlook> {
+fn of_instance(session: &Session, special: &Specialization, exports: Vec<Span>) -> Option<Outlook> {
     let values: Vec<String> = special.values.iter().map(|(n, v)| format!("{n}={v}")).collect();
     let ready = Ready::new(session, special).ok()?;
     let expected = ready.expected(session, special)?;
-    Some(Outlook { kernel: special.kernel, values: values.join(", "), expected })
+    Some(Outlook { kernel: special.kernel, values: values.join(", "), exports, expected })
 }
 
 /// A specialization with the facts of its fastest variant.

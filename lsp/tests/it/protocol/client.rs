@@ -82,6 +82,7 @@ fn costs(checked: &tk_sema::Checked, target: &str) -> Result<Vec<KernelCost>, St
     let lines = lines.map(|(n, _)| LineCost { line: n + 1, label: "50 %".into(), tooltip: "of L2".into() });
     let kernel = |f: &tk_sema::hir::HFn| KernelCost {
         kernel: f.name.clone(),
+        exports: vec![],
         summary: format!("32 registers ({target})"),
         lines: lines.clone().collect(),
         tiles: lines.clone().map(|l| (l.line, 16)).collect(),

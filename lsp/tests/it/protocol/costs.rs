@@ -269,3 +269,22 @@ fn instances_share_a_unit_and_every_tile_has_its_bytes() {
     }
     assert!(lines.iter().any(|l| !hinted(l.0)), "{hints}");
 }
+
+#[test]
+fn an_export_has_the_lenses_of_its_own_instances() {
+    let text = "kernel k[N: i32](y: mut view[f32, 1]) grid(y.shape[0]) {\n    y.store([program_id(0) * N], \
+                zeros([N], f32));\n}\nexport k[N = 16];\nexport k[N = [64, 128, 256, 512, 1024, 4096]];\n";
+    let compiler = tk_lsp::predicted::of_kernels;
+    let mut client = Client::compiling(Some(compiler), Memory::default(), json!({}));
+    client.open(URI, text);
+    set(&client, &json!({ "lens": true }));
+    until(&mut client, |client| !lenses(client, URI).is_empty());
+    let found = client.ok("textDocument/codeLens", about(URI));
+    let one = |l: &Value| {
+        let title = l["command"]["title"].as_str().unwrap().split(':').next().unwrap().to_string();
+        (l["range"]["start"]["line"].as_u64().unwrap(), title)
+    };
+    let found: Vec<(u64, String)> = found.as_array().unwrap().iter().map(one).collect();
+    let expected = [(0, 16), (3, 16), (4, 64), (4, 128), (4, 256), (4, 512)];
+    assert_eq!(found, expected.map(|(line, n)| (line, format!("N={n}"))));
+}
