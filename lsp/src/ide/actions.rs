@@ -15,6 +15,7 @@ use super::extract::extract;
 use super::form::{applied, keep_form, keep_line_ends};
 use super::inline_let::{inline_let, keeps_types};
 use super::scope::scope;
+use super::source_actions::with_comments;
 use super::walk::{Node, around, declaration};
 use super::{Analysis, TextEdit, Workspace};
 
@@ -121,7 +122,8 @@ pub fn offered(ws: &Workspace, a: &Analysis, path: &str, found: &[Diagnostic]) -
 
 /// A fix of a diagnostic as an action.
 fn of_fix(a: &Analysis, fix: &Fix, diagnostic: Option<usize>) -> Action {
-    let edits = fix.edits.iter().map(|e| TextEdit { place: a.place(e.span), text: e.text.clone() });
+    let edits = fix.edits.iter().map(|e| with_comments(a, e));
+    let edits = edits.map(|(span, text)| TextEdit { place: a.place(span), text });
     Action { title: fix.title.clone(), kind: ActionKind::QuickFix, edits: edits.collect(), diagnostic }
 }
 

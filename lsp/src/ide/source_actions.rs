@@ -1,8 +1,10 @@
 //! Changes of a whole file that an editor makes on request or on save: everything that has one safe fix, and imports in
 //! order.
 
+use std::ops::Range;
+
 use tk_syntax::ast::{Item, ItemKind};
-use tk_syntax::{Code, Diagnostic, Span, codes};
+use tk_syntax::{Code, Diagnostic, Replacement, Span, codes};
 
 use super::actions::{Action, ActionKind};
 use super::form::keep_form;
@@ -37,13 +39,13 @@ fn mended(ws: &Workspace, path: &str, text: &str, codes: &[Code]) -> String {
     for _ in 0..ROUNDS {
         let a = ws.analyse(path, &[(path.to_string(), text.clone())].into());
         let own = |d: &&Diagnostic| codes.contains(&d.code) && d.primary.span.file == Analysis::ROOT;
-        let mut edits: Vec<(Span, &str)> = vec![];
+        let mut edits: Vec<(Span, String)> = vec![];
         for d in a.checked.diagnostics.iter().filter(own) {
             let Some(fix) = d.fixes.first() else { continue };
-            let all = || fix.edits.iter().map(|e| (e.span, e.text.as_str()));
-            let touches = |s: Span| edits.iter().any(|(t, _)| s.start <= t.end && t.start <= s.end);
-            if !all().any(|(s, _)| touches(s)) {
-                edits.extend(all());
+            let all: Vec<(Span, String)> = fix.edits.iter().map(|e| with_comments(&a, e)).collect();
+            let touches = |s: &Span| edits.iter().any(|(t, _)| s.start <= t.end && t.start <= s.end);
+            if !all.iter().any(|(s, _)| touches(s)) {
+                edits.extend(all);
             }
         }
         if edits.is_empty() {
@@ -53,11 +55,51 @@ fn mended(ws: &Workspace, path: &str, text: &str, codes: &[Code]) -> String {
         for (s, new) in edits {
             let range = s.start as usize..s.end as usize;
             if text.get(range.clone()).is_some() {
-                text.replace_range(range, new);
+                text.replace_range(range, &new);
             }
         }
     }
     text
+}
+
+/// An edit of a fix; of one that removes an import its comments, too. The comment that begins the file stays, apart from what
+/// follows.
+pub(super) fn with_comments(a: &Analysis, edit: &Replacement) -> (Span, String) {
+    let Replacement { span, text: new } = edit;
+    let removed = |i: &&Item| {
+        let is_whole = span.start <= i.span.start && i.span.end <= span.end && span.file == i.span.file;
+        matches!(i.kind, ItemKind::Use(_)) && new.is_empty() && is_whole
+    };
+    let item = a.root().and_then(|f| f.items.iter().find(removed));
+    item.and_then(|item| removal(a.root_text(), item)).map_or((*span, new.clone()), |(lines, new)| {
+        let [start, end] = [lines.start, lines.end].map(|at| u32::try_from(at).unwrap_or(u32::MAX));
+        (Span { start, end, ..*span }, new.to_string())
+    })
+}
+
+/// The lines of an import with its comments, and what remains in their place; `None` if they have more.
+fn removal<'t>(text: &'t str, item: &Item) -> Option<(Range<usize>, &'t str)> {
+    let (mut start, end) = (begin(text, item), line_end(text, item));
+    let (before, after) = (text.get(..start)?, text.get(end..)?);
+    let line_break = after.split_inclusive('\n').next().unwrap_or("");
+    if !(before.is_empty() || before.ends_with('\n')) || !line_break.trim().is_empty() {
+        return None;
+    }
+    let rest = after.get(line_break.len()..)?;
+    let blank = rest.len() - rest.trim_start_matches(['\n', '\r']).len();
+    let mut lines = before.lines().rev();
+    let mut end = end + line_break.len();
+    if lines.next().is_some_and(|l| l.trim_start().starts_with("//")) {
+        return Some((start..end, if blank == 0 && !rest.is_empty() { line_break } else { "" }));
+    }
+    if rest.trim().is_empty() {
+        let kept = before.trim_end();
+        start = kept.len() + before.get(kept.len()..)?.find('\n').map_or(0, |n| n + 1);
+        end = text.len();
+    } else if before.lines().next_back().is_none_or(|l| l.trim().is_empty()) {
+        end += blank;
+    }
+    Some((start..end, ""))
 }
 
 /// The text with the imports of each group in order: those of the standard library first, each once. The comments on the lines

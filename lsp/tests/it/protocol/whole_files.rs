@@ -171,14 +171,18 @@ fn organized_imports_keep_comments() {
     }
 }
 
-/// An import goes with its line and the blank lines around it that are too many; a comment stays.
+/// An import goes with its line and the blank lines around it that are too many; its comments go with it.
 #[test]
 fn unused_imports_go_with_their_lines() {
     let used = "fn f(x: f32) -> f32 { math::relu(x) }\n";
     let relu = "fn f(x: f32) -> f32 { relu(x) }\n";
     for (text, rest, end) in [
-        ("use std::grid; // unused\nuse std::math;\n\n", "// unused\nuse std::math;\n\n", used),
-        ("use std::math;\nuse std::grid; // unused\n\n", "use std::math;\n// unused\n\n", used),
+        ("use std::grid; // unused\nuse std::math;\n\n", "use std::math;\n\n", used),
+        ("use std::math;\nuse std::grid; // unused\n\n", "use std::math;\n\n", used),
+        ("use std::math;\n// unused\n// too\nuse std::grid;\n\n", "use std::math;\n\n", used),
+        ("use std::math;\r\n// unused\r\nuse std::grid;\r\n\r\n", "use std::math;\r\n\r\n", used),
+        ("// About it.\nuse std::grid;\nuse std::math;\n\n", "// About it.\n\nuse std::math;\n\n", used),
+        ("use std::math;\n\n// unused\nuse std::grid;\n\n", "use std::math;\n\n", used),
         ("use std::grid;\n\n\nuse std::math;\n\n", "use std::math;\n\n", used),
         ("// About it.\n\nuse std::grid;\n\nuse std::math;\n", "// About it.\n\nuse std::math;\n", used),
         ("use std::grid; use std::math;\n", " use std::math;\n", used),
@@ -204,6 +208,12 @@ fn unused_imports_go_with_their_lines() {
         let found = client.ok("textDocument/codeAction", asked)[0]["edit"]["changes"][URI].clone();
         assert_eq!(apply(&text, &found), format!("{rest}{end}"));
     }
+    let text = format!("use std::math;\n\n{used}\n// c\nuse std::grid;\n");
+    let ws = crate::support::workspace(&[("a.tk", &text)]);
+    let found = tk_lsp::ide::source_actions::source_actions(&ws, "/w/a.tk", &text);
+    let edit = &found[0].edits[0];
+    let left = format!("{}{}{}", &text[..edit.place.start], edit.text, &text[edit.place.end..]);
+    assert_eq!(left, format!("use std::math;\n\n{used}"));
 }
 
 /// A carriage return ends a line, in the language as in the protocol.
