@@ -1,6 +1,6 @@
 //! Navigation from a name to its definition and its uses.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tk_ops::table::Row;
@@ -130,22 +130,15 @@ pub fn references(ws: &mut Workspace, path: &str, offset: usize, with_declaratio
     let a = ws.analysis(path);
     let Some((_, symbol)) = a.symbol_at(offset) else { return vec![] };
     let Some(key) = key(&a, symbol) else { return vec![] };
-    let mut found: Vec<Place> = uses(ws, path, &a, symbol, &key).into_iter().map(|u| u.place).collect();
+    let mut found: Vec<Place> = uses(ws, path, &a, symbol, &key);
     if !with_declaration && let Key::Declared(at) = &key {
         found.retain(|p| p != at);
     }
     found
 }
 
-/// A use of a symbol.
-pub(super) struct Use {
-    pub place: Place,
-    /// The file as a root.
-    pub analysis: Arc<Analysis>,
-}
-
 /// Every use of a symbol, sorted by place.
-pub(super) fn uses(ws: &mut Workspace, path: &str, a: &Arc<Analysis>, s: &Symbol, key: &Key) -> Vec<Use> {
+pub(super) fn uses(ws: &mut Workspace, path: &str, a: &Arc<Analysis>, s: &Symbol, key: &Key) -> Vec<Place> {
     let mut files = BTreeSet::from([path.to_string()]);
     if !inside(s) {
         files.extend(a.read.iter().cloned());
@@ -153,18 +146,30 @@ pub(super) fn uses(ws: &mut Workspace, path: &str, a: &Arc<Analysis>, s: &Symbol
     }
     let mut out = vec![];
     for f in files {
+        ws.stop.check();
         // A file that does not contain the name does not use it, under whatever name it imports it.
         if f != path && ws.text(&f).is_none_or(|t| !t.contains(&s.name)) {
             continue;
         }
-        let a = ws.analysis(&f);
-        for place in uses_in(&a, key) {
-            out.push(Use { place, analysis: a.clone() });
-        }
+        out.extend(known_uses(ws, &f, key));
     }
-    out.sort_by(|x, y| x.place.cmp(&y.place));
-    out.dedup_by(|x, y| x.place == y.place);
+    out.sort();
+    out.dedup();
     out
+}
+
+/// The uses of a symbol in a file, from the last search if that was for the same and nothing has changed.
+fn known_uses(ws: &mut Workspace, file: &str, key: &Key) -> Vec<Place> {
+    let number = ws.number(file);
+    let searched = ws.searched.take().filter(|s| s.0 == *key);
+    let (_, known) = ws.searched.insert(searched.unwrap_or_else(|| (key.clone(), BTreeMap::new())));
+    if let Some((_, places)) = known.get(file).filter(|(of, _)| number == Some(*of)) {
+        return places.clone();
+    }
+    let a = ws.analysis(file);
+    let places = uses_in(&a, key);
+    ws.searched.iter_mut().for_each(|s| drop(s.1.insert(file.to_string(), (a.number, places.clone()))));
+    places
 }
 
 /// The uses of a symbol in the file that was asked for.

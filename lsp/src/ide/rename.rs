@@ -77,20 +77,27 @@ pub fn rename(
     if symbol.name == new_name {
         return Ok(vec![]);
     }
-    let mut affected: BTreeMap<String, std::sync::Arc<Analysis>> = BTreeMap::from([(place.path, a.clone())]);
+    let mut affected = BTreeSet::from([place.path]);
     let mut edits = vec![];
-    for u in uses(ws, path, &a, symbol, &key) {
-        if Workspace::is_std(&u.place.path) {
+    for place in uses(ws, path, &a, symbol, &key) {
+        if Workspace::is_std(&place.path) {
             return Err(format!("`{}` is used by the standard library", symbol.name));
         }
-        affected.insert(u.place.path.clone(), u.analysis);
-        edits.push(TextEdit { place: u.place, text: new_name.to_string() });
+        affected.insert(place.path.clone());
+        edits.push(TextEdit { place, text: new_name.to_string() });
     }
     let moved = Moved::new(&edits);
     let texts = moved.texts(ws);
-    for (file, before) in &affected {
-        let after = ws.analyse(file, &texts);
-        unchanged(before, &after, &moved, new_name)?;
+    // Work that was given up goes on after the files that it has verified.
+    let known = ws.verified.take().filter(|(of, _)| *of == edits);
+    ws.verified = known.or_else(|| Some((edits.clone(), BTreeSet::new())));
+    for file in affected {
+        if ws.verified.as_ref().is_some_and(|(_, files)| files.contains(&file)) {
+            continue;
+        }
+        let (before, after) = (ws.analysis(&file), ws.analyse(&file, &texts));
+        unchanged(&before, &after, &moved, new_name)?;
+        ws.verified.iter_mut().for_each(|(_, files)| files.extend([file.clone()]));
     }
     Ok(edits)
 }

@@ -14,9 +14,10 @@ use tk_syntax::token::{LINE_END, Lexed, lex_range};
 use tk_syntax::{FileId, SourceMap, Span, ast};
 
 use super::background::{Job, Worker};
+use super::navigate::Key;
 use super::stop::Stop;
 use super::texts::Texts;
-use super::{Place, describe};
+use super::{Place, TextEdit, describe};
 
 /// The number of analyses kept for files that are not open; a search through a workspace makes one of each file.
 pub const MAX_KEPT: usize = 256;
@@ -204,6 +205,13 @@ pub struct Workspace {
     /// The last analyses of open files whose text has changed since, and nothing else that they read: where one body
     /// has changed, the rest is as it was.
     outdated: BTreeMap<String, Arc<Analysis>>,
+    /// The number of the last analysis of each file, if nothing that it read has changed, and what that is; it may be kept no
+    /// longer.
+    numbers: BTreeMap<String, (u64, BTreeSet<String>)>,
+    /// The last search for a name: what was found in each file, by the number of its analysis.
+    pub(super) searched: Option<(Key, BTreeMap<String, (u64, Vec<Place>)>)>,
+    /// The edits of the last renaming, and the files that mean the same after it.
+    pub(super) verified: Option<(Vec<TextEdit>, BTreeSet<String>)>,
     /// The check that runs in the background.
     job: Option<Job>,
     worker: Worker,
@@ -218,8 +226,22 @@ pub struct Workspace {
 impl Workspace {
     /// A workspace of some folders.
     pub fn new(disk: Box<dyn Disk>, roots: Vec<String>) -> Self {
-        let (analyses, outdated, job, worker, failed, stop, on_check) = Default::default();
-        Workspace { texts: Texts::new(disk), roots, analyses, outdated, job, worker, failed, stop, on_check }
+        let (analyses, outdated, numbers, searched, verified) = Default::default();
+        let (texts, (job, worker, failed, stop, on_check)) = (Texts::new(disk), Default::default());
+        Workspace {
+            texts,
+            roots,
+            analyses,
+            outdated,
+            numbers,
+            searched,
+            verified,
+            job,
+            worker,
+            failed,
+            stop,
+            on_check,
+        }
     }
 
     /// Takes the text of a file from the editor: when it is opened and after every change.
@@ -296,6 +318,7 @@ impl Workspace {
             let overlays = &self.texts.overlays;
             self.analyses.retain(|p, _| overlays.contains_key(p));
         }
+        self.numbers.insert(path.to_string(), (a.number, a.read.clone()));
         let a = Arc::new(a);
         self.analyses.insert(path.to_string(), a.clone());
         a
@@ -387,7 +410,14 @@ impl Workspace {
         path.starts_with(STD)
     }
 
+    /// The number of the last analysis of a file; `None` if another one would be made of what has changed since.
+    pub fn number(&self, path: &str) -> Option<u64> {
+        self.numbers.get(path).map(|n| n.0)
+    }
+
     fn forget(&mut self, path: &str) {
+        self.verified = None;
+        self.numbers.retain(|_, (_, read)| !read.contains(path));
         self.analyses.retain(|_, a| !a.read.contains(path));
         self.outdated.retain(|_, a| !a.read.contains(path));
     }

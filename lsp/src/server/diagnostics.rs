@@ -81,7 +81,7 @@ impl Server {
         for path in self.ws.files().into_iter().filter(|p| !Workspace::is_std(p)).take(MAX_KEPT) {
             let Some(uri) = self.uri(&path) else { continue };
             let version = self.documents.get(&path).map(|d| d.version);
-            let found = self.diagnostics(&path);
+            let found = self.known_diagnostics(&path);
             let result_id = result_id(&found);
             items.push(if known.get(&path) == Some(&result_id) {
                 let unchanged_document_diagnostic_report =
@@ -100,6 +100,23 @@ impl Server {
             });
         }
         Ok(lsp::WorkspaceDiagnosticReport { items })
+    }
+
+    /// The diagnostics of a file; of one that is not open those that were found before, if nothing has changed.
+    fn known_diagnostics(&mut self, path: &str) -> Vec<lsp::Diagnostic> {
+        if self.documents.get(path).is_some() {
+            return self.diagnostics(path);
+        }
+        let number = self.ws.number(path);
+        match self.found.get(path) {
+            Some((of, found)) if number == Some(*of) => found.clone(),
+            Some(_) | None => {
+                let found = self.diagnostics(path);
+                let number = self.ws.number(path).map(|n| (path.to_string(), (n, found.clone())));
+                self.found.extend(number);
+                found
+            }
+        }
     }
 
     /// The diagnostics of a file.

@@ -2,7 +2,7 @@
 //! cancels it, or changes the text whose picture it asks for.
 //!
 //! Guarantees that a message that changes something is handled after every request before it and before every request
-//! behind it.
+//! behind it; but those that read through the workspace give way to everything else.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::Sender;
@@ -27,9 +27,21 @@ const SHOWN: &[&str] = &[
     "textDocument/foldingRange",
     "textDocument/hover",
     "textDocument/inlayHint",
+    "textDocument/references",
+    "textDocument/rename",
     "textDocument/semanticTokens/full",
     "textDocument/semanticTokens/full/delta",
     "textDocument/semanticTokens/range",
+    "callHierarchy/incomingCalls",
+];
+
+/// What reads through the workspace, which may take seconds: the work is given up where another message comes, and begun again
+/// after that. What it has found of a file is kept.
+const LONG: &[&str] = &[
+    "callHierarchy/incomingCalls",
+    "textDocument/references",
+    "textDocument/rename",
+    "workspace/diagnostic",
 ];
 
 /// The messages of one client.
@@ -58,6 +70,18 @@ struct Running {
     shows: Option<Value>,
     method: String,
     refusal: Option<Refusal>,
+    /// The request, if it reads through the workspace, and whether another message has come.
+    long: Option<(Request, bool)>,
+}
+
+/// What the client hears of a request.
+pub enum Outcome {
+    /// The result.
+    Result,
+    /// A refusal instead of it.
+    Refusal(Refusal),
+    /// Nothing yet: the work begins again later.
+    Later,
 }
 
 /// What is next.
@@ -73,7 +97,11 @@ pub enum Next {
 }
 
 fn uri(params: &Value) -> Option<&Value> {
-    params.pointer("/textDocument/uri")
+    params.pointer("/textDocument/uri").or(params.pointer("/item/uri"))
+}
+
+fn is_long(r: &Request) -> bool {
+    LONG.contains(&r.method.as_str())
 }
 
 /// The URI of the text that a message changes.
@@ -116,12 +144,16 @@ impl Inbox {
             }
             return;
         }
-        if let Some(running) = &mut state.running
-            && running.shows.is_some()
-            && changes(&message) == running.shows.as_ref()
-        {
-            running.refusal.get_or_insert_with(|| outdated(&running.method));
-            self.stop.set();
+        if let Some(running) = &mut state.running {
+            if running.shows.is_some() && changes(&message) == running.shows.as_ref() {
+                running.refusal.get_or_insert_with(|| outdated(&running.method));
+                self.stop.set();
+            }
+            let waits = matches!(&message, Message::Request(r) if is_long(r));
+            if let Some((_, gives_way)) = running.long.as_mut().filter(|_| !waits) {
+                *gives_way = true;
+                self.stop.set();
+            }
         }
         state.waiting.push_back(message);
         drop(state);
@@ -162,10 +194,10 @@ impl Inbox {
     }
 
     /// The next message. Requests that wait for a check that runs are passed over, but by no message that changes
-    /// something.
-    pub fn next(&self, waits: impl Fn(&Request) -> bool) -> Next {
+    /// something. Those that read through the workspace come after all others, and only if the server `is_free`.
+    pub fn next(&self, waits: impl Fn(&Request) -> bool, is_free: bool) -> Next {
         let mut state = self.lock();
-        let mut at = None;
+        let (mut at, mut long) = (None, None);
         let mut passed = false;
         for (i, message) in state.waiting.iter().enumerate() {
             match message {
@@ -175,6 +207,10 @@ impl Inbox {
                         let (id, refusal) = (r.id.clone(), outdated(&r.method));
                         state.waiting.remove(i);
                         return Next::Outdated(id, refusal);
+                    }
+                    if is_long(r) {
+                        long = long.or(Some(i));
+                        continue;
                     }
                     if !waits(r) {
                         at = Some(i);
@@ -188,6 +224,7 @@ impl Inbox {
                 }
             }
         }
+        let at = at.or(long.filter(|_| is_free && !passed));
         let Some(message) = at.and_then(|i| state.waiting.remove(i)) else {
             let end = state.closed && state.waiting.is_empty();
             return if end { Next::End } else { Next::Nothing };
@@ -195,7 +232,8 @@ impl Inbox {
         if let Message::Request(r) = &message {
             let shows = uri(&r.params).filter(|_| SHOWN.contains(&r.method.as_str())).cloned();
             let (id, method) = (r.id.clone(), r.method.clone());
-            state.running = Some(Running { id, shows, method, refusal: None });
+            let long = is_long(r).then(|| (r.clone(), false));
+            state.running = Some(Running { id, shows, method, refusal: None, long });
         }
         Next::Message(message)
     }
@@ -205,10 +243,19 @@ impl Inbox {
         matches!(self.lock().waiting.front(), Some(Message::Notification(_)))
     }
 
-    /// The work on a request is done; the reason if nobody waits for its answer any more.
-    pub fn done(&self) -> Option<Refusal> {
-        let refusal = self.lock().running.take().and_then(|r| r.refusal);
+    /// The work on a request is done, or was given up where it `has_stopped`.
+    pub fn done(&self, has_stopped: bool) -> Outcome {
+        let mut state = self.lock();
         self.stop.clear();
-        refusal
+        match state.running.take() {
+            Some(Running { refusal: Some(refusal), .. }) => Outcome::Refusal(refusal),
+            Some(Running { long: Some((mut request, true)), .. }) if has_stopped => {
+                // Its progress has ended, which a client hears once for its token.
+                request.params.as_object_mut().map(|params| params.remove("workDoneToken"));
+                state.waiting.push_front(Message::Request(request));
+                Outcome::Later
+            }
+            _done => Outcome::Result,
+        }
     }
 }

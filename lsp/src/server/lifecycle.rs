@@ -19,7 +19,7 @@ use super::capabilities::capabilities;
 use super::client::Client;
 use super::costs::{Costs, warning};
 use super::documents::Documents;
-use super::inbox::{Inbox, Next};
+use super::inbox::{Inbox, Next, Outcome};
 use super::kept::Kept;
 use super::progress::Progress;
 use super::said::{self, Json};
@@ -77,6 +77,8 @@ pub struct Server {
     pub kept: Kept,
     /// What is said while a request reads through the workspace.
     pub progress: Option<Arc<Progress>>,
+    /// The diagnostics of files that are not open, with the numbers of their analyses.
+    pub found: BTreeMap<String, (u64, Vec<lsp::Diagnostic>)>,
     /// What kernels are expected to cost.
     pub costs: Costs,
     /// The files that explain codes, cached on first use.
@@ -119,6 +121,7 @@ impl Server {
             due: VecDeque::new(),
             kept: Kept::default(),
             progress: None,
+            found: BTreeMap::new(),
             costs: Costs::default(),
             pages: BTreeMap::new(),
             config,
@@ -164,7 +167,7 @@ impl Server {
             let path = uri.map(|uri| self.path(&uri.to_string().into()));
             !OF_TEXT.contains(&r.method.as_str()) && path.is_some_and(|path| self.ws.is_checking(&path))
         };
-        match self.inbox.next(waits) {
+        match self.inbox.next(waits, self.due.is_empty()) {
             Next::Message(Message::Notification(n)) if n.method == "exit" => return Step::End,
             Next::Message(message) => self.handle(message),
             Next::Outdated(id, refusal) => self.answer(&id, Err(refusal)),
@@ -193,12 +196,16 @@ impl Server {
         self.documents.forget_others();
         match message {
             Message::Request(Request { id, method, params }) => {
+                self.progress.iter().for_each(|p| p.begin(params.get("workDoneToken")));
                 let result = self.guarded(&method, |s| s.request(&method, params));
                 let broken =
                     || Err(Refusal::new(ErrorCode::InternalError, format!("{method} failed; see the log")));
                 self.progress.iter().for_each(|p| p.end());
-                let result = self.inbox.done().map_or_else(|| result.unwrap_or_else(broken), Err);
-                self.answer(&id, result);
+                match self.inbox.done(result.is_none()) {
+                    Outcome::Result => self.answer(&id, result.unwrap_or_else(broken)),
+                    Outcome::Refusal(refusal) => self.answer(&id, Err(refusal)),
+                    Outcome::Later => {}
+                }
             }
             Message::Notification(Notification { method, params }) => {
                 if self.phase != Phase::Running {

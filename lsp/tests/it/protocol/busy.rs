@@ -130,6 +130,48 @@ fn work_on_what_is_shown_ends_when_the_text_changes() {
     assert_eq!(client.end(), 0);
 }
 
+/// A client with an open file and a request in flight that reads through slow files.
+fn reading(method: &str, mut params: Value) -> (Client, Memory, RequestId) {
+    let disk = slow();
+    let mut client = Client::over(disk.clone(), json!({}));
+    client.open(OTHER, "fn f() -> i32 { 1 }\n");
+    assert!(client.pushed_codes(OTHER).is_empty());
+    params["context"] = json!({ "includeDeclaration": true });
+    let long = client.start(method, params);
+    wait_for_slow(&disk);
+    (client, disk, long)
+}
+
+#[test]
+fn what_reads_through_the_workspace_gives_way() {
+    for (method, params) in [
+        ("textDocument/references", about(OTHER)),
+        ("workspace/diagnostic", json!({ "previousResultIds": [] })),
+    ] {
+        let (mut client, disk, long) = reading(method, params);
+        let hover = client.start("textDocument/hover", about(OTHER));
+        let list = client.start("textDocument/completion", about(OTHER));
+        assert_eq!(answers(&mut client, 2), [(hover, None), (list, None)]);
+        assert!(disk.slow.load(Ordering::Relaxed) < SLOW / 2);
+        assert_eq!(answers(&mut client, 1), [(long, None)]);
+        assert_eq!(disk.slow.load(Ordering::Relaxed), SLOW);
+        assert_eq!(client.end(), 0);
+    }
+}
+
+#[test]
+fn a_change_does_not_wait_for_what_reads_through_the_workspace() {
+    let (mut client, disk, search) = reading("textDocument/references", about(OTHER));
+    client.change(OTHER, 2, json!([{ "text": "fn f() -> i32 { x }\n" }]));
+    assert_eq!(answers(&mut client, 1), [(search, Some(-32801))]);
+    assert!(disk.slow.load(Ordering::Relaxed) < SLOW / 2);
+    let (mut client, disk, all) = reading("workspace/diagnostic", json!({ "previousResultIds": [] }));
+    client.change(OTHER, 2, json!([{ "text": "fn f() -> i32 { x }\n" }]));
+    assert_eq!(client.pushed_codes(OTHER), ["E0201"]);
+    assert!(disk.slow.load(Ordering::Relaxed) < SLOW / 2);
+    assert_eq!(answers(&mut client, 1), [(all, None)]);
+}
+
 #[test]
 fn a_search_through_the_workspace_shows_its_progress() {
     let disk = Memory::default();
@@ -155,7 +197,17 @@ fn a_search_through_the_workspace_shows_its_progress() {
     // The second time, all is known.
     assert!(progress(&mut client).is_empty());
     // Nothing is said to a client that does not show it.
-    let mut client = Client::over(disk, json!({}));
+    let mut client = Client::over(disk.clone(), json!({}));
     client.open(OTHER, "fn rare() -> i32 { 1 }\n");
     assert!(progress(&mut client).is_empty());
+    // Unless it gives a token.
+    let mut client = Client::over(disk, json!({}));
+    client.open(OTHER, "fn rare() -> i32 { 1 }\n");
+    assert!(client.pushed_codes(OTHER).is_empty());
+    let mut params = about(OTHER);
+    (params["context"], params["workDoneToken"]) = (json!({ "includeDeclaration": true }), json!("tok1"));
+    client.ok("textDocument/references", params);
+    let said = client.said.iter().filter(|n| n.method == "$/progress");
+    assert_eq!(said.filter(|n| n.params["token"] == "tok1").count(), 7);
+    assert!(client.asked.is_empty());
 }
