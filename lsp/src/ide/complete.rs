@@ -113,8 +113,15 @@ pub fn complete(ws: &mut Workspace, path: &str, offset: usize) -> Vec<Completion
 
 /// Leaves out of a completion what is written behind the place already: the brackets of a clause, the `=` of an argument.
 fn fit_to(c: &mut Completion, following: Option<Tok>) {
+    let open = match following {
+        Some(Tok::LParen) => '(',
+        Some(Tok::LBracket) => '[',
+        _other => ' ',
+    };
     match following {
-        Some(Tok::LParen) if c.insert.strip_prefix(c.word()).is_some_and(|rest| rest.starts_with('(')) => {
+        Some(Tok::LParen | Tok::LBracket)
+            if c.insert.strip_prefix(c.word()).is_some_and(|rest| rest.starts_with(open)) =>
+        {
             (c.insert, c.snippet) = (c.word().to_string(), false);
         }
         Some(Tok::Assign) if c.insert.ends_with(" = ") => c.insert.truncate(c.insert.len() - 3),

@@ -171,6 +171,8 @@ pub(super) struct Fit<'t> {
     calls_own: bool,
     /// Whether an argument begins that must have a name.
     needs_name: bool,
+    /// Whether there is an optional view.
+    has_optional: bool,
     /// Whether there is a pointer to access.
     has_pointer: bool,
     /// Whether the call is of a function, not a launch or a struct, that computes with values.
@@ -233,6 +235,7 @@ impl<'t> Fit<'t> {
                 .map(|c| c.kind)
                 .filter(|k| matches!(last, "(" | "=") && matches!(k, K::Type | K::Keyword)),
             wants: if matches!(last, "(" | "=" | "if" | "while") { wants } else { Gives::Other },
+            has_optional: items.iter().any(|c| c.gives == Gives::Optional),
             has_pointer: items.iter().any(|c| c.gives == Gives::Pointer),
             computes,
             is_required: called.is_some_and(|c| c.position < required),
@@ -266,6 +269,7 @@ impl<'t> Fit<'t> {
             },
             K::Keyword if self.expected == Some(K::Keyword) && matches!(c.word(), "true" | "false") => TRUTH,
             K::Type | K::Keyword if self.expected == Some(c.kind) => EXPECTED,
+            K::Keyword if c.label == "let" && self.has_optional => MATCHES,
             K::Keyword if !self.begins_statement => -RARE,
             K::Type if self.listed.is_empty() => -RARE,
             K::Type if !self.listed.contains(&c.word()) => LISTED - RARE,

@@ -1,11 +1,13 @@
 //! Completion after a dot.
 
 use tk_sema::index::SymbolKind;
-use tk_sema::types::Ty;
+use tk_sema::poly::Poly;
+use tk_sema::types::{Elem, Ty};
 use tk_syntax::Span;
 use tk_syntax::token::Tok;
 
 use super::complete::{CompletionKind, List, receiver};
+use super::context::declared;
 use super::scope::scope;
 use super::site::Site;
 use super::{Analysis, Workspace, describe};
@@ -37,6 +39,11 @@ pub(super) fn after_dot(ws: &Workspace, a: &Analysis, site: &Site, list: &mut Li
         if let Some(t) = type_before(&whole, dot) {
             return members(&whole, in_place(&whole, dot, &t), list);
         }
+    }
+    // A default may use a parameter that is not written yet, which is nearly always a view.
+    if matches!(value.tok, Tok::Id(_)) && site.back(3) != Some(Tok::Dot) && declared(site).is_some() {
+        let view = Ty::View { elem: Elem::Err, rank: Poly::int(1), mutable: false, wide: false };
+        members(a, Members::Extents(&view), list);
     }
 }
 

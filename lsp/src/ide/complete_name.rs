@@ -13,7 +13,7 @@ use tk_syntax::token::Tok;
 
 use super::complete::{CompletionKind as K, List, add_use, importable};
 use super::complete_fit::Gives;
-use super::complete_type::{DTYPES, types};
+use super::complete_type::{DTYPES, dtypes, types};
 use super::context::{Context, context, declared};
 use super::scope::{Scope, scope};
 use super::signature::{Declared, callee};
@@ -101,11 +101,16 @@ fn known(ws: &mut Workspace, a: &Analysis, path: &str, site: &Site, list: &mut L
             .filter(|r| matches!(r.name, "range" | "static_range"))
             .for_each(|r| list.row(r, K::Builtin)),
         Context::TuneCondition => return list.word("if", K::Keyword),
+        Context::Extent { is_view, number } => return extents(a, &s, site, (is_view, number), list),
         Context::Field => return list.word("fn", K::Keyword),
         Context::In => return list.word("in", K::Keyword),
         Context::Value => {
-            if site.back(1) == Some(Tok::Else) {
-                list.word("if", K::Keyword);
+            match site.back(1) {
+                Some(Tok::Else) => list.word("if", K::Keyword),
+                Some(Tok::If) if s.body => list.word("let", K::Keyword),
+                // A value that goes on.
+                Some(last) if ends_value(last) && !site.new_line => return list.word("as", K::Keyword),
+                _other => {}
             }
             if let Some(c) = &site.call()
                 && argument(a, site, c, list)
@@ -132,6 +137,31 @@ fn known(ws: &mut Workspace, a: &Analysis, path: &str, site: &Site, list: &mut L
     }
     if site.end > site.start {
         unimported(ws, a, path, list);
+    }
+}
+
+/// Returns true if a token ends an operand.
+fn ends_value(last: Tok) -> bool {
+    use Tok::{False, Float, Id, Int, RBracket, RParen, True};
+    matches!(last, Id(_) | Int(_) | Float(_) | RParen | RBracket | True | False)
+}
+
+/// What a type may have for an extent, or for the rank of a view and the type of its positions.
+fn extents(a: &Analysis, s: &Scope, site: &Site, (is_view, number): (bool, usize), list: &mut List) {
+    match (is_view, number) {
+        (true, 2) => return ["i64", "i32"].iter().for_each(|w| list.word(w, K::Type)),
+        (true, 3..) => return,
+        _extent => {}
+    }
+    values(a, s, site, list);
+    let types: Vec<&str> = dtypes(a, s).map(|d| d.0).collect();
+    list.items.retain(|c| {
+        let is_named = matches!(c.kind, K::CompileTime | K::Const) && !types.contains(&c.word());
+        is_named && !(is_view && c.gives == Gives::Parameter) || c.kind == K::Builtin && is_known_early(c)
+    });
+    if is_view {
+        ["1", "2", "3"].iter().for_each(|n| list.word(n, K::Word));
+        list.items.rotate_right(3);
     }
 }
 
@@ -270,8 +300,10 @@ fn argument(a: &Analysis, site: &Site, c: &CallSite, list: &mut List) -> bool {
             list.insert(&format!("{name} ="), K::Argument, detail, doc, &format!("{name} = "), false);
         }
     }
-    // Fields and compile-time arguments have names only.
-    matches!(symbol.kind, SymbolKind::Struct(_)) || (c.open == Tok::LBracket && !d.fixed.is_empty())
+    // Fields and compile-time arguments have names only, and what follows an argument with a name.
+    c.after_named
+        || matches!(symbol.kind, SymbolKind::Struct(_))
+        || (c.open == Tok::LBracket && !d.fixed.is_empty())
 }
 
 /// The numbers of the axes of the tile that a call is given first; those of a matrix where nothing is known of it.

@@ -35,6 +35,9 @@ pub(super) const DTYPES: [DType; 19] = [
 /// The classes of element types, for bounds.
 const CLASSES: &[&str] = &["float", "int", "number", "sint", "uint", "f8"];
 
+/// The type of a tile.
+const TILE: &str = "tile[T, D0, D1, ..]";
+
 /// The types that fit a context.
 pub(super) fn types<'a>(
     a: &'a Analysis,
@@ -47,7 +50,9 @@ pub(super) fn types<'a>(
         Context::Bound => return bounds(list),
         Context::Scratch => return workspaces(a, s, list),
         Context::Constant => {
-            ["i32", "f32", "bool", "dtype", "shape"].iter().for_each(|w| list.word(w, K::Type));
+            ["i32", "f32", "bool"].iter().for_each(|w| list.word(w, K::Type));
+            list.insert("tile", K::Type, TILE, "", "tile[$0]", true);
+            ["dtype", "shape"].iter().for_each(|w| list.word(w, K::Type));
         }
         _other => {}
     }
@@ -63,7 +68,7 @@ pub(super) fn types<'a>(
     }
     if is_whole {
         list.insert("mut view", K::Type, "mut view[T, R]", "", "mut view[${1:f32}, ${2:2}]", true);
-        list.insert("tile", K::Type, "tile[T, D0, D1, ..]", "", "tile[$0]", true);
+        list.insert("tile", K::Type, TILE, "", "tile[$0]", true);
     }
     dtypes(a, s).for_each(|(name, symbol)| list.symbol(a, name, symbol));
     if is_whole {
@@ -80,7 +85,7 @@ pub(super) fn types<'a>(
 }
 
 /// The compile-time parameters of a place that are element types.
-fn dtypes<'a>(a: &'a Analysis, s: &'a Scope) -> impl Iterator<Item = (&'a str, &'a Symbol)> {
+pub(super) fn dtypes<'a>(a: &'a Analysis, s: &'a Scope) -> impl Iterator<Item = (&'a str, &'a Symbol)> {
     s.names.iter().rev().filter_map(|n| {
         let symbol = a.index.reference(n.span).and_then(|r| a.index.symbol(r.symbol));
         Some((n.text.as_str(), symbol.filter(|s| is_dtype(a, s))?))

@@ -44,6 +44,13 @@ pub(super) enum Context<'s> {
     },
     /// The type after `as`.
     Cast,
+    /// An argument of a type after its elements: the extents of a tile; the rank of a view, and the type of its positions.
+    Extent {
+        /// Whether it is a view.
+        is_view: bool,
+        /// The number of the argument.
+        number: usize,
+    },
     /// A value of a compile-time parameter, by its name, of the item that this token names (or whose `tune` this is).
     ParameterValue {
         /// The token of the kernel's name.
@@ -298,6 +305,13 @@ fn brackets<'s>(site: &Site<'s>, open: &[usize], at: usize) -> Context<'s> {
             if matches!(tok(callee), Some(Tok::Id("tile" | "view"))) && is_bracket && site.before == at + 1 {
                 return Context::Element { pointer: false };
             }
+            if let Some(Tok::Id(word @ ("tile" | "view"))) = tok(callee)
+                && is_bracket
+                && site.back(1) == Some(Tok::Comma)
+            {
+                let commas = site.level(at + 1, site.before).filter(|i| tok(Some(*i)) == Some(Tok::Comma));
+                return Context::Extent { is_view: word == "view", number: commas.count() };
+            }
             // `[a, b]` as a value of a parameter.
             let is_list = is_bracket && tok(at.checked_sub(1)) == Some(Tok::Assign);
             if let (true, Some(outer)) = (is_list, outer) {
@@ -435,7 +449,8 @@ pub(super) fn completed(site: &Site, text: &str) -> Option<String> {
     let is_body = |i: &usize| tok(*i) == Some(Tok::LBrace) && site.tuned(*i).is_none();
     let in_body = open.first().is_some_and(is_body);
     let context = context(site);
-    let is_value = context == Context::Value || site.back(1) == Some(Tok::Dot);
+    let is_value =
+        matches!(context, Context::Value | Context::Extent { .. }) || site.back(1) == Some(Tok::Dot);
     let closes = |i: usize| matches!(tok(i), Some(Tok::RParen | Tok::RBracket | Tok::RBrace));
     // A statement of a lambda in a call that goes on.
     let is_open = |i: &usize| matches!(tok(*i), Some(Tok::LParen | Tok::LBracket));
@@ -455,6 +470,7 @@ pub(super) fn completed(site: &Site, text: &str) -> Option<String> {
         (Context::Mutable, _) => "view[f32, 1]",
         (Context::Scratch, _) => "*mut u32",
         (Context::Bound, _) => "i32",
+        (Context::Extent { .. }, _) => "1",
         (Context::Value | Context::Statement { .. }, _) => "0",
         _other => "",
     };

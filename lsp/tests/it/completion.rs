@@ -244,7 +244,8 @@ const POSITIONS: &[(&str, &str, &str)] = &[
     ("name", "kernel k() { const $0", "nothing"),
     ("name", "kernel k() { const A$0", "nothing"),
     ("name", "test \"a\" { const _$0", "nothing"),
-    ("type", "kernel k() { const A: $0", "i32 f32 -tile"),
+    ("type", "kernel k() { const A: $0", "i32 f32 tile -view"),
+    ("type", "const IDS: ti$0", "tile"),
     ("value", "const M = 4;\nkernel k(n: i32) { const A = $0", "M -A"),
     ("name", "kernel k() scratch($0", "nothing"),
     ("name", "kernel k() scratch(w$0", "nothing"),
@@ -272,6 +273,23 @@ const POSITIONS: &[(&str, &str, &str)] = &[
         "shape strides -load",
     ),
     ("member", "kernel k(x: view[f32, 2], bias: view[f32, 1]?) { let a = bias.$0", "nothing"),
+    // What follows a whole value, an argument with a name, the elements of a type.
+    ("statement", "kernel k(b: view[f32, 1]?) grid(1) { if $0", "let b"),
+    ("statement", "kernel k(b: view[f32, 1]?) grid(1) { if le$0", "let"),
+    ("value", "kernel k(x: i32) { let y = x $0", "as -x -load"),
+    ("value", "kernel k(x: i32) { let y = x a$0", "as -arange"),
+    ("value", "kernel k(x: i32) { let y = maximum(x, 2 $0", "as -x"),
+    ("value", "kernel k(x: i32) { let y = maximum(x, 2) $0", "as -x"),
+    ("value", "fn f(s: tile[f32, 4]) { let a = scan(s, axis = 0, $0", "combine -s -f32"),
+    ("value", "fn f(s: tile[f32, 4]) { let a = scan(s, axis = $0", "0"),
+    ("type", "fn f[R: i32, T: float](x: view[f32, $0", "1 2 3 R -T -f32 -load"),
+    ("type", "fn f[R: i32, T: float](x: view[f32, $0]) {}", "1 2 3 R -T -f32"),
+    ("type", "const N = 4;\nfn f[S: shape, M: i32, T: float](x: tile[T, $0", "N M S -T -f32 -1"),
+    ("type", "fn f(x: view[f32, 1, $0", "i64 i32 -f32"),
+    // A parameter that is not written yet.
+    ("member", "kernel k[D: i32 = q.$0", "shape strides -load"),
+    ("member", "kernel k[D: i32 = cdiv(q.$0", "shape strides -load"),
+    ("member", "kernel k() { let a = q.$0", "nothing"),
 ];
 
 /// What comes first, in this order, in a kernel with variables of several types, with the place at the end.
@@ -423,6 +441,9 @@ fn what_follows_is_not_doubled() {
         ("kernel k(n: i32) req$0 {}", "require", "require($0)"),
         ("kernel k[N: i32](n: i32) {}\nexport k[$0= 4];", "N =", "N"),
         ("kernel k[N: i32](n: i32) {}\nexport k[$0];", "N =", "N = "),
+        ("fn f(x: ti$0[f32, 4]) {}", "tile", "tile"),
+        ("fn f(x: vi$0[f32, 1]) {}", "view", "view"),
+        ("fn f(x: ti$0) {}", "tile", "tile[$0]"),
     ] {
         let offset = text.find("$0").unwrap();
         let mut ws = workspace(&[("a.tk", &text.replace("$0", ""))]);
