@@ -2,14 +2,14 @@
 
 use std::ops::Range;
 
-use tk_sema::index::SymbolKind;
+use tk_sema::index::{Symbol, SymbolKind};
 use tk_sema::types::{Elem, Ty};
 use tk_syntax::ast::{Arg, BinOp, Expr, ExprKind};
 use tk_syntax::diag::Fix;
 use tk_syntax::{Code, Diagnostic, Span, codes};
 
 use super::add_require::add_require;
-use super::complete::{add_use, importable};
+use super::complete::{add_use, importable, public_items};
 use super::diagnostics::diagnostics;
 use super::extract::extract;
 use super::form::{applied, keep_form, keep_line_ends};
@@ -78,7 +78,7 @@ pub fn actions(ws: &mut Workspace, path: &str, range: Range<usize>, asked: bool)
         if range.end < s.start as usize || (s.end as usize) < range.start {
             continue;
         }
-        for fix in &d.fixes {
+        for fix in fitting(&a, d) {
             let action = of_fix(&a, fix, Some(i));
             let is_guess = GUESSES.contains(&d.code);
             tried += usize::from(is_guess);
@@ -111,13 +111,37 @@ pub fn offered(ws: &Workspace, a: &Analysis, path: &str, found: &[Diagnostic]) -
     let mut tried = 0;
     let of_one = |d: &Diagnostic| {
         let is_guess = GUESSES.contains(&d.code);
-        let fixes = d.fixes.iter().filter(|fix| {
+        let fixes = fitting(a, d).filter(|fix| {
             tried += usize::from(is_guess);
             !is_guess || tried <= TITLED && mends(ws, a, path, &of_fix(a, fix, None))
         });
         fixes.map(|fix| fix.title.clone()).collect()
     };
     found.iter().map(of_one).collect()
+}
+
+/// The fixes of a diagnostic without functions for the name of a value that is computed with. Imports of other values are
+/// found by [`imports`].
+fn fitting<'d>(a: &Analysis, d: &'d Diagnostic) -> impl Iterator<Item = &'d Fix> {
+    let is_operand = d.code == codes::UNKNOWN_NAME && is_operand(a, d.primary.span);
+    let is_function = |name: &str| {
+        let is_own = |s: &Symbol| s.name == name && s.owner.is_none() && matches!(s.kind, SymbolKind::Fn(_));
+        tk_ops::rows::functions().any(|row| row.name == name) || a.index.symbols.iter().any(is_own)
+    };
+    let fits = move |fix: &&Fix| {
+        !(is_operand && fix.edits.iter().any(|e| is_function(&e.text) || e.text.starts_with("use ")))
+    };
+    let fixes: Vec<&Fix> = d.fixes.iter().filter(fits).collect();
+    fixes.into_iter()
+}
+
+/// Returns true if the value of a name is computed with, or gets another one: it is no function, which is called or passed.
+fn is_operand(a: &Analysis, name: Span) -> bool {
+    let (before, after) = a.root_text().split_at_checked(name.start as usize).unwrap_or(("", ""));
+    let after = after.get((name.end - name.start) as usize..).unwrap_or("").trim_start();
+    !after.starts_with('(')
+        && (after.starts_with(['+', '-', '*', '/', '%', '<', '>', '=', '&', '|', '^', '.'])
+            || before.trim_end().ends_with(['+', '-', '*', '/', '%', '<', '>', '&', '^']))
 }
 
 /// A fix of a diagnostic as an action.
@@ -179,7 +203,14 @@ fn imports(ws: &mut Workspace, a: &Analysis, path: &str, found: (usize, &Diagnos
         }
     };
     let all = importable(ws, path);
-    for (module, _) in all.get(name).into_iter().flatten() {
+    let is_operand = is_operand(a, d.primary.span);
+    for (module, file) in all.get(name).into_iter().flatten() {
+        let other = ws.analysis(file);
+        let named = |s: &&Symbol| s.name == name;
+        let item = public_items(&other).find(named);
+        if is_operand && item.is_some_and(|s| matches!(s.kind, SymbolKind::Fn(_))) {
+            continue;
+        }
         add(format!("{module}::{name}"));
     }
     // In `math::gelu` it is the file that is unknown.

@@ -64,6 +64,19 @@ fn a_large_selection_tries_some_guesses() {
 }
 
 #[test]
+fn a_function_is_no_operand() {
+    let titles = |text: &str| -> Vec<String> {
+        let mut ws = workspace(&[("a.tk", text)]);
+        actions(&mut ws, "/w/a.tk", 0..text.len(), false).into_iter().map(|a| a.title).collect()
+    };
+    let body = |body: &str| format!("fn f(x: f32, expy: f32) -> f32 {{\n    {body}\n}}\n");
+    assert_eq!(titles(&body("expv - x + expy")), ["use `expy`"]);
+    assert_eq!(titles(&body("expp(x) + expy")), ["use `exp`"]);
+    assert_eq!(titles(&body("gelu(x) + expy")), ["import it: `use std::math::gelu;`"]);
+    assert!(!titles(&body("gelu = x; expy")).iter().any(|t| t.starts_with("import")));
+}
+
+#[test]
 fn an_import_is_used_where_a_variable_has_its_name() {
     let other = ("m.tk", "fn h(x: f32) -> f32 { x + 1.0 }\nstruct S { a: f32 }\n");
     for text in [
