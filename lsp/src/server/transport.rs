@@ -30,6 +30,11 @@ pub enum Frame {
     End,
 }
 
+/// An id as an answer repeats it: `null` for what can be none.
+fn told(id: Value) -> Value {
+    if id.is_string() || id.is_i64() || id.is_u64() { id } else { Value::Null }
+}
+
 /// An answer to what is no message: the id that stood there, the code, one sentence.
 type Rejection = (Value, ErrorCode, String);
 
@@ -143,14 +148,16 @@ pub fn parse(bytes: &[u8]) -> Result<Message, Rejection> {
             Ok(id) => Ok(Message::Request(Request { id, method, params })),
             Err(_) => {
                 let why = "an id must be a string or a 32-bit number";
-                Err((id, ErrorCode::InvalidRequest, why.into()))
+                Err((told(id), ErrorCode::InvalidRequest, why.into()))
             }
         },
         // The server's own requests need no answer: what they asked for was done or not.
         (None, Some(_)) if fields.contains_key("result") || fields.contains_key("error") => {
             Ok(Message::Notification(Notification { method: ANSWER.into(), params: Value::Null }))
         }
-        (_, id) => Err((id.unwrap_or_default(), ErrorCode::InvalidRequest, "the method is missing".into())),
+        (_, id) => {
+            Err((told(id.unwrap_or_default()), ErrorCode::InvalidRequest, "the method is missing".into()))
+        }
     }
 }
 
@@ -221,7 +228,8 @@ mod tests {
             ("", Value::Null),
             ("[]", Value::Null),
             ("{\"id\":7}", json!(7)),
-            ("{\"id\":1.5,\"method\":\"x\"}", json!(1.5)),
+            ("{\"id\":1.5,\"method\":\"x\"}", Value::Null),
+            ("{\"id\":{},\"method\":\"x\"}", Value::Null),
             ("{\"id\":3000000000,\"method\":\"x\"}", json!(3000000000u64)),
             ("{\"id\":null,\"method\":\"x\"}", Value::Null),
             ("{\"id\":1,\"method\":5}", json!(1)),
