@@ -270,7 +270,7 @@ impl<'t> Fit<'t> {
             K::Keyword if self.expected == Some(K::Keyword) && matches!(c.word(), "true" | "false") => TRUTH,
             K::Type | K::Keyword if self.expected == Some(c.kind) => EXPECTED,
             K::Keyword if c.label == "let" && self.has_optional => MATCHES,
-            K::Keyword if !self.begins_statement => -RARE,
+            K::Keyword if !self.begins_statement && c.label != "device" => -RARE,
             K::Type if self.listed.is_empty() => -RARE,
             K::Type if !self.listed.contains(&c.word()) => LISTED - RARE,
             K::Argument if self.needs_name => ONLY_NAMED,
