@@ -149,7 +149,11 @@ impl Inbox {
                 running.refusal.get_or_insert_with(|| outdated(&running.method));
                 self.stop.set();
             }
-            let waits = matches!(&message, Message::Request(r) if is_long(r));
+            let waits = match &message {
+                Message::Request(r) => is_long(r),
+                Message::Notification(_) => false,
+                Message::Response(_) => true,
+            };
             if let Some((_, gives_way)) = running.long.as_mut().filter(|_| !waits) {
                 *gives_way = true;
                 self.stop.set();

@@ -1,7 +1,7 @@
 //! The protocol: how editors ask [`crate::ide`] and hear the answers. Nothing else of the compiler knows it.
 //!
 //! Accepts any client. Guarantees an answer to every request, for the text after the changes that came before it, and in
-//! the order of the requests, except that what need not wait for a check does not wait; that a compiler bug is an error for one request and nothing more; and that no program is run.
+//! the order of the requests, except that what need not wait for a check does not wait, and what reads through the workspace gives way; that a compiler bug is an error for one request and nothing more; and that no program is run.
 
 mod answer;
 mod capabilities;

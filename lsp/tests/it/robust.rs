@@ -197,3 +197,31 @@ fn analyses_may_go_to_other_threads() {
     fn sent<T: Send>() {}
     sent::<Workspace>();
 }
+
+/// More files than analyses are kept of.
+#[test]
+fn a_second_search_checks_nothing() {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    let files: Vec<(String, String)> =
+        (0..300).map(|n| (format!("a{n:03}.tk"), "use b;\n\nfn f() -> i32 { b::rare() }\n".into())).collect();
+    let mut files: Vec<(&str, &str)> = files.iter().map(|(n, t)| (n.as_str(), t.as_str())).collect();
+    files.push(("b.tk", "fn rare() -> i32 { 1 }\n"));
+    let mut ws = workspace(&files);
+    let checked = std::sync::Arc::new(AtomicUsize::new(0));
+    let count = checked.clone();
+    ws.on_check = Some(Box::new(move |_| {
+        count.fetch_add(1, Ordering::Relaxed);
+    }));
+    for expected in [301, 0] {
+        let found = navigate::references(&mut ws, "/w/b.tk", 4, true);
+        assert_eq!(found.len(), 301);
+        let checked = checked.swap(0, Ordering::Relaxed);
+        assert!(checked <= expected + 1, "{checked}");
+    }
+    // A change of what all use changes all, one of another file that one.
+    ws.open("/w/a007.tk", "use b;\n\nfn f() -> i32 { b::rare() + b::rare() }\n".into());
+    assert_eq!(navigate::references(&mut ws, "/w/b.tk", 4, true).len(), 302);
+    assert!(checked.swap(0, Ordering::Relaxed) <= 2);
+    ws.open("/w/b.tk", "fn rarely() -> i32 { 1 }\n".into());
+    assert_eq!(navigate::references(&mut ws, "/w/b.tk", 4, true).len(), 1);
+}
