@@ -30,7 +30,9 @@ export async function start() {
             response.writeHead(404).end();
             return;
         }
-        response.writeHead(200, { "content-type": types[extname(file)] ?? "application/octet-stream" }).end(readFileSync(file));
+        const bytes = readFileSync(file);
+        const type = types[extname(file)] ?? "application/octet-stream";
+        response.writeHead(200, { "content-type": type, "content-length": bytes.length }).end(bytes);
     });
     await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
     const browser = await chromium.launch({ executablePath: browserPath, args: flags });

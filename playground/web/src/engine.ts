@@ -20,8 +20,8 @@ async function load(): Promise<Compiler> {
         throw new Sentence("The playground does not work in this browser: it has no WebAssembly, or it is switched off, as in some strict modes.");
     }
     // Both at once, and the code is compiled while it is loaded.
-    const [module, data] = await Promise.all([file("tk.wasm").then(compile), file("tk.data").then((response) => response.arrayBuffer())]);
-    const compiler = { module, data: new Uint8Array(data) };
+    const [module, data] = await Promise.all([unpacked("tk.wasm").then(compile), unpacked("tk.data").then(bytes)]);
+    const compiler = { module, data };
     if (!fits(compiler.module, compiler.data)) {
         throw new Sentence("The compiler's files, tk.wasm and tk.data, are of different versions. Load the page again without its cache (Ctrl+Shift+R).");
     }
@@ -37,7 +37,16 @@ async function file(name: string): Promise<Response> {
     return response;
 }
 
-/** The module; compiled while it is loaded, where the server says what it is. */
+/** A file that is there packed too, unpacked here while it is loaded: few servers of files pack what they send. */
+async function unpacked(name: string): Promise<Response> {
+    if (!("DecompressionStream" in globalThis)) {
+        return file(name);
+    }
+    const { body } = await file(`${name}.packed`);
+    return new Response(body!.pipeThrough(new DecompressionStream("gzip")), { headers: { "content-type": "application/wasm" } });
+}
+
+/** The module; compiled while it is loaded. */
 async function compile(response: Response): Promise<WebAssembly.Module> {
     try {
         if (response.headers.get("content-type") === "application/wasm") {
@@ -45,8 +54,20 @@ async function compile(response: Response): Promise<WebAssembly.Module> {
         }
         return await WebAssembly.compile(await response.arrayBuffer());
     } catch {
-        throw new Sentence("The compiler, tk.wasm, arrived damaged, or this browser is too old for it. Load the page again without its cache (Ctrl+Shift+R), or try a newer browser.");
+        throw damaged("tk.wasm");
     }
+}
+
+async function bytes(response: Response): Promise<Uint8Array> {
+    try {
+        return new Uint8Array(await response.arrayBuffer());
+    } catch {
+        throw damaged("tk.data");
+    }
+}
+
+function damaged(name: string): Sentence {
+    return new Sentence(`A part of the compiler, ${name}, arrived damaged, or this browser is too old for it. Load the page again without its cache (Ctrl+Shift+R), or try a newer browser.`);
 }
 
 function start(hear: (message: FromWorker) => void): Promise<Worker> {
