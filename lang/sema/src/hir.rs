@@ -102,6 +102,8 @@ pub struct HConst {
     pub name: String,
     /// Its value, a compile-time expression; local ones may use the compile-time variables of their function.
     pub value: HExpr,
+    /// The same where a use makes a float of the literals in it, if that may be another number: `1 / 2` is .5 then.
+    pub real: Option<HExpr>,
     /// The place of its declaration.
     pub span: Span,
 }

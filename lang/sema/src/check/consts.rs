@@ -490,14 +490,15 @@ impl Cx<'_> {
             Some(ConstState::Waiting { file, ast }) => {
                 self.p.const_depth += 1;
                 self.set_const(id, ConstState::Active);
-                let (value, ty) = {
+                let (value, real, ty) = {
                     let mut cx = Cx::new(self.p, file, None);
                     let done = cx.const_value(&ast.0);
                     cx.remember();
                     done
                 };
                 self.p.const_depth -= 1;
-                self.p.hir.consts[index].value = value;
+                let constant = &mut self.p.hir.consts[index];
+                (constant.value, constant.real) = (value, real);
                 self.set_const(id, ConstState::Done(ty.clone()));
                 ty
             }
@@ -517,8 +518,8 @@ impl Cx<'_> {
         self.const_type(id, span);
     }
 
-    /// The value and type of a constant. Flexible values are kept in the widest type.
-    pub fn const_value(&mut self, c: &ast::Const) -> (HExpr, ConstTy) {
+    /// The value and type of a constant. Flexible values are kept in the widest type, and as floats too.
+    fn const_value(&mut self, c: &ast::Const) -> (HExpr, Option<HExpr>, ConstTy) {
         let want = c.ty.as_ref().map(|t| self.ty(t));
         let mut h = self.expr(&c.value, want.as_ref());
         h = self.need_value(h);
@@ -541,16 +542,18 @@ impl Cx<'_> {
                 h = HExpr::err(c.value.span);
             }
         }
+        let real = self.as_real(&h);
         let ty = self.const_ty(&h.ty.clone());
         self.zonk_expr(&mut h);
-        (h, ty)
+        (h, real, ty)
     }
 
     /// A local `const`.
     pub fn local_const(&mut self, c: &ast::Const) {
-        let (value, ty) = self.const_value(c);
+        let (value, real, ty) = self.const_value(c);
         let id = ConstId(self.p.hir.consts.len() as u32);
-        self.p.hir.consts.push(crate::hir::HConst { name: c.name.text.clone(), value, span: c.name.span });
+        let (name, span) = (c.name.text.clone(), c.name.span);
+        self.p.hir.consts.push(crate::hir::HConst { name, value, real, span });
         self.p.consts.push(ConstState::Done(ty));
         self.bind(&c.name.text.clone(), super::cx::Sym::Const(id));
     }

@@ -104,6 +104,7 @@ fn collect(p: &mut Program, file: usize, id: FileId, item: &ast::Item) {
             p.hir.consts.push(HConst {
                 name: c.name.text.clone(),
                 value: HExpr::err(c.name.span),
+                real: None,
                 span: c.name.span,
             });
             p.consts.push(ConstState::Waiting { file, ast: Arc::new(ConstAst(c.clone())) });

@@ -115,6 +115,46 @@ impl Cx<'_> {
         }
     }
 
+    /// The value of a constant whose literals are floats, as a use of it may have it. Nothing for sums and products, which
+    /// are the same number in integers.
+    pub(super) fn as_real(&mut self, h: &HExpr) -> Option<HExpr> {
+        let mut literals = vec![];
+        self.integer_literals(&h.ty, &mut literals);
+        if literals.is_empty() || !self.divides(h) {
+            return None;
+        }
+        let (mark, reported) = (self.vars.mark(), self.p.notes.diags.len());
+        for d in literals {
+            self.adapt(d, DTerm::Known(DType::F64));
+        }
+        let mut real = h.clone();
+        self.zonk_expr(&mut real);
+        self.vars.reset(mark);
+        // What is wrong in any case is reported of the value in integers.
+        self.p.notes.diags.truncate(reported);
+        Some(real)
+    }
+
+    /// The types of integer literals that a use may make floats.
+    fn integer_literals(&self, t: &Ty, found: &mut Vec<DTerm>) {
+        match t {
+            Ty::Tuple(parts) => parts.iter().for_each(|p| self.integer_literals(p, found)),
+            other => found.extend(self.dterm_of(other).filter(|d| self.literal(*d) == Some(Lit::Int))),
+        }
+    }
+
+    /// Returns true for what may be another number in floats than in integers.
+    fn divides(&self, h: &HExpr) -> bool {
+        let mut found = match &h.kind {
+            HKind::Builtin(row, _) => !matches!(row.name, "+" | "-" | "*" | "unary -"),
+            HKind::Const(id) => self.hir().constant(*id).real.is_some(),
+            HKind::Call { .. } | HKind::CallValue { .. } => true,
+            _other => false,
+        };
+        crate::visit::look(h, &mut |e| found = found || self.divides(e));
+        found
+    }
+
     /// The type of one use of a constant: literals are new ones.
     pub fn const_use_ty(&mut self, t: ConstTy) -> Ty {
         let literal = |cx: &mut Self, l| Ty::Tile { elem: Elem::D(cx.fresh(l)), shape: Shape::scalar() };

@@ -61,16 +61,27 @@ impl Evaluator<'_> {
         scalar_op(ElementwiseOp::Cast, &[from], to, e.span)
     }
 
-    /// A value of a constant in the type that its use gave it.
-    pub(super) fn retyped(&mut self, v: CVal, ty: &Ty, span: Span) -> EvalResult<CVal> {
+    /// A value of a constant, and the one in floats, in the type that its use gave it.
+    pub(super) fn retyped(
+        &mut self,
+        v: CVal,
+        real: Option<CVal>,
+        ty: &Ty,
+        span: Span,
+    ) -> EvalResult<CVal> {
         if let (CVal::Tuple(items), Ty::Tuple(types)) = (&v, ty) {
-            let parts = items.iter().zip(types).map(|(v, t)| self.retyped(v.clone(), t, span));
+            let mut reals = match real {
+                Some(CVal::Tuple(reals)) => reals.into_iter(),
+                _other => vec![].into_iter(),
+            };
+            let parts = items.iter().zip(types).map(|(v, t)| self.retyped(v.clone(), reals.next(), t, span));
             return parts.collect::<EvalResult<_>>().map(CVal::Tuple);
         }
         if !matches!(v, CVal::Int(_) | CVal::Float(_)) || !is_number(ty) {
             return Ok(v);
         }
         let dtype = self.scalar_type(ty, span)?;
+        let v = real.filter(|_| dtype.is_float()).unwrap_or(v);
         if let (CVal::Int(i), Some((lo, hi))) = (&v, dtype.int_range())
             && !(lo..=hi).contains(i)
         {

@@ -198,8 +198,10 @@ impl<'a> Evaluator<'a> {
             HKind::CVar(id) => self.cvar(*id, span),
             HKind::Const(id) => {
                 let hir = self.hir;
-                let v = self.expr(&hir.constant(*id).value)?;
-                self.retyped(v, &e.ty, span)
+                let constant = hir.constant(*id);
+                let v = self.expr(&constant.value)?;
+                let real = constant.real.as_ref().map(|r| self.expr(r)).transpose()?;
+                self.retyped(v, real, &e.ty, span)
             }
             HKind::DType(d) => Ok(CVal::DType(self.dterm(*d, span)?)),
             HKind::DTypeFact(d, fact) => {

@@ -236,7 +236,8 @@ impl<'a> Eval<'a> {
         match &e.kind {
             HKind::Local(id) => self.vars.get(id.0 as usize).cloned().unwrap_or(Value::Opaque),
             HKind::Const(id) => {
-                let value = &self.hir.constant(*id).value;
+                let constant = self.hir.constant(*id);
+                let value = constant.real.as_ref().unwrap_or(&constant.value);
                 if matches!(value.kind, HKind::Const(_)) { Value::Opaque } else { self.expr(value) }
             }
             HKind::Tuple(es) | HKind::Struct(es) => Value::Parts(es.iter().map(|e| self.expr(e)).collect()),
