@@ -32,6 +32,9 @@ pub struct Renderer<'a> {
 /// The lines of a fix that are shown: a declaration and its uses, while more hide the message itself.
 const MOST_LINES: usize = 4;
 
+/// The most characters of such a line.
+const WIDEST: usize = 100;
+
 impl<'a> Renderer<'a> {
     /// For diagnostics whose places are in these files.
     pub fn new(sources: &'a SourceMap) -> Self {
@@ -209,6 +212,19 @@ fn clip(text: &str, span: Span) -> Range<usize> {
     start..start + shown.len()
 }
 
+/// What a fix makes of the part of a line that it changes; `None` if that is long too.
+fn changed_part(line: &str, mut fix: Fix) -> Option<String> {
+    let start = fix.edits.iter().map(|e| e.span.start).min()?;
+    let end = fix.edits.iter().map(|e| e.span.end).max()?;
+    for edit in &mut fix.edits {
+        edit.span.start -= start;
+        edit.span.end -= start;
+    }
+    let part = diag::apply(line.get(start as usize..end as usize)?, &fix).trim().to_string();
+    let says = !part.is_empty() && part.chars().count() <= WIDEST && !fix.title.contains(&part);
+    says.then(|| format!(".. {part} .."))
+}
+
 /// The lines that a fix changes, after it is applied; `None` unless they are a few short ones.
 fn fixed_lines(sources: &SourceMap, fix: &Fix) -> Option<Vec<String>> {
     let file = fix.edits.first()?.span.file;
@@ -223,7 +239,8 @@ fn fixed_lines(sources: &SourceMap, fix: &Fix) -> Option<Vec<String>> {
         let mut edit = edit.clone();
         edit.span.start -= line as u32;
         edit.span.end -= line as u32;
-        lines.entry(line).or_insert_with(|| Fix { title: String::new(), edits: vec![] }).edits.push(edit);
+        let of_line = || Fix { title: fix.title.clone(), edits: vec![] };
+        lines.entry(line).or_insert_with(of_line).edits.push(edit);
     }
     if lines.len() > MOST_LINES {
         return None;
@@ -232,7 +249,7 @@ fn fixed_lines(sources: &SourceMap, fix: &Fix) -> Option<Vec<String>> {
         let line = text.get(start..)?.split('\n').next()?;
         let line = diag::apply(line, &edits).trim().to_string();
         // Longer lines wrap in a terminal, where the change is hard to see.
-        (line.chars().count() <= 100).then_some(line)
+        if line.chars().count() <= WIDEST { Some(line) } else { changed_part(text.get(start..)?, edits) }
     });
     let shown: Vec<String> = shown.collect::<Option<_>>()?;
     Some(shown.into_iter().filter(|line| !line.is_empty()).collect())
