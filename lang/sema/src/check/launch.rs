@@ -338,16 +338,40 @@ impl Cx<'_> {
         }
         let message = "compile-time arguments are given by name";
         let d = Diagnostic::error(codes::ARGUMENT_NAME, e.span, message, "as in `f[N = 4](..)`");
-        // A lambda is meant for the parameter that is a function.
-        let is_lambda = matches!(e.kind, ExprKind::Lambda(..));
-        let fits = |c: &&CVarId| !is_lambda || matches!(self.hir().cvar(**c).kind, CKind::Fn(..));
-        match self.hir().func(id).cparams.iter().find(fits) {
-            Some(p) => {
-                let name = &self.hir().cvar(*p).name;
-                d.fix(format!("name it `{name}`"), e.span.before(), format!("{name} = "))
-            }
+        match self.parameter_meant(id, e, brackets) {
+            Some(name) => d.fix(format!("name it `{name}`"), e.span.before(), format!("{name} = ")),
             None => d,
         }
+    }
+
+    /// The compile-time parameter that an argument without a name is for: the one of its name, or the first one that can take
+    /// it of those that no argument is for.
+    fn parameter_meant(&self, id: FnId, e: &ast::Expr, brackets: &[Subscript]) -> Option<&str> {
+        let params = &self.hir().func(id).cparams;
+        let name = |c: &CVarId| self.hir().cvar(*c).name.as_str();
+        let own = self.text(e.span);
+        if let Some(same) = params.iter().map(name).find(|n| *n == own) {
+            return Some(same);
+        }
+        let given = |n: &str| {
+            brackets.iter().any(|b| match b {
+                Subscript::Named(other, _) => other.text == n,
+                Subscript::Expr(other) => self.text(other.span) == n,
+                Subscript::Slice(..) => false,
+            })
+        };
+        let kind = kind_written(e);
+        let takes = |c: &&CVarId| match (&self.hir().cvar(**c).kind, kind) {
+            (CKind::Fn(..), Some(Written::Function)) | (CKind::Shape, Some(Written::List)) => true,
+            (CKind::Int(_) | CKind::Float(_), Some(Written::Number)) => true,
+            (CKind::Bool, Some(Written::Bool)) => true,
+            (CKind::DType(_), None) => self.is_dtype(e),
+            (CKind::Int(_) | CKind::Float(_) | CKind::Bool | CKind::Shape | CKind::Fn(..), None) => {
+                !self.is_dtype(e)
+            }
+            (_, _) => false,
+        };
+        params.iter().filter(takes).map(name).find(|n| !given(n))
     }
 
     /// The report of the grid in the brackets of a launch: `k[(n,)](..)`, `k[grid](..)`.
@@ -436,5 +460,25 @@ impl Cx<'_> {
             ),
             (_, _) => d.fix("put it into memory", h.span, format!("buffer({text})")),
         }
+    }
+}
+
+/// What an argument is by how it is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Written {
+    Function,
+    List,
+    Number,
+    Bool,
+}
+
+/// What an argument is, where that is seen without its names.
+fn kind_written(e: &ast::Expr) -> Option<Written> {
+    match &e.kind {
+        ExprKind::Lambda(..) => Some(Written::Function),
+        ExprKind::Array(_) => Some(Written::List),
+        ExprKind::Int(_) | ExprKind::Float(..) => Some(Written::Number),
+        ExprKind::Bool(_) => Some(Written::Bool),
+        _by_name => None,
     }
 }
