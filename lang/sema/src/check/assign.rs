@@ -5,7 +5,8 @@ use tk_syntax::{Code, Diagnostic, Span, codes};
 
 use super::cx::Cx;
 use crate::hir::{HBlock, HExpr, HKind, HPat, HStmt, HStmtKind, LocalId};
-use crate::types::{Elem, Shape, Ty};
+use crate::poly::Poly;
+use crate::types::{Elem, Ty};
 
 /// A variable, the way to a part of it, and the type of that part.
 type Place = (LocalId, Vec<u32>, Ty);
@@ -151,37 +152,72 @@ impl Cx<'_> {
         let mut h = self.need_value(h);
         if let Some(op) = op {
             let current = self.value(place);
-            h = self.binary_op(op, current, h, span);
+            h = match self.lower_accumulator(op, &current, &h, self.local(target.0).span) {
+                Some(d) => self.fail(d),
+                None => self.binary_op(op, current, h, span),
+            };
         }
         self.assign_value(place, target, h)
     }
 
-    /// Returns true for a tile that is assigned to a variable for one number.
-    fn is_tile_for_scalar(&self, h: &HExpr, ty: &Ty) -> bool {
-        let of_numbers = |ty: &Ty| matches!(ty, Ty::Tile { elem: Elem::D(_), shape: Shape::Dims(_) });
-        let scalar = |ty: &Ty| matches!(ty, Ty::Tile { shape, .. } if shape.is_scalar());
-        of_numbers(&h.ty) && of_numbers(ty) && scalar(ty) && !scalar(&h.ty)
+    /// Reports `total += x` where `x` has more dimensions than `total`: the sum of it along an axis may be meant, or a variable
+    /// of its shape.
+    fn lower_accumulator(&self, op: BinOp, current: &HExpr, h: &HExpr, at: Span) -> Option<Diagnostic> {
+        let (Ty::Tile { elem, shape: low }, Ty::Tile { shape: high, .. }) = (&current.ty, &h.ty) else {
+            return None;
+        };
+        let (l, r) = (low.dims()?, high.dims()?);
+        if l.is_empty() || l.len() >= r.len() || !matches!(elem, Elem::D(_)) {
+            return None;
+        }
+        let (a, b) = (self.show_shape(low), self.show_shape(high));
+        let message =
+            format!("`{}=` keeps the shape `{a}` of its variable, but this is of `{b}`", op.symbol());
+        let d = Diagnostic::error(codes::RANK_MISMATCH, h.span, message, format!("rank {}", r.len()));
+        let start = format!("zeros({b}, {})", self.show_elem(elem));
+        let d = d.label(at, format!("declared here with rank {}; `{start}` has the other", l.len()));
+        let without = |axis: usize| r.iter().enumerate().filter(move |(i, _)| *i != axis).map(|(_, e)| e);
+        let summed = |axis: &usize| without(*axis).zip(l).all(|(x, y)| self.dims_equal(x, y));
+        if l.len() + 1 != r.len() || !matches!(op, BinOp::Add | BinOp::Sub) {
+            return Some(d);
+        }
+        let text = self.text(h.span);
+        Some((0..r.len()).filter(summed).fold(d, |d, axis| {
+            let title = format!("sum it along axis {axis}");
+            d.fix(title, h.span, format!("sum({text}, axis = {axis})"))
+        }))
+    }
+
+    /// Returns true for a tile that is assigned to a variable for one number, or for a tile that broadcasts to it.
+    fn is_larger(&self, h: &HExpr, ty: &Ty) -> bool {
+        let (Ty::Tile { elem: Elem::D(_), shape: x }, Ty::Tile { elem: Elem::D(_), shape: y }) = (&h.ty, ty)
+        else {
+            return false;
+        };
+        let (Some(x), Some(y)) = (x.dims(), y.dims()) else { return false };
+        let fits = |(p, q): (&Poly, &Poly)| self.dims_equal(p, q) || q.as_int() == Some(1);
+        let grows = x.iter().zip(y).any(|(p, q)| !self.dims_equal(p, q));
+        match y.is_empty() {
+            true => !x.is_empty(),
+            false => x.len() == y.len() && x.iter().zip(y).all(fits) && grows,
+        }
     }
 
     /// Reports a tile that is assigned to such a variable, which may start as a tile of zeros.
-    fn started_as_scalar(
-        &mut self,
-        h: &HExpr,
-        ty: &Ty,
-        (what, code): (&str, Option<Code>),
-        at: Span,
-    ) -> HExpr {
+    fn started_smaller(&mut self, h: &HExpr, ty: &Ty, (what, code): (&str, Option<Code>), at: Span) -> HExpr {
         let shown = self.show(ty);
-        let d = self.mismatch(h, ty, what, code);
+        let mut d = self.mismatch(h, ty, what, code);
+        // An extent of 1 is no fact that was left out.
+        d.fixes.clear();
         let Ty::Tile { elem, shape } = &h.ty else { return self.fail(d) };
         // `let mut total = 0.0;`, without a type.
         let behind = self.text(Span { start: at.end, end: h.span.start.max(at.end), ..at });
         let value = behind.split_once(';').and_then(|(value, _)| value.strip_prefix(" = "));
         let is_number = |v: &str| v.trim_start_matches('-') == "inf" || v.parse::<f64>().is_ok();
-        let value = value.filter(|v| is_number(v));
+        let value = value.filter(|v| is_number(v) || v.starts_with("zeros("));
         let (shape, elem) = (self.show_shape(shape), self.show_elem(elem));
         let tile = match value {
-            Some(v) if v.parse::<f64>() != Ok(0.0) => format!("full({shape}, {v}, {elem})"),
+            Some(v) if is_number(v) && v.parse::<f64>() != Ok(0.0) => format!("full({shape}, {v}, {elem})"),
             Some(_) | None => format!("zeros({shape}, {elem})"),
         };
         let d = d.label(at, format!("declared here as `{shown}`; `{tile}` is a tile"));
@@ -338,8 +374,8 @@ impl Cx<'_> {
             let text = self.text(place.span);
             let what =
                 if carried { format!("`{text}` keeps its type in a loop: it") } else { format!("`{text}`") };
-            h = if self.is_tile_for_scalar(&h, &ty) {
-                self.started_as_scalar(&h, &ty, (&what, code), at)
+            h = if self.is_larger(&h, &ty) {
+                self.started_smaller(&h, &ty, (&what, code), at)
             } else {
                 self.coerce_as(h, &ty, &what, code, Some((at, format!("declared here as `{shown}`"))))
             };
