@@ -162,6 +162,7 @@ impl Cx<'_> {
                     && let Some(local) = self.locals.get_mut(id.0 as usize)
                 {
                     local.known = h.konst && !local.mutable;
+                    self.remember_quotient(*id, &h);
                     if ty.is_none()
                         && let Some(at) = self.root_param(&h)
                     {

@@ -93,7 +93,8 @@ impl Cx<'_> {
                     ));
                 } else if is_int(h)
                     && matches!(b, DTerm::Known(t) if t.is_float())
-                    && let Some(lost) = self.named_quotient(d.clone(), h.span)
+                    && let Some(lost) =
+                        self.named_quotient(d.clone(), h.span).or_else(|| self.lost_fraction(d.clone(), h))
                 {
                     d = lost;
                 } else {

@@ -186,6 +186,8 @@ pub(crate) struct Cx<'p> {
     pub split: Option<Span>,
     /// The declarations from which pointers and views in variables come.
     pub origins: BTreeMap<LocalId, Span>,
+    /// The quotients of integers from which variables are computed.
+    pub fractions: BTreeMap<LocalId, Span>,
     /// Variables of blocks that have ended.
     pub ended: super::ended::AllEnded,
     /// Unknown names that were reported, and whether a syntax error hides names.
@@ -230,6 +232,7 @@ impl<'p> Cx<'p> {
             named: vec![],
             split: None,
             origins: BTreeMap::new(),
+            fractions: BTreeMap::new(),
             ended: super::ended::AllEnded::new(),
             unknown: BTreeSet::new(),
             holes: false,

@@ -227,7 +227,10 @@ impl Cx<'_> {
                         let narrowed = inner == Some(self.norm(c)) && self.narrows(c, d);
                         let b = (d, h.span);
                         let d = self.elem_mismatch(what, (c, at), b);
-                        let meant = if narrowed { self.cast_of_all(&d, what, at, b) } else { None };
+                        let meant = match narrowed {
+                            true => self.cast_of_all(&d, what, at, b),
+                            false => self.lost_in_operand(&d, operands, [(c, at), b]),
+                        };
                         self.report(meant.unwrap_or_else(|| self.cast_one(d, (c, at), b)));
                         return None;
                     }
@@ -292,7 +295,7 @@ impl Cx<'_> {
     }
 
     /// The text of a quotient whose operands are cast; a number that it is divided by follows by itself.
-    fn divided(&self, span: Span, to: &str) -> Option<String> {
+    pub(super) fn divided(&self, span: Span, to: &str) -> Option<String> {
         // Python's `//` asks for an integer.
         let is_whole = self.p.sources.text(span).contains("//");
         if is_whole { None } else { self.divided_text(&self.text(span), to) }

@@ -28,6 +28,7 @@ mod fn_values;
 mod foreign;
 mod foreign_calls;
 mod foreign_names;
+mod fractions;
 mod given;
 mod index;
 mod indexed;
