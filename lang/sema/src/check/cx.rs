@@ -376,10 +376,25 @@ impl<'p> Cx<'p> {
                 HKind::Launch { .. } => d.note(
                     "a kernel returns nothing: it writes to a buffer that the caller makes, `let y = empty([N], f32);`",
                 ),
+                HKind::If { .. } | HKind::IfLet { .. } | HKind::Block(_) => self.value_discarded(d, &h),
                 _ => d,
             });
         }
         h
+    }
+
+    /// Says of a block that its last expression is its value, where a `;` discards it.
+    fn value_discarded(&self, d: Diagnostic, h: &HExpr) -> Diagnostic {
+        let block = match &h.kind {
+            HKind::If { then, .. } | HKind::IfLet { then, .. } | HKind::Block(then) => then,
+            _other => return d,
+        };
+        match block.stmts.last().map(|s| &s.kind) {
+            Some(crate::hir::HStmtKind::Expr(e)) if block.tail.is_none() && !e.ty.is_err() => {
+                d.note("without `;` the last expression of a block is its value")
+            }
+            _other => d,
+        }
     }
 
     pub fn mk(&self, kind: HKind, ty: Ty, span: Span, konst: bool) -> HExpr {
