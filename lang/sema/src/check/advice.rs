@@ -31,11 +31,16 @@ impl Cx<'_> {
             Ty::Tuple(_) if text.ends_with(".shape") => d.note(format!(
                 "one extent is `{short}[0]`; a whole shape is compared with a list, as in `{short} == [n]`"
             )),
-            Ty::Tuple(ts) if ts.len() > 1 && ts.iter().all(|t| self.dterm_of(t).is_some()) => {
-                if h.konst {
+            Ty::Tuple(ts) if ts.len() > 1 => {
+                let plain = ts.iter().all(|t| self.dterm_of(t).is_some());
+                if plain && h.konst {
                     d.note(super::foreign_names::TABLE)
-                } else {
+                } else if let Some(d) = self.table_instead(d.clone(), h) {
+                    d
+                } else if plain {
                     self.listed_values(d, h, ts.len())
+                } else {
+                    d
                 }
             }
             _ => d,
@@ -88,6 +93,12 @@ impl Cx<'_> {
             let end = before.len() as u32;
             let word = Span { start: end - 3, end, ..local.span };
             return d.fix(format!("make `{}` a constant", local.name), word, "const");
+        }
+        if before.ends_with("for") {
+            return d.note(format!(
+                "`for {0} in static_range(..)` counts at compile time, and so does a list, `for {0} in [1, 2]`",
+                local.name
+            ));
         }
         d.note("values for shapes come from parameters in `[..]`, such as `BLOCK: i32 = next_pow2(x.shape[0])`, from literals and from `const`")
     }
@@ -155,8 +166,11 @@ impl Cx<'_> {
     }
 
     /// Reports a position that is not written as a list: `y.store(i, j, v)`.
-    pub(super) fn unlisted(&self, s: &Slots, h: &HExpr, rank: u32) -> Option<Diagnostic> {
+    pub(super) fn unlisted(&mut self, s: &Slots, h: &HExpr, rank: u32) -> Option<Diagnostic> {
         let Ty::Tile { shape, .. } = &h.ty else { return None };
+        if let Some(d) = self.swapped(s, h) {
+            return Some(d);
+        }
         let takes_tiles = s.row.params.iter().any(|p| p.kind == ParamKind::Positions);
         if !self.is_int(&h.ty) {
             return None;
@@ -171,6 +185,9 @@ impl Cx<'_> {
         }
         // The first arguments, where nothing but a comma is between them, so that none has a name.
         let given: Vec<&ast::Expr> = s.exprs.iter().skip(1).map_while(|e| *e).collect();
+        if let Some(d) = self.position_of_each(d.clone(), s, h) {
+            return Some(d);
+        }
         let entries = given.get(..rank as usize).unwrap_or(&[]);
         let plain = |w: &[&ast::Expr]| match w {
             [a, b] => self.text(Span { start: a.span.end, end: b.span.start, ..a.span }).trim() == ",",

@@ -100,7 +100,7 @@ impl Cx<'_> {
     fn table_entry(&mut self, b: &HExpr, base: Span, i: &ast::Expr, span: Span) -> HExpr {
         let Ty::Tuple(ts) = &b.ty else { return HExpr::err(span) };
         let len = ts.len();
-        let Some(at) = self.const_int(i) else { return HExpr::err(span) };
+        let Some(at) = self.list_position(b, i, span) else { return HExpr::err(span) };
         let known = self.poly(&at).and_then(|p| self.with_facts(&p).as_int());
         if let Some(n) = known {
             return match usize::try_from(n).ok().filter(|n| *n < len) {
@@ -115,7 +115,7 @@ impl Cx<'_> {
 
     /// `t[i]` with a compile-time position. While the position is symbolic, the parts must have one type.
     fn tuple_entry(&mut self, b: &HExpr, ts: &[Ty], base: Span, i: &ast::Expr, span: Span) -> HExpr {
-        let Some(at) = self.const_int(i) else { return HExpr::err(span) };
+        let Some(at) = self.list_position(b, i, span) else { return HExpr::err(span) };
         let known = self.poly(&at).and_then(|p| self.with_facts(&p).as_int());
         if let Some(n) = known {
             return match u32::try_from(n).ok().filter(|n| (*n as usize) < ts.len()) {
@@ -239,7 +239,14 @@ impl Cx<'_> {
                     None => return HExpr::err(span),
                 },
                 Subscript::Expr(e) => {
-                    let Some(i) = self.tile_position(e) else { return HExpr::err(span) };
+                    let i = self.value(e);
+                    // What adds dimensions moves the others.
+                    let plain = !items.iter().any(is_none);
+                    let place = (items, at - 1);
+                    if plain && let Some(d) = self.positions_in_tile(&b, dims, place, (&i, span)) {
+                        return self.fail(d);
+                    }
+                    let Some(i) = self.need_position(i) else { return HExpr::err(span) };
                     if let Some(n) = self.poly(&i).and_then(|p| p.as_int())
                         && (n < 0 || dim.as_int().is_some_and(|ext| n >= ext))
                     {

@@ -36,6 +36,7 @@ mod infer;
 mod items;
 mod launch;
 mod loaded;
+mod looked_up;
 mod loops;
 mod meant;
 mod members;

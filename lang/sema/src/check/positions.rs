@@ -2,7 +2,7 @@
 
 use tk_ops::DType;
 use tk_syntax::ast;
-use tk_syntax::{Diagnostic, codes};
+use tk_syntax::{Diagnostic, Span, codes};
 
 use super::builtins::Slots;
 use super::cx::Cx;
@@ -66,5 +66,38 @@ impl Cx<'_> {
         }
         let h = self.coerce_as(h, &want, "a position in this view", Some(codes::POSITION), None);
         (!h.ty.is_err()).then_some(h)
+    }
+
+    /// Reports `y.store(v, [i, j])`: a list in the place of the value.
+    pub(super) fn swapped(&self, s: &Slots, h: &HExpr) -> Option<Diagnostic> {
+        let (at, value) = (s.get("at")?, s.get("value")?);
+        let is_list = matches!(value.kind, ast::ExprKind::Array(_));
+        if !is_list || at.span.end > value.span.start {
+            return None;
+        }
+        let between = self.text(Span { start: at.span.end, end: value.span.start, ..at.span });
+        let message = format!("`{}` takes positions first, then the value", s.row.name);
+        let d =
+            Diagnostic::error(codes::POSITION, at.span, message, format!("this is `{}`", self.show(&h.ty)));
+        let text = format!("{}, {}", self.text(value.span), self.text(at.span));
+        Some(if between.trim() == "," { d.fix("swap them", at.span.to(value.span), text) } else { d })
+    }
+
+    /// Reports `y.scatter(rows, v)` with a value of more dimensions: its other positions are counted.
+    pub(super) fn position_of_each(&mut self, d: Diagnostic, s: &Slots, h: &HExpr) -> Option<Diagnostic> {
+        let value = self.value(s.get("value")?);
+        let (Ty::Tile { shape: own, .. }, Ty::Tile { shape, .. }) = (&h.ty, &value.ty) else { return None };
+        let ([count], dims @ [_, _, ..]) = (own.dims()?, shape.dims()?) else { return None };
+        let place = dims.iter().position(|d| self.dims_equal(count, d))?;
+        let entries = dims.iter().enumerate().map(|(i, extent)| {
+            let places: Vec<&str> = (0..dims.len()).map(|n| if n == i { ":" } else { "None" }).collect();
+            let text = match i == place {
+                true => self.operand(h.span),
+                false => format!("arange(0, {})", crate::show::poly(self.hir(), extent)),
+            };
+            format!("{text}[{}]", places.join(", "))
+        });
+        let list = format!("[{}]", entries.collect::<Vec<_>>().join(", "));
+        Some(d.fix(format!("count the other positions: `{list}`"), h.span, list))
     }
 }

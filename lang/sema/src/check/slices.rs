@@ -12,6 +12,11 @@ use crate::types::{Elem, Ty};
 impl Cx<'_> {
     pub(super) fn tile_position(&mut self, e: &ast::Expr) -> Option<HExpr> {
         let h = self.value(e);
+        self.need_position(h)
+    }
+
+    /// Checks that a value is a compile-time position.
+    pub(super) fn need_position(&mut self, h: HExpr) -> Option<HExpr> {
         if h.ty.is_err() {
             return None;
         }
@@ -117,9 +122,13 @@ impl Cx<'_> {
     /// A position in a view that is negative wherever the view ends: the text of the position that was meant.
     fn meant_from_end(&self, h: &HExpr, base: Span, axis: usize) -> Option<String> {
         let HKind::Int(n @ ..0) = h.kind else { return None };
-        let text = self.text(base);
-        let text = if self.is_postfix(&text) { text } else { format!("({text})") };
-        Some(format!("{text}.shape[{axis}] - {}", n.unsigned_abs()))
+        Some(format!("{}.shape[{axis}] - {}", self.operand(base), n.unsigned_abs()))
+    }
+
+    /// The same for `-k`, which other languages count from the end. It may be meant as it is: only where it is an error.
+    fn negated_from_end(&self, e: &ast::Expr, base: Span, axis: usize) -> Option<String> {
+        let ExprKind::Unary(ast::UnOp::Neg, k) = &e.kind else { return None };
+        Some(format!("{}.shape[{axis}] - {}", self.operand(base), self.operand(k.span)))
     }
 
     /// Reports a part of a view that is counted from the end.
@@ -238,7 +247,8 @@ impl Cx<'_> {
                 Subscript::Expr(e) => {
                     let Some(h) = self.position(e, wide, None) else { return HExpr::err(span) };
                     let meant = self.meant_from_end(&h, b.span, axis);
-                    removed.push(meant.clone().unwrap_or_else(|| self.text(e.span)));
+                    let counted = meant.clone().or_else(|| self.negated_from_end(e, b.span, axis));
+                    removed.push(counted.unwrap_or_else(|| self.text(e.span)));
                     negative = negative.or(meant.map(|m| (e.span, m)));
                     out.push(HSlice::At(Box::new(h)));
                 }

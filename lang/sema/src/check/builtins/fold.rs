@@ -310,9 +310,23 @@ impl Cx<'_> {
         let message = format!(
             "`gather` along axis {shown} of a tile `{a}` needs an index of these extents, the axis aside, not of `{b}`"
         );
-        let d = Diagnostic::error(codes::SHAPE_MISMATCH, index.span, message, format!("this is `{b}`"));
+        let mut d = Diagnostic::error(codes::SHAPE_MISMATCH, index.span, message, format!("this is `{b}`"));
+        if let (Some([count]), Some(axis)) = (found.as_deref(), along) {
+            let text = self.along(&self.text(index.span), (dims, axis), count);
+            d = d.fix("take these positions everywhere along the axis", index.span, text);
+        }
         self.report(d);
         None
+    }
+
+    /// The element type in which products of all members of a set are summed.
+    pub(super) fn sums_of(&self, operand: DTerm, of: DTypeSet) -> String {
+        let mut sums = of.iter().map(DType::acc);
+        match (sums.next(), self.norm(operand)) {
+            (_, _) if of.within(DTypeSet::INT) => "i32".to_string(),
+            (Some(first), _) if sums.all(|s| s == first) => first.to_string(),
+            (_, operand) => format!("{}.acc", self.show_elem(&Elem::D(operand))),
+        }
     }
 
     /// Refuses a scalar as the operand of an operation along a dimension.

@@ -53,7 +53,7 @@ impl Cx<'_> {
 
     fn create_row(&mut self, s: &Slots, op: CreateOp) -> Option<HExpr> {
         if op == CreateOp::Arange {
-            let (a, b) = (self.const_int(s.get("start")?)?, self.const_int(s.get("end")?)?);
+            let (a, b) = self.ends_of_arange(s)?;
             let len = self.poly(&b)?.sub(&self.poly(&a)?)?;
             if len.as_int().is_some_and(|n| n < 1) {
                 self.error(
@@ -286,8 +286,12 @@ impl Cx<'_> {
         let (x, y) = (self.show_elem(&Elem::D(operand)), self.show_elem(&Elem::D(acc)));
         let message = format!("`dot` of `{x}` cannot accumulate in `{y}`");
         let d = Diagnostic::error(codes::ELEMENT_MISMATCH, h.span, message, format!("this is `{y}`"));
-        let sums = if o.within(DTypeSet::INT) { "i32".to_string() } else { format!("f32` or `{x}.acc") };
-        self.fail(d.note(format!("the accumulator is a tile of `{sums}`")));
+        let shape = match &h.ty {
+            Ty::Tile { shape, .. } => self.show_shape(shape),
+            _other => "[M, N]".to_string(),
+        };
+        let sums = self.sums_of(operand, o);
+        self.fail(d.note(format!("the accumulator is a tile of `{sums}`, such as `zeros({shape}, {sums})`")));
         None
     }
 
