@@ -8,7 +8,7 @@ use tk_syntax::{Diagnostic, Span, codes};
 use super::Def;
 use super::cx::{Cx, Sym};
 use super::foreign_names::{
-    AXES, DIFFERENT, DIMENSIONS, ELSEWHERE, Here, MEMBERS, NAMES, PARAMETERS, TYPES, WORDS,
+    ARRAYS, AXES, DIFFERENT, DIMENSIONS, ELSEWHERE, FOLDS, Here, MEMBERS, NAMES, PARAMETERS, TYPES, WORDS,
 };
 use crate::hir::{CKind, FnId, FnKind, HExpr};
 use crate::types::{Elem, Ty};
@@ -16,8 +16,8 @@ use crate::types::{Elem, Ty};
 use Here::{Form, Name};
 
 /// Names under which modules of Triton and of arrays are imported.
-const MODULES: [&str; 10] =
-    ["tl", "triton", "language", "libdevice", "np", "numpy", "jnp", "cupy", "torch", "math"];
+const MODULES: [&str; 11] =
+    ["tl", "triton", "language", "libdevice", "np", "numpy", "jnp", "cupy", "scipy", "torch", "math"];
 
 fn find(table: &[(&str, Here)], name: &str) -> Option<Here> {
     table.iter().find(|(n, _)| *n == name).map(|(_, h)| *h)
@@ -69,7 +69,14 @@ impl Cx<'_> {
             return Some(self.fail(d));
         }
         let root = self.module(base)?.text.clone();
-        let d = self.foreign(&root, base.span, name, here(&name.text));
+        let of_arrays = matches!(root.as_str(), "np" | "numpy" | "jnp" | "cupy" | "torch" | "math");
+        let ours = find(ARRAYS, &name.text).filter(|_| of_arrays).or(here(&name.text));
+        // `np.minimum.reduce(a)`
+        let folded = match (&base.kind, name.text.as_str()) {
+            (ExprKind::Member(_, of), "reduce" | "accumulate") => find(FOLDS, &of.text),
+            (_, _) => None,
+        };
+        let d = self.foreign(&root, base.span, name, folded.or(ours));
         Some(self.fail(d))
     }
 
@@ -219,7 +226,7 @@ impl Cx<'_> {
     }
 
     /// Returns true for a place in `[..]`, where parameters are compile-time ones as they are.
-    fn is_in_brackets(&self, at: Span) -> bool {
+    pub(super) fn is_in_brackets(&self, at: Span) -> bool {
         let text = self.p.sources.get(at.file).map_or("", |s| &s.text);
         let mut depth = 0;
         let open = text.get(..at.start as usize).unwrap_or("").chars().rev().find(|c| {
@@ -313,6 +320,9 @@ impl Cx<'_> {
             let d = self.cast_instead(base, name, args, span)?;
             return Some(self.fail(d));
         }
+        if let ("view", Some(d)) = (name.text.as_str(), self.bits_instead(base, name, args, span)) {
+            return Some(self.fail(d));
+        }
         let of_view = tk_ops::rows::find(&name.text, Receiver::View);
         let d = match of_view.filter(|row| receiver == Receiver::Buffer && row.effects != Effects::Pure) {
             Some(row) => self.buffer_instead(row, base, name),
@@ -320,6 +330,22 @@ impl Cx<'_> {
         };
         self.check_rest(args);
         Some(self.fail(d))
+    }
+
+    /// What is meant by `x.view(np.uint32)`.
+    fn bits_instead(
+        &self,
+        base: &HExpr,
+        name: &ast::Name,
+        args: &[ast::Arg],
+        span: Span,
+    ) -> Option<Diagnostic> {
+        let ([to], Ty::Tile { elem: Elem::D(_), .. }) = (args, &base.ty) else { return None };
+        let to = self.dtype_text(&to.value, &base.ty)?;
+        let message = "there is no `view`; the same bits as another type are `bitcast(x, u32)`";
+        let d = Diagnostic::error(codes::UNKNOWN_MEMBER, name.span, message, "unknown method");
+        let text = format!("bitcast({}, {to})", unwrapped(&self.text(base.span)));
+        Some(d.fix("use `bitcast`", span, text))
     }
 
     /// The cast that is meant by `x.to(f32)`, or the change of type alone that is meant with `bitcast = True`.
@@ -440,6 +466,10 @@ impl Cx<'_> {
         }
         // What views memory at a pointer is no name for another shape of a tile.
         let is_pointer = matches!(base.ty, Ty::Tile { elem: Elem::Ptr { .. }, .. });
+        let of_tile = matches!(base.ty, Ty::Tile { .. }) && !is_pointer;
+        if of_tile && let Some(d) = self.loaded_already(base, name, args, span) {
+            return Some(d);
+        }
         let ours = match here(&name.text) {
             Some(Name(ours)) if !(is_pointer && self.find_row(&name.text).is_some()) => ours,
             Some(Name(_) | Form(_)) | None => &name.text,

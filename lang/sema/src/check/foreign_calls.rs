@@ -1,11 +1,12 @@
 //! Calls of functions of NumPy and PyTorch whose arguments have another form here: `np.float32(v)`, `np.clip(a, 0, None)`,
 //! `np.take(a, [1, 2])`, `a.reshape(16, -1)`, `sort(a, 1, true)`.
 
-use tk_ops::DType;
-use tk_ops::table::{BuiltinParam, ParamKind, Row};
+use tk_ops::table::{BuiltinParam, ParamKind, Receiver, Row};
+use tk_ops::{DType, MemoryOp, Op};
 use tk_syntax::ast::{self, ExprKind, UnOp};
 use tk_syntax::{Diagnostic, codes};
 
+use super::advice::SHOWN;
 use super::cx::Cx;
 use super::foreign::unwrapped;
 use crate::hir::HExpr;
@@ -67,6 +68,41 @@ impl Cx<'_> {
             Some(text) => Some(d.fix(format!("write `{text}`"), span, text)),
             None => Some(d.note(format!("{}; `{ours}` is its name here", refused(row?, &exprs)?))),
         }
+    }
+
+    /// Reports a method of views on a tile: `a.load([0, 0], [32, 8])`.
+    pub(super) fn loaded_already(
+        &self,
+        base: &HExpr,
+        name: &ast::Name,
+        args: &[ast::Arg],
+        span: tk_syntax::Span,
+    ) -> Option<Diagnostic> {
+        let row = tk_ops::rows::find(&name.text, Receiver::View)?;
+        let Op::Memory(op) = row.op else { return None };
+        let text = self.operand(base.span);
+        let x = if text.len() <= SHOWN { text.as_str() } else { "x" };
+        let message = format!("`{}` is a method of views, and this is a tile", name.text);
+        let d = Diagnostic::error(codes::UNKNOWN_MEMBER, name.span, message, "unknown method");
+        Some(match op {
+            MemoryOp::ViewLoad => match slices_of(args) {
+                Some(slices) => {
+                    let part = format!("{text}[{slices}]");
+                    let d = d.note("a tile is loaded already");
+                    d.fix(format!("slice it: `{part}`"), span, part)
+                }
+                None => {
+                    d.note(format!("a tile is loaded already; a part of it is a slice, as in `{x}[0:8]`"))
+                }
+            },
+            MemoryOp::ViewGather => {
+                d.note(format!("`gather({x}, index, axis = 0)` takes positions along one axis of a tile"))
+            }
+            MemoryOp::ViewStore | MemoryOp::ViewScatter => d.note(format!(
+                "a tile is a value that does not change; memory is a `mut view`, as in `y.store([0], {x})`"
+            )),
+            _other => return None,
+        })
     }
 
     /// Reports `sort(v, 1, true)`, where an axis and a `bool` are in the places of values before them.
@@ -158,5 +194,25 @@ fn is_inferred(e: &ast::Expr) -> bool {
     match &e.kind {
         ExprKind::Unary(UnOp::Neg, x) => matches!(x.kind, ExprKind::Int(Some(1))),
         _ => false,
+    }
+}
+
+/// The slices of a box whose corner and extents are written as numbers.
+fn slices_of(args: &[ast::Arg]) -> Option<String> {
+    let numbers = |a: &ast::Arg| match &a.value.kind {
+        ExprKind::Array(items) if a.name.is_none() => items.iter().map(number).collect::<Option<Vec<u64>>>(),
+        _other => None,
+    };
+    let [at, extents] = args else { return None };
+    let (at, extents) = (numbers(at)?, numbers(extents)?);
+    let ends = at.iter().zip(&extents).map(|(a, n)| Some(format!("{a}:{}", a.checked_add(*n)?)));
+    let slices = ends.collect::<Option<Vec<String>>>()?;
+    (at.len() == extents.len() && !at.is_empty()).then(|| slices.join(", "))
+}
+
+fn number(e: &ast::Expr) -> Option<u64> {
+    match &e.kind {
+        ExprKind::Int(Some(n)) => u64::try_from(*n).ok(),
+        _other => None,
     }
 }

@@ -163,7 +163,7 @@ pub(super) const NAMES: &[(&str, Here)] = &[
             "products of matrices are `dot(a, b)`, others `sum(a * b, axis = k)` with dimensions of extent 1 added",
         ),
     ),
-    ("eye", Form("`(arange(0, N)[:, None] == arange(0, N)[None, :]) as f32` is the unit matrix")),
+    ("eye", Form(UNIT)),
     ("tril", Form("`where(arange(0, M)[:, None] >= arange(0, N)[None, :], x, 0.0)` is the lower triangle")),
     ("triu", Form("`where(arange(0, M)[:, None] <= arange(0, N)[None, :], x, 0.0)` is the upper triangle")),
     ("diff", Form("neighbours are two loads at positions that differ by 1, or `gather(x, index)` of a tile")),
@@ -194,6 +194,34 @@ pub(super) const NAMES: &[(&str, Here)] = &[
         Form("`arange(0, M)[:, None]` and `arange(0, N)[None, :]` are positions that repeat to one shape"),
     ),
     ("pass", Form("an empty block is `{ }`")),
+    ("identity", Form(UNIT)),
+    ("take_along_axis", Name("gather")),
+    ("assert_allclose", Name("assert_close")),
+    ("assert_almost_equal", Name("assert_close")),
+    ("assert_equal", Form("`assert(all(a == b))` compares all elements")),
+    ("assert_array_equal", Form("`assert(all(a == b))` compares all elements")),
+    ("fmod", Form("it is `a % b`, with the sign of `a`")),
+    ("divmod", Form("`a / b` and `a % b` are the quotient and the remainder of integers")),
+    ("bincount", Form("`histogram(x, N)` counts the values from 0 to `N - 1`")),
+    ("ptp", Form("it is `max(x) - min(x)`")),
+    ("nansum", Form("it is `sum(where(isnan(x), 0.0, x))`")),
+    ("nanmax", Form("it is `max(where(isnan(x), -inf, x))`")),
+    ("nanmin", Form("it is `min(where(isnan(x), inf, x))`")),
+    ("bitwise_and", Form(BITS)),
+    ("bitwise_or", Form(BITS)),
+    ("bitwise_xor", Form(BITS)),
+    ("left_shift", Form("integers are shifted by `a << b` and `a >> b`")),
+    ("right_shift", Form("integers are shifted by `a << b` and `a >> b`")),
+    ("vdot", Form("the product of two vectors is `sum(a * b)`")),
+    (
+        "finfo",
+        Form("`f32.max` and `f32.min` are the ends of a type; from 1 to the next `f32` it is 1.1920929e-7"),
+    ),
+    ("iinfo", Form("`i32.max` and `i32.min` are the ends of a type")),
+    (
+        "reversed",
+        Form("a loop counts up: in `for i in range(0, n)` the position from the end is `n - 1 - i`"),
+    ),
     ("array", Form(TABLE)),
     ("asarray", Form(TABLE)),
     ("blockIdx", Form("`program_id(0)` is the number of the program along the first axis")),
@@ -341,6 +369,38 @@ pub(super) const NAMES: &[(&str, Here)] = &[
     ("mbarrier_init", Form(SHARED)),
 ];
 
+/// Names of modules of arrays and of `math` that say less without the name of their module.
+pub(super) const ARRAYS: &[(&str, Here)] = &[
+    ("load", Form("`npy(\"x.npy\", [N], f32)` reads a file in a test, and views load memory")),
+    ("tile", Form("`cat(x, x, axis = 0)` repeats a tile")),
+    ("empty", Form("`zeros([N], f32)` makes a tile, and `empty([N], f32)` of a test a buffer")),
+    ("copy", Form("values do not change, so nothing needs a copy")),
+    ("mod", Form(REMAINDER)),
+    ("remainder", Form(REMAINDER)),
+    (
+        "diag",
+        Form(
+            "`sum(where(arange(0, N)[:, None] == arange(0, N)[None, :], x, 0), axis = 1)` is the diagonal of a tile",
+        ),
+    ),
+    ("trace", Form("it is `sum(where(arange(0, N)[:, None] == arange(0, N)[None, :], x, 0))`")),
+    ("e", Form("a constant is declared outside of functions, `const E = 2.718281828459045;`")),
+    ("append", Form("`cat(a, b, axis = 0)` joins two tiles")),
+];
+
+/// Functions of two values that NumPy folds an array with, `np.minimum.reduce(a)`.
+pub(super) const FOLDS: &[(&str, Here)] = &[
+    (
+        "add",
+        Form("`sum(x)` adds all elements, `sum(x, axis = 0)` and `cumsum(x, axis = 0)` those along an axis"),
+    ),
+    ("multiply", Form("`prod(x)` multiplies all elements, `prod(x, axis = 0)` those along an axis")),
+    ("minimum", Form("`min(x)` is the least element, and `min(x, axis = 0)` that along an axis")),
+    ("maximum", Form("`max(x)` is the greatest element, and `max(x, axis = 0)` that along an axis")),
+    ("logical_and", Form("`all(x)` joins all elements, `all(x, axis = 0)` those along an axis")),
+    ("logical_or", Form("`any(x)` joins all elements, `any(x, axis = 0)` those along an axis")),
+];
+
 /// Names that mean something else where a type is wanted.
 pub(super) const TYPES: &[(&str, Here)] = &[
     ("int", Name("i32")),
@@ -473,6 +533,9 @@ pub(super) const ELSEWHERE: &[(&str, &str, &str)] = &[
 
 pub(super) const TABLE: &str =
     "a list is a constant, `const TABLE = [1.0, 2.0];`, and `gather(TABLE, arange(0, N))` makes a tile of it";
+const UNIT: &str = "`(arange(0, N)[:, None] == arange(0, N)[None, :]) as f32` is the unit matrix";
+const REMAINDER: &str = "`a % b` has the sign of `a`, and `(a % b + b) % b` that of `b`, as in Python";
+const BITS: &str = "bits of integers are joined by `a & b`, `a | b` and `a ^ b`";
 const RANDOM: &str = "random numbers are `uniform([N], 0.0, 1.0, f32, seed = 1)` in a test and `rand(seed, offsets)` in a kernel";
 const SHARED: &str = "a tile is a value, and the compiler uses shared memory where lanes exchange";
 const OPERATORS: &str = "arithmetic is written `a + b`, `a - b`, `a * b`, `a / b`, on tiles too";
