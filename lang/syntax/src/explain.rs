@@ -125,7 +125,7 @@ impl<'s> StopPoint<'_, 's> {
     }
 
     /// The offset of the bracket that closes the one at this offset.
-    fn closing(&self, offset: isize) -> Option<isize> {
+    pub fn closing(&self, offset: isize) -> Option<isize> {
         let mut depth = 0i32;
         (offset..).map_while(|i| Some((i, self.peek(i)?))).find_map(|(i, tok)| {
             depth += nesting(tok);
@@ -249,6 +249,16 @@ impl<'s> StopPoint<'_, 's> {
         let edits = [(names, text_of_names), (values, format!("({})", text(values)?))];
         let edits = edits.map(|(span, text)| Replacement { span, text });
         Some(d.fix_all("put the names and the values in parentheses", edits.to_vec()))
+    }
+
+    /// The message for `let (a, b) = 1, 2;`.
+    pub fn values_of_pattern(&self) -> Option<Diagnostic> {
+        let assign = (1..).map_while(|i| Some((-i, self.peek(-i)?))).find(|(_, t)| *t == Tok::Assign)?.0;
+        let values =
+            self.several_until_end(assign + 1).filter(|_| self.peek(assign - 1) == Some(Tok::RParen))?;
+        let text = self.cx.text.get(values.start as usize..values.end as usize)?;
+        let d = self.error("a tuple needs parentheses: `(a, b)`");
+        Some(d.fix("put the values in parentheses", values, format!("({text})")))
     }
 
     /// The values `a, b` from a token on to the end of the statement, if there are several.

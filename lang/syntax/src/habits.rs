@@ -233,6 +233,8 @@ fn operators(s: &StopPoint<'_, '_>) -> Option<Diagnostic> {
         }
         Tok::Colon if slices::in_list(s) => Some(s.error(slices::IN_LIST)),
         Tok::PathSep if s.bracket() == Some(Tok::LBracket) => Some(slices::step(s)),
+        Tok::Colon if slices::before_step(s) => Some(slices::step(s)),
+        Tok::In if s.after_operand() && !s.wants("in") => Some(slices::membership(s)),
         // A name before `::` begins a path.
         Tok::Int(_)
             if before.is_some_and(|b| b.tok == Tok::PathSep) && s.bracket() == Some(Tok::LBracket) =>
@@ -545,7 +547,8 @@ fn shapes(s: &StopPoint<'_, '_>) -> Option<Diagnostic> {
             Some(s.error("a function inside a function is a lambda, `|a, b| a + b`"))
         }
         Tok::Comma if s.bracket().is_none() && s.is_statement() && s.head() == Some(Tok::Let) => {
-            Some(s.unpacked().unwrap_or_else(|| s.error("each variable has its own `let`")))
+            let values = s.unpacked().or_else(|| s.values_of_pattern());
+            Some(values.unwrap_or_else(|| s.error("each variable has its own `let`")))
         }
         Tok::Comma if message_outside(s) => Some(message_inside(s)),
         Tok::Comma if s.bracket().is_none() && s.after_operand() && s.is_statement() => {

@@ -28,7 +28,7 @@ mod recover;
 mod render;
 mod repair;
 mod signatures;
-mod slices;
+pub mod slices;
 pub mod span;
 pub mod token;
 mod unit;

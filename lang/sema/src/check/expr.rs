@@ -2,6 +2,7 @@
 
 use tk_ops::{DType, DTypeSet};
 use tk_syntax::ast::{self, ExprKind};
+use tk_syntax::slices::STEPS;
 use tk_syntax::{Diagnostic, FileId, Span, codes};
 
 use super::cx::{Cx, Flow, Lit, Scope, Sym};
@@ -302,15 +303,8 @@ impl Cx<'_> {
                     }
                     def
                 }
-                Some(_) => {
-                    self.error(
-                        codes::NOT_A_VALUE,
-                        m.span,
-                        format!("`{}` is not a file, so nothing can follow `::`", m.text),
-                        "not a file",
-                    );
-                    None
-                }
+                Some(_) => self.no_file(m),
+                None if self.lookup(m).is_some() => self.no_file(m),
                 None if self.is_missing(&m.text) => None,
                 None => {
                     let mut d = Diagnostic::error(
@@ -334,6 +328,15 @@ impl Cx<'_> {
                 None
             }
         }
+    }
+
+    /// Reports `::` after a value, which may be meant as a slice with a step.
+    fn no_file(&mut self, m: &ast::Name) -> Option<Def> {
+        let message = format!("`{}` is not a file, so nothing can follow `::`", m.text);
+        let d = Diagnostic::error(codes::NOT_A_VALUE, m.span, message, "not a file");
+        let is_index = self.is_in_brackets(m.span);
+        self.report(if is_index { d.note("slices have no step").note(STEPS) } else { d });
+        None
     }
 
     fn local_use(&mut self, id: LocalId, span: Span) -> HExpr {

@@ -62,13 +62,7 @@ impl Evaluator<'_> {
     }
 
     /// A value of a constant, and the one in floats, in the type that its use gave it.
-    pub(super) fn retyped(
-        &mut self,
-        v: CVal,
-        real: Option<CVal>,
-        ty: &Ty,
-        span: Span,
-    ) -> EvalResult<CVal> {
+    pub(super) fn retyped(&mut self, v: CVal, real: Option<CVal>, ty: &Ty, span: Span) -> EvalResult<CVal> {
         if let (CVal::Tuple(items), Ty::Tuple(types)) = (&v, ty) {
             let mut reals = match real {
                 Some(CVal::Tuple(reals)) => reals.into_iter(),
