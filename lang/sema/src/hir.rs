@@ -589,11 +589,8 @@ impl Hir {
     }
     /// The kernels, in order.
     pub fn kernels(&self) -> impl Iterator<Item = (FnId, &HFn)> {
-        self.fns
-            .iter()
-            .enumerate()
-            .filter(|(_, f)| f.kind == FnKind::Kernel)
-            .map(|(i, f)| (FnId(i as u32), f))
+        let kernels = self.fns.iter().enumerate().filter(|(_, f)| f.kind == FnKind::Kernel);
+        kernels.map(|(i, f)| (FnId(i as u32), f))
     }
     /// The tests, in order.
     pub fn tests(&self) -> impl Iterator<Item = (FnId, &HFn)> {
