@@ -214,8 +214,8 @@ fn clip(text: &str, span: Span) -> Range<usize> {
 
 /// What a fix makes of the part of a line that it changes; `None` if that is long too.
 fn changed_part(line: &str, mut fix: Fix) -> Option<String> {
-    let start = fix.edits.iter().map(|e| e.span.start).min()?;
-    let end = fix.edits.iter().map(|e| e.span.end).max()?;
+    let start = fix.edits.iter().map(|e| e.span.start.min(e.span.end)).min()?;
+    let end = fix.edits.iter().map(|e| e.span.start.max(e.span.end)).max()?;
     for edit in &mut fix.edits {
         edit.span.start -= start;
         edit.span.end -= start;
