@@ -199,8 +199,13 @@ impl<'a> Evaluator<'a> {
             HKind::Const(id) => {
                 let hir = self.hir;
                 let constant = hir.constant(*id);
-                let v = self.expr(&constant.value)?;
-                let real = constant.real.as_ref().map(|r| self.expr(r)).transpose()?;
+                // One of the two where that is enough: a chain of constants would double the work at each link.
+                let of_scalar = matches!(e.ty, Ty::Tile { .. }) && constant.real.is_some();
+                let is_float = of_scalar && self.scalar_type(&e.ty, span)?.is_float();
+                let of_list = constant.real.as_ref().filter(|_| !of_scalar);
+                let value = constant.real.as_ref().filter(|_| is_float).unwrap_or(&constant.value);
+                let v = self.expr(value)?;
+                let real = of_list.map(|r| self.expr(r)).transpose()?;
                 self.retyped(v, real, &e.ty, span)
             }
             HKind::DType(d) => Ok(CVal::DType(self.dterm(*d, span)?)),
