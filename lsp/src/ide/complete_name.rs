@@ -105,15 +105,8 @@ fn known(ws: &mut Workspace, a: &Analysis, path: &str, site: &Site, list: &mut L
         Context::Field => return list.word("fn", K::Keyword),
         Context::In => return list.word("in", K::Keyword),
         Context::Value => {
-            match site.back(1) {
-                Some(Tok::Else) => list.word("if", K::Keyword),
-                Some(Tok::If) if s.body => list.word("let", K::Keyword),
-                // A value that goes on.
-                Some(last) if ends_value(last) && !site.new_line => return list.word("as", K::Keyword),
-                _other => {}
-            }
-            if let Some(c) = &site.call()
-                && argument(a, site, c, list)
+            if value_goes_on(site, s.body, list)
+                || site.call().as_ref().is_some_and(|c| argument(a, site, c, list))
             {
                 return;
             }
@@ -138,6 +131,20 @@ fn known(ws: &mut Workspace, a: &Analysis, path: &str, site: &Site, list: &mut L
     if site.end > site.start {
         unimported(ws, a, path, list);
     }
+}
+
+/// Adds the words of a value that follow what is there; returns true if nothing else may.
+fn value_goes_on(site: &Site, in_body: bool, list: &mut List) -> bool {
+    match site.back(1) {
+        Some(Tok::Else) => list.word("if", K::Keyword),
+        Some(Tok::If) if in_body => list.word("let", K::Keyword),
+        Some(last) if ends_value(last) && !site.new_line => {
+            list.word("as", K::Keyword);
+            return true;
+        }
+        _other => {}
+    }
+    false
 }
 
 /// Returns true if a token ends an operand.

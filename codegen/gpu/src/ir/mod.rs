@@ -4,6 +4,7 @@ pub mod attrs;
 pub mod builder;
 pub mod caching;
 pub mod cluster;
+mod dialect;
 mod fields;
 pub mod kernel;
 pub mod op;

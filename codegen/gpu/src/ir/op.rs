@@ -9,11 +9,11 @@
 
 use std::any::Any;
 use std::collections::BTreeSet;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use tk_ops::table::Effects;
 use tk_ops::{DType, Op};
-use tk_tile::{Attrs, Dialect, Inst, TargetOp};
+use tk_tile::{Attrs, Inst, TargetOp};
 
 use super::caching::Caching;
 use super::fields::{Field, Fields};
@@ -188,7 +188,7 @@ macro_rules! gpu_ops {
             /// The names of all operations in IR text.
             pub const NAMES: &[&str] = &[$($text,)*];
 
-            fn read(op: &str, from: &mut Fields) -> Result<GpuOp, String> {
+            pub(super) fn read(op: &str, from: &mut Fields) -> Result<GpuOp, String> {
                 Ok(match op {
                     $($text => GpuOp::$name($name {
                         $($field: <$ty as Field>::read(stringify!($field), from)?,)*
@@ -197,7 +197,7 @@ macro_rules! gpu_ops {
                 })
             }
 
-            fn field_names() -> BTreeSet<&'static str> {
+            pub(super) fn field_names() -> BTreeSet<&'static str> {
                 let mut all = BTreeSet::new();
                 $($(all.extend(<$ty as Field>::names(stringify!($field)));)*)*
                 all
@@ -585,32 +585,5 @@ impl GpuOp {
     /// An instruction with this operation, not yet in a block.
     pub fn inst(self, operands: Vec<tk_tile::ValueId>, loc: Option<tk_tile::Loc>) -> Inst {
         Inst { op: Op::Target, operands, attrs: self.attrs(), blocks: vec![], results: vec![], loc }
-    }
-}
-
-/// The dialect of these operations.
-pub struct Gpu;
-
-impl Dialect for Gpu {
-    fn has(&self, op: &str) -> bool {
-        GpuOp::NAMES.contains(&op)
-    }
-
-    fn rule(&self) -> &'static str {
-        "S03: "
-    }
-
-    fn field(&self, name: &str) -> Option<&'static str> {
-        static NAMES: LazyLock<BTreeSet<&'static str>> = LazyLock::new(GpuOp::field_names);
-        NAMES.get(name).copied()
-    }
-
-    fn read(&self, op: &str, fields: Attrs) -> Result<Arc<dyn TargetOp>, String> {
-        let mut from = Fields::new(&fields);
-        let read = GpuOp::read(op, &mut from).and_then(|read| from.end().map(|()| read));
-        match read {
-            Ok(op) => Ok(Arc::new(op)),
-            Err(message) => Err(format!("{}`{op}`: {message}", self.rule())),
-        }
     }
 }

@@ -28,8 +28,8 @@ use tk_tile::text::{Options, ParseError, parse_marked, print_marked};
 use tk_tile::{FuncId, Id, ValueId};
 
 use crate::ir::cluster;
+use crate::ir::dialect::Gpu;
 use crate::ir::kernel::{Buffer, CompileOptions, Kernel, LayoutId, Layouts, Operands};
-use crate::ir::op::Gpu;
 use crate::ir::params::ArgFacts;
 use crate::layout::Layout;
 use crate::layout::linear::{InDim, LinearLayout};

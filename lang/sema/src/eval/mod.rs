@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use tk_ops::{DType, Scalar};
 use tk_syntax::{Diagnostic, Span, codes};
 
-use crate::hir::{CVarId, FnId, HArg, HExpr, HIndex, HKind, Hir, LocalId};
+use crate::hir::{CVarId, ConstId, FnId, HArg, HExpr, HIndex, HKind, Hir, LocalId};
 use crate::target::DeviceFact;
 use crate::types::{Elem, Ty};
 
@@ -196,18 +196,7 @@ impl<'a> Evaluator<'a> {
             HKind::Unit => Ok(CVal::Unit),
             HKind::Local(id) => self.local(*id, span),
             HKind::CVar(id) => self.cvar(*id, span),
-            HKind::Const(id) => {
-                let hir = self.hir;
-                let constant = hir.constant(*id);
-                // One of the two where that is enough: a chain of constants would double the work at each link.
-                let of_scalar = matches!(e.ty, Ty::Tile { .. }) && constant.real.is_some();
-                let is_float = of_scalar && self.scalar_type(&e.ty, span)?.is_float();
-                let of_list = constant.real.as_ref().filter(|_| !of_scalar);
-                let value = constant.real.as_ref().filter(|_| is_float).unwrap_or(&constant.value);
-                let v = self.expr(value)?;
-                let real = of_list.map(|r| self.expr(r)).transpose()?;
-                self.retyped(v, real, &e.ty, span)
-            }
+            HKind::Const(id) => self.constant(*id, e),
             HKind::DType(d) => Ok(CVal::DType(self.dterm(*d, span)?)),
             HKind::DTypeFact(d, fact) => {
                 let d = self.dterm(*d, span)?;
@@ -269,6 +258,20 @@ impl<'a> Evaluator<'a> {
                 self.runtime(span)
             }
         }
+    }
+
+    /// A constant, in integers or in floats.
+    fn constant(&mut self, id: ConstId, e: &HExpr) -> EvalResult<CVal> {
+        let hir = self.hir;
+        let constant = hir.constant(id);
+        // One of the two where that is enough: a chain of constants would double the work at each link.
+        let of_scalar = matches!(e.ty, Ty::Tile { .. }) && constant.real.is_some();
+        let is_float = of_scalar && self.scalar_type(&e.ty, e.span)?.is_float();
+        let of_list = constant.real.as_ref().filter(|_| !of_scalar);
+        let value = constant.real.as_ref().filter(|_| is_float).unwrap_or(&constant.value);
+        let v = self.expr(value)?;
+        let real = of_list.map(|r| self.expr(r)).transpose()?;
+        self.retyped(v, real, &e.ty, e.span)
     }
 
     /// `v.shape` or `v.strides` as a whole.

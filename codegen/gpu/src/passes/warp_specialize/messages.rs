@@ -24,7 +24,7 @@ use crate::ir::shared_access::accesses;
 
 /// A number that an atomic returns, and all threads read from shared memory.
 #[derive(Clone, Copy, Debug)]
-pub struct Message {
+pub(super) struct Message {
     /// The block of all three instructions.
     pub block: BlockId,
     /// The atomic on a counter.
@@ -38,7 +38,7 @@ pub struct Message {
 }
 
 /// The numbers of a kernel that a producer may take.
-pub fn messages(kernel: &Kernel, roots: &Roots) -> Vec<Message> {
+pub(super) fn messages(kernel: &Kernel, roots: &Roots) -> Vec<Message> {
     let func = kernel.func();
     let taken = counters(func, &kernel.module.types, roots);
     if taken.is_empty() {
@@ -69,7 +69,7 @@ pub fn messages(kernel: &Kernel, roots: &Roots) -> Vec<Message> {
 
 impl Message {
     /// The instruction of its block before which it is passed on: the first that uses it, also inside, or the last one.
-    pub fn place(self, kernel: &Kernel) -> Option<InstId> {
+    pub(super) fn place(self, kernel: &Kernel) -> Option<InstId> {
         let func = kernel.func();
         let number = func.insts[self.load].results.first()?;
         let uses = |i: InstId| func.insts[i].operands.contains(number);
@@ -80,7 +80,7 @@ impl Message {
     }
 
     /// A pipeline of one stage for it, whose number is in its buffer.
-    pub fn pipeline(self, kernel: &mut Kernel) -> Pipeline {
+    pub(super) fn pipeline(self, kernel: &mut Kernel) -> Pipeline {
         kernel.buffers.get_mut(self.buffer).into_iter().for_each(|b| b.is_common = true);
         kernel.buffers.push(Buffer::common(BARRIERS));
         Pipeline { barriers: kernel.buffers.len() - 1, stages: 1, peers: 1 }
@@ -89,7 +89,7 @@ impl Message {
 
 /// The messages that a slice of the producer needs; `None` if the consumers would take other numbers from the same counter,
 /// which the producer does not wait for.
-pub fn needed(
+pub(super) fn needed(
     kernel: &Kernel,
     roots: &Roots,
     messages: &[Message],
@@ -105,7 +105,13 @@ pub fn needed(
 }
 
 /// The consumers receive a number at `place` in `block`, instead of taking it.
-pub fn receive(edit: &mut Edit<'_>, message: Message, pipeline: Pipeline, block: BlockId, place: InstId) {
+pub(super) fn receive(
+    edit: &mut Edit<'_>,
+    message: Message,
+    pipeline: Pipeline,
+    block: BlockId,
+    place: InstId,
+) {
     let Message { atomic, store, load, buffer, .. } = message;
     let func = edit.func();
     let number: Vec<ValueId> = func.insts[load].results.clone();

@@ -27,6 +27,36 @@ pub struct SlicePart {
     pub passed: BTreeSet<(InstId, usize)>,
 }
 
+/// What of a loop or branch is in the slice.
+pub struct Numbers {
+    /// The operands before what a loop carries: its bounds and its step, if it counts.
+    pub bounds: usize,
+    /// What it carries from iteration to iteration, or what a branch results in.
+    pub carried: Vec<usize>,
+    /// What its condition passes on to the iteration and behind the loop, which may be something else.
+    pub passed: Vec<usize>,
+}
+
+impl Numbers {
+    /// What of an instruction is in a slice.
+    pub fn of(slice: &SlicePart, id: InstId, op: Op) -> Numbers {
+        let of_inst = |all: &BTreeSet<(InstId, usize)>| -> Vec<usize> {
+            all.iter().filter(|(i, _)| *i == id).map(|(_, k)| *k).collect()
+        };
+        let carried = of_inst(&slice.carried);
+        match op {
+            Op::Control(ControlOp::For) => Numbers { bounds: 3, passed: carried.clone(), carried },
+            Op::Control(ControlOp::While) => Numbers { bounds: 0, carried, passed: of_inst(&slice.passed) },
+            _ => Numbers { bounds: 1, passed: carried.clone(), carried },
+        }
+    }
+}
+
+/// The values with these numbers.
+pub fn pick(list: &[ValueId], numbers: &[usize]) -> Vec<ValueId> {
+    numbers.iter().filter_map(|k| list.get(*k).copied()).collect()
+}
+
 /// The instructions that may be part of a slice.
 pub struct Slice {
     /// The instruction that owns each block.

@@ -12,7 +12,7 @@ use tk_tile::{Attrs, BlockId, Def, FuncId, Inst, InstId, ValueId};
 use super::feed::{Feed, TmaLoadPlan, of_group};
 use super::messages::{self, Message};
 use super::resident::Resident;
-use super::slice::{SlicePart, decides};
+use super::slice::{Numbers, SlicePart, decides, pick};
 use super::{PlannedPipeline, box_of, turns};
 use crate::ir::builder::Edit;
 use crate::ir::caching::Caching;
@@ -283,18 +283,6 @@ impl Producer<'_> {
             renamed.insert(*r, of(all, renamed));
             return;
         }
-        let of_inst = |all: &BTreeSet<(InstId, usize)>| -> Vec<usize> {
-            all.iter().filter(|(i, _)| *i == id).map(|(_, k)| *k).collect()
-        };
-        let carried = of_inst(&self.slice.carried);
-        // A condition may pass on something else than what the loop carries.
-        let passed = match inst.op {
-            Op::Control(ControlOp::While) => of_inst(&self.slice.passed),
-            _ => carried.clone(),
-        };
-        let pick = |list: &[ValueId], numbers: &[usize]| -> Vec<ValueId> {
-            numbers.iter().filter_map(|k| list.get(*k).copied()).collect()
-        };
         let mut operands: Vec<ValueId> = inst.operands.iter().map(|v| of(v, renamed)).collect();
         let mut results = inst.results.clone();
         let mut blocks = vec![];
@@ -307,45 +295,14 @@ impl Producer<'_> {
             self.late.extend(late);
         }
         if !inst.blocks.is_empty() {
-            // The numbers of a loop that counts come before what it carries.
-            let counts = match inst.op {
-                Op::Control(ControlOp::For) => Some((3, 1)),
-                Op::Control(ControlOp::While) => Some((0, 0)),
-                _ => None,
-            };
-            if let Some((bounds, _)) = counts {
-                let init = pick(operands.get(bounds..).unwrap_or(&[]), &carried);
-                operands.truncate(bounds);
-                operands.extend(init);
-            }
-            results = pick(&results, &passed);
-            for old in &inst.blocks {
-                let begins = decides(&inst, *old);
-                let (received, given) = if begins { (&carried, &passed) } else { (&passed, &carried) };
-                let new = self.edit.func().add_block();
-                if let Some((_, own)) = counts {
-                    let args = self.edit.kernel.func().blocks[*old].args.clone();
-                    let others = pick(args.get(own..).unwrap_or(&[]), received);
-                    for old in args.into_iter().take(own).chain(others) {
-                        let ty = self.edit.kernel.func().ty(old);
-                        let arg = self.edit.func().add_arg(new, ty);
-                        self.edit.set_layout(arg, None);
-                        renamed.insert(old, arg);
-                    }
-                }
-                self.block(*old, new, renamed);
-                let ends = yielded(self.edit.kernel.func(), *old);
-                let (goes_on, ends) = ends.split_at(usize::from(begins).min(ends.len()));
-                let ends = [goes_on.to_vec(), pick(ends, given)].concat();
-                let ends: Vec<ValueId> = ends.iter().map(|v| of(v, renamed)).collect();
-                if begins {
-                    let end = self.edit.inst(Op::Control(ControlOp::Condition), &ends, Attrs::new());
-                    self.edit.add(new, end, &[]);
-                } else {
-                    self.edit.yields(new, &ends);
-                }
-                blocks.push(new);
-            }
+            let numbers = Numbers::of(self.slice, id, inst.op);
+            operands = [
+                operands.get(..numbers.bounds).unwrap_or(&operands).to_vec(),
+                pick(operands.get(numbers.bounds..).unwrap_or(&[]), &numbers.carried),
+            ]
+            .concat();
+            results = pick(&results, &numbers.passed);
+            blocks = inst.blocks.iter().map(|old| self.inner(*old, &inst, &numbers, renamed)).collect();
         }
         let types: Vec<_> = results.iter().map(|v| (self.edit.kernel.func().ty(*v), None)).collect();
         let new = Inst { operands, blocks, results: vec![], ..inst };
@@ -357,6 +314,38 @@ impl Producer<'_> {
             late.iter().for_each(|n| self.load_resident(*n, none, renamed));
             self.end_arms(block, came, [some, none]);
         }
+    }
+
+    /// The part of a block of a loop or branch that is in the slice.
+    fn inner(&mut self, old: BlockId, owner: &Inst, numbers: &Numbers, renamed: &mut Renamed) -> BlockId {
+        let begins = decides(owner, old);
+        let (received, given) = match begins {
+            true => (&numbers.carried, &numbers.passed),
+            false => (&numbers.passed, &numbers.carried),
+        };
+        let new = self.edit.func().add_block();
+        let args = self.edit.kernel.func().blocks[old].args.clone();
+        // A counter comes before what a loop carries.
+        let counter = args.len().min(numbers.bounds.min(1));
+        let others = pick(args.get(counter..).unwrap_or(&[]), received);
+        for old in args.into_iter().take(counter).chain(others) {
+            let ty = self.edit.kernel.func().ty(old);
+            let arg = self.edit.func().add_arg(new, ty);
+            self.edit.set_layout(arg, None);
+            renamed.insert(old, arg);
+        }
+        self.block(old, new, renamed);
+        let ends = yielded(self.edit.kernel.func(), old);
+        let (goes_on, ends) = ends.split_at(usize::from(begins).min(ends.len()));
+        let ends = [goes_on.to_vec(), pick(ends, given)].concat();
+        let ends: Vec<ValueId> = ends.iter().map(|v| renamed.get(v).copied().unwrap_or(*v)).collect();
+        if begins {
+            let end = self.edit.inst(Op::Control(ControlOp::Condition), &ends, Attrs::new());
+            self.edit.add(new, end, &[]);
+        } else {
+            self.edit.yields(new, &ends);
+        }
+        new
     }
 
     /// Fills a stage.

@@ -38,42 +38,7 @@ impl Cx<'_> {
         self.pointer = None;
         let p = p?;
         let Ty::Tile { elem: Elem::Ptr { pointee, mutable }, .. } = p.ty.clone() else {
-            let shown = self.show(&p.ty);
-            let mut d = Diagnostic::error(
-                codes::TYPE_MISMATCH,
-                p.span,
-                format!("`{}` needs a pointer, not `{shown}`", s.row.name),
-                format!("this is `{shown}`"),
-            );
-            if matches!(p.ty, Ty::View { .. }) {
-                let text = self.text(p.span);
-                let v = if text.len() <= SHOWN { text.as_str() } else { "v" };
-                d = match tk_ops::rows::find(s.row.name, Receiver::View) {
-                    Some(_) => d.note(format!("a view has it as a method: `{v}.{}(..)`", s.row.name)),
-                    None => {
-                        let pointer = self.element_pointer(&text, &[]);
-                        d.fix("take its pointer, that of its first element", p.span, pointer)
-                    }
-                };
-            } else if matches!(p.ty, Ty::Buffer { .. }) {
-                d = self.test_memory(d, s.row, &p);
-            } else if let HKind::Builtin(loads, args) = &p.kind
-                && let (Op::Memory(MemoryOp::ViewLoad), Some(HArg::Expr(view))) = (loads.op, args.first())
-            {
-                let v = self.text(view.span);
-                d = match (tk_ops::rows::find(s.row.name, Receiver::View), args.get(1)) {
-                    (None, Some(HArg::List(at))) => {
-                        let at: Vec<String> = at.iter().map(|e| self.text(e.span)).collect();
-                        let pointer = self.element_pointer(&v, &at);
-                        d.fix(format!("write `{pointer}`"), p.span, pointer)
-                    }
-                    (_, _) => d.note(format!(
-                        "an element of a view is reached by a method: `{v}.{}([at], ..)`",
-                        s.row.name
-                    )),
-                };
-            }
-            self.report(d);
+            self.no_pointer(s, &p);
             return None;
         };
         let writes =
@@ -119,6 +84,46 @@ impl Cx<'_> {
             });
         }
         Some(self.mk(HKind::Builtin(s.row, args), ty, s.span, false))
+    }
+
+    /// What is no pointer, and how its memory is reached.
+    fn no_pointer(&mut self, s: &Slots, p: &HExpr) {
+        let shown = self.show(&p.ty);
+        let mut d = Diagnostic::error(
+            codes::TYPE_MISMATCH,
+            p.span,
+            format!("`{}` needs a pointer, not `{shown}`", s.row.name),
+            format!("this is `{shown}`"),
+        );
+        if matches!(p.ty, Ty::View { .. }) {
+            let text = self.text(p.span);
+            let v = if text.len() <= SHOWN { text.as_str() } else { "v" };
+            d = match tk_ops::rows::find(s.row.name, Receiver::View) {
+                Some(_) => d.note(format!("a view has it as a method: `{v}.{}(..)`", s.row.name)),
+                None => {
+                    let pointer = self.element_pointer(&text, &[]);
+                    d.fix("take its pointer, that of its first element", p.span, pointer)
+                }
+            };
+        } else if matches!(p.ty, Ty::Buffer { .. }) {
+            d = self.test_memory(d, s.row, p);
+        } else if let HKind::Builtin(loads, args) = &p.kind
+            && let (Op::Memory(MemoryOp::ViewLoad), Some(HArg::Expr(view))) = (loads.op, args.first())
+        {
+            let v = self.text(view.span);
+            d = match (tk_ops::rows::find(s.row.name, Receiver::View), args.get(1)) {
+                (None, Some(HArg::List(at))) => {
+                    let at: Vec<String> = at.iter().map(|e| self.text(e.span)).collect();
+                    let pointer = self.element_pointer(&v, &at);
+                    d.fix(format!("write `{pointer}`"), p.span, pointer)
+                }
+                (_, _) => d.note(format!(
+                    "an element of a view is reached by a method: `{v}.{}([at], ..)`",
+                    s.row.name
+                )),
+            };
+        }
+        self.report(d);
     }
 
     fn const_store(&mut self, p: &HExpr, span: Span) {
