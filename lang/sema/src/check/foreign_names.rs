@@ -233,7 +233,6 @@ pub(super) const NAMES: &[(&str, Here)] = &[
     ),
     ("__syncthreads", Form("the compiler inserts barriers")),
     ("syncthreads", Form("the compiler inserts barriers")),
-    ("debug_barrier", Form("the compiler inserts barriers")),
     ("barrier", Form("the compiler inserts barriers")),
     ("__shared__", Form(SHARED)),
     ("shared", Form(SHARED)),

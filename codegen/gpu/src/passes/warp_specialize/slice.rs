@@ -28,7 +28,7 @@ pub struct SlicePart {
 }
 
 /// What of a loop or branch is in the slice.
-pub struct Numbers {
+pub struct CarriedNumbers {
     /// The operands before what a loop carries: its bounds and its step, if it counts.
     pub bounds: usize,
     /// What it carries from iteration to iteration, or what a branch results in.
@@ -37,17 +37,19 @@ pub struct Numbers {
     pub passed: Vec<usize>,
 }
 
-impl Numbers {
+impl CarriedNumbers {
     /// What of an instruction is in a slice.
-    pub fn of(slice: &SlicePart, id: InstId, op: Op) -> Numbers {
+    pub fn of(slice: &SlicePart, id: InstId, op: Op) -> CarriedNumbers {
         let of_inst = |all: &BTreeSet<(InstId, usize)>| -> Vec<usize> {
             all.iter().filter(|(i, _)| *i == id).map(|(_, k)| *k).collect()
         };
         let carried = of_inst(&slice.carried);
         match op {
-            Op::Control(ControlOp::For) => Numbers { bounds: 3, passed: carried.clone(), carried },
-            Op::Control(ControlOp::While) => Numbers { bounds: 0, carried, passed: of_inst(&slice.passed) },
-            _ => Numbers { bounds: 1, passed: carried.clone(), carried },
+            Op::Control(ControlOp::For) => CarriedNumbers { bounds: 3, passed: carried.clone(), carried },
+            Op::Control(ControlOp::While) => {
+                CarriedNumbers { bounds: 0, carried, passed: of_inst(&slice.passed) }
+            }
+            _ => CarriedNumbers { bounds: 1, passed: carried.clone(), carried },
         }
     }
 }

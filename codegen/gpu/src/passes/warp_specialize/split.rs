@@ -12,7 +12,7 @@ use tk_tile::{Attrs, BlockId, Def, FuncId, Inst, InstId, ValueId};
 use super::feed::{Feed, TmaLoadPlan, of_group};
 use super::messages::{self, Message};
 use super::resident::Resident;
-use super::slice::{Numbers, SlicePart, decides, pick};
+use super::slice::{CarriedNumbers, SlicePart, decides, pick};
 use super::{PlannedPipeline, box_of, turns};
 use crate::ir::builder::Edit;
 use crate::ir::caching::Caching;
@@ -295,7 +295,7 @@ impl Producer<'_> {
             self.late.extend(late);
         }
         if !inst.blocks.is_empty() {
-            let numbers = Numbers::of(self.slice, id, inst.op);
+            let numbers = CarriedNumbers::of(self.slice, id, inst.op);
             operands = [
                 operands.get(..numbers.bounds).unwrap_or(&operands).to_vec(),
                 pick(operands.get(numbers.bounds..).unwrap_or(&[]), &numbers.carried),
@@ -317,7 +317,13 @@ impl Producer<'_> {
     }
 
     /// The part of a block of a loop or branch that is in the slice.
-    fn inner(&mut self, old: BlockId, owner: &Inst, numbers: &Numbers, renamed: &mut Renamed) -> BlockId {
+    fn inner(
+        &mut self,
+        old: BlockId,
+        owner: &Inst,
+        numbers: &CarriedNumbers,
+        renamed: &mut Renamed,
+    ) -> BlockId {
         let begins = decides(owner, old);
         let (received, given) = match begins {
             true => (&numbers.carried, &numbers.passed),
