@@ -197,6 +197,9 @@ fn next_number() -> u64 {
 /// Hears of the path of a file.
 pub type OnCheck = Box<dyn Fn(&str) + Send>;
 
+/// What was found in each file, with the number of its analysis.
+type Found = BTreeMap<String, (u64, Vec<Place>)>;
+
 /// Open files over a disk, with the analyses that were asked for.
 pub struct Workspace {
     texts: Texts,
@@ -209,7 +212,7 @@ pub struct Workspace {
     /// longer.
     numbers: BTreeMap<String, (u64, BTreeSet<String>)>,
     /// The last search for a name: what was found in each file, by the number of its analysis.
-    pub(super) searched: Option<(Key, BTreeMap<String, (u64, Vec<Place>)>)>,
+    pub(super) searched: Option<(Key, Found)>,
     /// The edits of the last renaming, and the files that mean the same after it.
     pub(super) verified: Option<(Vec<TextEdit>, BTreeSet<String>)>,
     /// The check that runs in the background.
