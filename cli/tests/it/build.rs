@@ -438,7 +438,9 @@ fn attention_of_odd_lengths_asks_nothing_of_rows_of_numbers() {
     let Some(variables) = assembler() else { return };
     let folder = folder("build-odd-lengths");
     let all = "--set DV=64 --set CAUSAL=false";
-    let forward = format!("{all} --set D=64 --set FEW=false --set BM=64 --set BN=64 --set PERSISTENT=false --set QUEUED=false");
+    let forward = format!(
+        "{all} --set D=64 --set FEW=false --set BM=64 --set BN=64 --set PERSISTENT=false --set QUEUED=false"
+    );
     for (file, kernel, sets) in [
         ("attention", "scaled_dot_product_attention", forward.as_str()),
         ("attention_backward", "attention_backward_rows", "--set DV=64"),

@@ -228,10 +228,15 @@ impl<'c> Emit<'_, 'c> {
         }
         let left = if left == after { end } else { left };
         let results = self.carried_vectors(&phis, [(&start, before), (&next, end)], [left, after])?;
-        if 2 * start.len() >= self.kernel.options.spec.registers as usize {
-            self.forget_thread()?;
+        if self.lacks_registers(start.len()) {
+            self.forget_thread(results.first().copied())?;
         }
         self.define_parts(&inst.results, &counts, &results)
+    }
+
+    /// Returns true if so many registers of a lane are half of what it has, or a tile in a lane of a warpgroup, which has fewer.
+    fn lacks_registers(&self, carried: usize) -> bool {
+        2 * carried >= self.kernel.options.spec.registers as usize || self.group.is_some() && carried >= 16
     }
 
     /// Notes the counter of a loop, if targets know that it is uniform: not one that begins with a number of a warpgroup.
@@ -421,6 +426,10 @@ impl<'c> Emit<'_, 'c> {
             }
         }
         let merged: Vec<_> = phis.iter().map(|p| p.as_basic_value()).collect();
+        // What an arm has forgotten behind a loop.
+        if self.group.is_some() && self.lacks_registers(merged.len()) {
+            self.forget_thread(merged.first().copied())?;
+        }
         self.define_parts(&inst.results, &counts, &self.without_vectors(&merged, &vectors)?)
     }
 

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use inkwell::values::IntValue;
+use inkwell::values::{BasicValueEnum, IntValue};
 use tk_gpu::Layout;
 use tk_gpu::ir::kernel::LayoutId;
 use tk_gpu::layout::linear::InDim;
@@ -60,8 +60,15 @@ impl<'c> Emit<'_, 'c> {
     }
 
     /// Computes coordinates again from here on, so that those from before a loop are not in registers during the loop.
-    pub(super) fn forget_thread(&mut self) -> Res<()> {
-        self.tid = self.target.thread_again(self)?;
+    /// `after` is what the loop results in.
+    pub(super) fn forget_thread(&mut self, after: Option<BasicValueEnum<'c>>) -> Res<()> {
+        let word = match after {
+            Some(BasicValueEnum::FloatValue(x)) if x.get_type() == self.context.f32_type() => {
+                Some(self.builder.build_bit_cast(x, self.i32(), "")?.into_int_value())
+            }
+            _ => None,
+        };
+        self.tid = self.target.thread_again(self, word)?;
         self.thread_layouts()
     }
 

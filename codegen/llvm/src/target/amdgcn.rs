@@ -426,7 +426,7 @@ impl<'c> TargetEmitter<'c> for Amdgcn<'c> {
         if waits { self.waits(e) } else { Ok(()) }
     }
 
-    fn thread_again(&self, e: &Emit<'_, 'c>) -> Res<IntValue<'c>> {
+    fn thread_again(&self, e: &Emit<'_, 'c>, _after: Option<IntValue<'c>>) -> Res<IntValue<'c>> {
         self.counted_thread(e)
     }
 

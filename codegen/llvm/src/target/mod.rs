@@ -352,9 +352,10 @@ pub trait TargetEmitter<'c> {
         Ok(x)
     }
 
-    /// The number of this thread, computed again in a form that LLVM does not replace by the one that it has.
-    fn thread_again(&self, e: &Emit<'_, 'c>) -> Res<IntValue<'c>> {
-        Ok(e.tid)
+    /// The number of this thread, computed again in a form that LLVM does not replace by the one that it has, behind the word
+    /// `after`.
+    fn thread_again(&self, e: &Emit<'_, 'c>, after: Option<IntValue<'c>>) -> Res<IntValue<'c>> {
+        after.map_or(Ok(e.tid), |after| self.opaque_word(e, e.tid, after))
     }
 
     /// What comes next is not scheduled before what came before: it waits for memory.
