@@ -203,3 +203,107 @@ kernel copied(x: view[f16, 2], y: mut view[f16, 2]) grid(cdiv(x.shape[0], 64)) l
     assert_eq!((&product["tensor_copies"], &product["lane_bytes"]), (&true.into(), &0.into()), "{product}");
     assert!(product["needed"].as_f64() <= product["bytes"].as_f64());
 }
+
+#[test]
+fn lines_count_the_sectors_of_strided_accesses() {
+    let folder = Folder::new("profile-strides");
+    folder.write("a.tk", STRIDES);
+    let n = 1 << 20;
+    let bytes = |s: u32| {
+        let numbers = [format!("n={n}"), format!("s={s}")];
+        let tensors =
+            [("x", ""), ("v", ",8"), ("y", "")].map(|(name, more)| format!("{name}=empty:f16[{n}{more}]"));
+        let file = folder.path("a.tk").display().to_string();
+        let mut all = vec!["profile", &file, "--message-format", "json"];
+        all.extend(numbers.iter().chain(&tensors).map(String::as_str));
+        let ran = Ran::new(command::command(&folder.path(""), &all).output().unwrap());
+        let rows = ran.code(0).out.lines().map(|l| serde_json::from_str(l).unwrap());
+        let of = |row: Value| (row["line"].as_u64().unwrap_or(0), row["bytes"].as_f64().unwrap_or(0.0));
+        rows.map(of).collect::<std::collections::BTreeMap<_, _>>()
+    };
+    // In sectors of 32 bytes, or of what is asked for: 2 MB.
+    let (near, far) = (bytes(1), bytes(24));
+    let times = |of: &std::collections::BTreeMap<u64, f64>, line: u64| (of[&line] / f64::from(2 * n)).round();
+    assert_eq!([4, 5, 6, 7, 8, 9].map(|line| times(&near, line)), [16.0, 1.0, 1.0, 1.0, 8.0, 2.0]);
+    assert_eq!([4, 5, 6, 7, 8, 9].map(|line| times(&far, line)), [16.0, 16.0, 1.0, 1.0, 8.0, 2.0]);
+}
+
+/// Elements 32, `s` and one apart, those that wrap around, a column of a row-major view, every second one of a loop.
+const STRIDES: &str =
+    "kernel each(x: *f16, v: view[f16, 2], y: *mut f16, n: i32, s: i32) grid(cdiv(n, 1024)) {
+    let at = program_id(0) * 1024 + arange(0, 1024);
+    let inside = at < n;
+    let a = load(x + at as i64 * 32, mask = inside);
+    let b = load(x + at as i64 * s as i64, mask = inside);
+    let c = load(x + at, mask = inside);
+    let d = load(x + at % n, mask = inside);
+    let e = v.load([program_id(0) * 1024, 0], [1024, 1]);
+    let f = load(x + where(inside, at, 0) * 2, mask = inside);
+    store(y + at, a + b + c + d + f + reshape(e, [1024]), mask = inside);
+}
+";
+
+/// Triton's product with a grouped order of tiles and rows that wrap around: what is predicted is what is assembled.
+#[test]
+fn a_product_of_pointers_is_not_said_to_spill() {
+    let folder = Folder::new("profile-grouped");
+    folder.write("a.tk", GROUPED);
+    let file = folder.path("a.tk").display().to_string();
+    let args = [
+        "m=4096",
+        "n=4096",
+        "k=4096",
+        "a=empty:f16[m,k]",
+        "b=empty:f16[k,n]",
+        "c=empty:f16[m,n]",
+        "am=4096",
+        "ak=1",
+        "bk=4096",
+        "bn=1",
+        "cm=4096",
+        "cn=1",
+    ];
+    let mut all = vec!["--message-format", "json", "explain-launch", &file, "--for", "sm_90a"];
+    all.extend(args);
+    let ran = Ran::new(command::command(&folder.path(""), &all).output().unwrap());
+    let rows: Vec<Value> = ran.code(0).out.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    let defaults = rows.iter().find(|r| r["member"] == "").unwrap();
+    assert_eq!(defaults["spilled"], 0, "{defaults}");
+    assert!(defaults["us"].as_f64().unwrap() < 1000.0, "{defaults}");
+    let args =
+        ["--message-format", "json", "build", &file, "--target", "sm_90a", "--emit", "cubin", "--out", "out"];
+    let ran = Ran::new(command::command(&folder.path(""), &args).output().unwrap());
+    let rows = ran.code(0).out.lines().map(|l| serde_json::from_str::<Value>(l).unwrap());
+    let built = rows.filter(|r| r["kind"] == "built" && r["variant"] == "aligned").collect::<Vec<_>>();
+    let [built] = built.as_slice() else { panic!("{built:?}") };
+    assert_eq!(built["spill_store_bytes"], 0, "{built}");
+    let [predicted, is] = [defaults, built].map(|row| row["registers"].as_f64().unwrap());
+    assert!((predicted / is - 1.0).abs() < 0.15, "{predicted} registers, not {is}");
+}
+
+const GROUPED: &str = "kernel product[BM: i32 = 128, BN: i32 = 128, BK: i32 = 64, GROUP: i32 = 8](
+    a: *f16, b: *f16, c: *mut f16, m: i32, n: i32, k: i32, am: i32, ak: i32, bk: i32, bn: i32, cm: i32, cn: i32,
+)
+    grid(cdiv(m, BM) * cdiv(n, BN))
+    launch(warps = 4, stages = 3)
+{
+    let band = GROUP * cdiv(n, BN);
+    let first = program_id(0) / band * GROUP;
+    let size = minimum(cdiv(m, BM) - first, GROUP);
+    let (i, j) = (first + (program_id(0) % band) % size, (program_id(0) % band) / size);
+    let rows = (i * BM + arange(0, BM)) % m;
+    let columns = (j * BN + arange(0, BN)) % n;
+    let depth = arange(0, BK);
+    let mut pa = a + (rows[:, None] * am + depth[None, :] * ak);
+    let mut pb = b + (depth[:, None] * bk + columns[None, :] * bn);
+    let mut acc = zeros([BM, BN], f32);
+    for at in range(0, k, BK) {
+        acc = dot(load(pa, depth[None, :] < k - at), load(pb, depth[:, None] < k - at), acc);
+        pa += BK * ak;
+        pb += BK * bk;
+    }
+    let (to, along) = (i * BM + arange(0, BM), j * BN + arange(0, BN));
+    let inside = (to[:, None] < m) && (along[None, :] < n);
+    store(c + cm * to[:, None] + cn * along[None, :], acc as f16, inside);
+}
+";

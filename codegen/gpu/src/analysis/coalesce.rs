@@ -108,7 +108,7 @@ pub fn access(
     };
     let (mut order, known) = match ty(place) {
         Type::View { .. } => of_view(axis, &parts, bytes),
-        Type::Tile { .. } => of_pointers(axis, &parts, bytes),
+        Type::Tile { .. } => of_pointers(Pointers { module, func, axis }, &parts, bytes),
     };
     let most = (u64::from(spec.vector_bytes) / bytes).max(1);
     let limited = |order: &[usize], known| {
@@ -263,14 +263,20 @@ fn power_below(extent: u32) -> u64 {
     1 << extent.trailing_zeros().min(24)
 }
 
-fn of_pointers(axis: &AxisInfo, parts: &Parts, bytes: u64) -> (Vec<usize>, Limited) {
+fn of_pointers(of: Pointers<'_>, parts: &Parts, bytes: u64) -> (Vec<usize>, Limited) {
+    let axis = of.axis;
     let known = axis.tile(parts.place);
     let order = sorted(parts.shape.len(), |d| known.dim(d).contiguity);
     let fastest = order.first().copied().unwrap_or(0);
     let dim = known.dim(fastest);
     let mask = parts.mask.map_or(u64::MAX, |mask| axis.tile(mask).dim(fastest).constancy);
+    let apart = if dim.contiguity == 1 && of.wraps_below_zero(parts.place, fastest) {
+        "`%` of numbers that may be negative separates neighbours (`maximum` of their first one and 0 mends it)"
+    } else {
+        "the pointers are not known to follow one another"
+    };
     let vector = least([
-        (dim.contiguity, "the pointers are not known to follow one another"),
+        (dim.contiguity, apart),
         ((dim.divisibility / bytes).max(1), "the address is not known to be aligned"),
         (mask, "the mask is not known to be the same for neighbours"),
     ]);

@@ -125,6 +125,12 @@ fn beside(kernel: &Kernel, by_element: fn(&Inst) -> bool, loads_ahead: bool) -> 
         if is_position(kernel, inst) && (leads_to_memory(kernel, inst) || inst.operands.iter().all(from)) {
             addresses.extend(inst.results.iter().copied());
         }
+        // Pointers that a loop moves as a whole stay a constant away from one another.
+        if let (Op::Control(ControlOp::For), [body]) = (inst.op, inst.blocks.as_slice()) {
+            let carried = inst.operands.iter().skip(3).zip(func.blocks[*body].args.iter().skip(1));
+            let moved = carried.zip(&inst.results).filter(|((first, _), _)| is_pointer(kernel, **first));
+            addresses.extend(moved.flat_map(|((_, inside), after)| [*inside, *after]));
+        }
     }
     let passing = |v: &ValueId| {
         let once = matches!(uses.get(v).map(Vec::as_slice), Some([true]));
@@ -134,6 +140,11 @@ fn beside(kernel: &Kernel, by_element: fn(&Inst) -> bool, loads_ahead: bool) -> 
     // Positions follow from the number of the thread: a few of them are kept, the others are a constant away.
     passing.extend(addresses);
     Liveness { passing, ..liveness }
+}
+
+/// Returns true if a value is a pointer or a tile of pointers.
+fn is_pointer(kernel: &Kernel, v: ValueId) -> bool {
+    matches!(kernel.module.types.get(kernel.func().ty(v)).elem(), ElemType::Ptr { .. })
 }
 
 /// Returns true if the results are pointers, masks or offsets: those of neighbours are a constant away.

@@ -3,6 +3,8 @@
 //! Requires the facts of [`crate::analysis::axis`]. Guarantees that the distance of neighbours along an axis is the given one, in
 //! every iteration, and that a mask that is a *prefix* along an axis holds for the first elements of each run and for no others.
 
+use std::collections::BTreeSet;
+
 use tk_ops::{ControlOp, CreateOp, ElementwiseOp, MemoryOp, Op, ShapeOp};
 use tk_tile::{Def, Func, InstId, Module, ValueId, rewrite, walk};
 
@@ -45,16 +47,10 @@ impl Pointers<'_> {
             Def::Inst(id, n) => (id, n as usize),
             Def::Arg(..) if carried.contains(&v) => return Some(None),
             Def::Arg(block, n) => {
-                let loops = |i: &InstId| {
-                    let inst = &self.func.insts[*i];
-                    inst.op == Op::Control(ControlOp::For) && inst.blocks == [block]
-                };
-                let id = walk::insts(self.func).into_iter().find(loops)?;
-                // The counter comes first, and three numbers before what is carried.
-                let n = (n as usize).checked_sub(1)?;
-                let first = *self.func.insts[id].operands.get(3 + n)?;
+                let first = self.before_loop(v)?;
                 carried.push(v);
-                return self.same([first, *rewrite::yielded(self.func, block).get(n)?], along, carried);
+                let next = *rewrite::yielded(self.func, block).get((n as usize).checked_sub(1)?)?;
+                return self.same([first, next], along, carried);
             }
         };
         let inst = &self.func.insts[id];
@@ -83,6 +79,47 @@ impl Pointers<'_> {
             }
             _other => None,
         }
+    }
+
+    /// Returns true if `%` of numbers of which nothing says that they are not negative is all that separates neighbours along an
+    /// axis: below 0, the first of a run may be 0 and the others are negative.
+    pub fn wraps_below_zero(&self, v: ValueId, d: usize) -> bool {
+        self.wraps(v, d, &mut BTreeSet::new())
+    }
+
+    fn wraps(&self, v: ValueId, d: usize, seen: &mut BTreeSet<(ValueId, usize)>) -> bool {
+        if !seen.insert((v, d)) {
+            return false;
+        }
+        let Def::Inst(id, _) = self.func.values[v].def else {
+            return self.before_loop(v).is_some_and(|first| self.wraps(first, d, seen));
+        };
+        let inst = &self.func.insts[id];
+        match (&inst.op, inst.operands.as_slice()) {
+            (Op::Elementwise(ElementwiseOp::Rem), [a, b]) => {
+                let [number, divisor] = [a, b].map(|v| self.axis.tile(*v));
+                !number.non_negative && number.dim(d).contiguity > 1 && divisor.dim(d).divisibility > 1
+            }
+            (Op::Memory(MemoryOp::PtrAdd) | Op::Elementwise(_) | Op::Shape(ShapeOp::Broadcast), operands) => {
+                operands.iter().any(|v| self.wraps(*v, d, seen))
+            }
+            (Op::Shape(ShapeOp::Reshape), [a]) => {
+                self.before_reshape(v, *a, d).is_some_and(|d| self.wraps(*a, d, seen))
+            }
+            _other => false,
+        }
+    }
+
+    /// What a value that a loop carries is before its first iteration.
+    fn before_loop(&self, v: ValueId) -> Option<ValueId> {
+        let Def::Arg(block, n) = self.func.values[v].def else { return None };
+        let loops = |i: &InstId| {
+            let inst = &self.func.insts[*i];
+            inst.op == Op::Control(ControlOp::For) && inst.blocks == [block]
+        };
+        let id = walk::insts(self.func).into_iter().find(loops)?;
+        // The counter comes first, and three numbers before what is carried.
+        self.func.insts[id].operands.get(3 + (n as usize).checked_sub(1)?).copied()
     }
 
     /// The scalar of several values, where it is the same.

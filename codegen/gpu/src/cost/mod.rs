@@ -15,6 +15,7 @@
 
 mod latency;
 mod matrix;
+mod steps;
 mod timeline;
 mod work;
 
@@ -163,6 +164,9 @@ const ROUND: f64 = 0.25;
 const BANDWIDTH: f64 = 0.90;
 /// The order of the norm that combines limits: the higher, the better they overlap.
 const NORM: f64 = 5.0;
+/// How many times its time a kernel takes more at most because it spills: products whose accumulators do not fit take ten
+/// times as long.
+const SPILLED: f64 = 12.0;
 /// The part of the bytes beyond those that have to be moved that miss the shared cache, once all arguments together do
 /// not fit in it.
 const MISSES: f64 = 0.12;
@@ -252,7 +256,8 @@ pub fn estimate(of: &Analysed, launch: &Launched<'_>, chip: &Chip) -> Estimate {
     let combined = parts.iter().map(|(_, t)| t.powf(NORM)).sum::<f64>().powf(1.0 / NORM);
     // Each spilled register is written and read back, in loops each time; accumulators of a warpgroup wait for all of its
     // products.
-    let spills = combined * f64::from(spilled) / if total.matrix > 0.0 { 2.0 } else { 32.0 };
+    let times = f64::from(spilled) / if total.matrix > 0.0 { 2.0 } else { 32.0 };
+    let spills = combined * times.min(SPILLED);
     if spills > 0.0 {
         parts.push((Bound::Spills, spills));
     }

@@ -9,6 +9,7 @@ use tk_ops::{ControlOp, CreateOp, DType, MemoryOp, Op, ReduceOp, ScanOp};
 use tk_tile::frequency::LaunchArg;
 use tk_tile::{ElemType, Inst, Type, ValueId};
 
+use super::steps::Steps;
 use super::{Analysed, latency};
 use crate::analysis::axis::AxisInfo;
 use crate::analysis::provenance::Roots;
@@ -224,20 +225,28 @@ impl Costs<'_> {
     fn global(&self, inst: &Inst, v: ValueId, bytes: f64, vector: u32) -> Work {
         let (module, func) = (&self.kernel.module, self.kernel.func());
         let access = coalesce::access(module, func, self.axis, &self.kernel.options, inst);
-        let d = access.as_ref().and_then(|a| a.order.first().copied());
+        let ty = module.types.get(func.ty(v));
+        // Where a row of the tile is one element, neighbours are those of the next dimension.
+        let several = |d: &&usize| ty.shape().and_then(|s| s.get(**d)).is_none_or(|n| *n > 1);
+        let d = access.as_ref().and_then(|a| a.order.iter().find(several).or(a.order.first()).copied());
         // One at any address is two aligned ones.
         let each = if inst.attrs.flag("shifted") { 2.0 } else { 1.0 };
         let instructions = each * self.registers(v) / f64::from(vector.max(1)) * self.warps;
         let (run, lanes) = self.run(v, d, vector.max(1));
         let runs = (lanes * f64::from(vector.max(1)) / run).max(1.0);
-        let lines = runs * (run * bytes / LINE).ceil().max(1.0);
+        let step = match d {
+            Some(d) if vector <= 1 => Steps::new(self.kernel, self.axis, self.args).of_access(inst, d),
+            Some(_) | None => 1.0,
+        };
+        let span = ((run - 1.0) * step + 1.0) * bytes;
+        let lines = runs * (span / LINE).ceil().clamp(1.0, run);
         // Neighbours along the fastest dimension are in one sector; what one access leaves of it, the next finds in the
         // first-level cache.
-        let ty = module.types.get(func.ty(v));
         let along = d.and_then(|d| ty.shape()?.get(d).copied()).map_or(1.0, f64::from);
         let (from, row) = (inst.operands.first().copied(), along * bytes);
         let used = row.min(SECTOR);
-        let moved = self.count(v) * bytes * (SECTOR / used.max(1.0)).max(1.0);
+        let apart = (step * bytes).clamp(bytes, SECTOR.max(bytes)) / bytes;
+        let moved = self.count(v) * bytes * (SECTOR / used.max(1.0)).max(1.0).max(apart);
         // What is out of bounds is not read.
         let inside = self.inside(from, ty);
         let (moved, whole) = (moved * inside, self.count(v) * bytes * inside);
@@ -245,7 +254,7 @@ impl Costs<'_> {
         Work {
             issue: 2.5 * instructions,
             accesses: lines * instructions,
-            bytes: moved * self.split(from, row),
+            bytes: moved * if step > 1.0 { 1.0 } else { self.split(from, row) },
             needed: whole,
             lane_bytes: (bytes * f64::from(vector.max(1))) as u32,
             limit: match &access {
