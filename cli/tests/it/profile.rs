@@ -307,3 +307,24 @@ const GROUPED: &str = "kernel product[BM: i32 = 128, BN: i32 = 128, BK: i32 = 64
     store(c + cm * to[:, None] + cn * along[None, :], acc as f16, inside);
 }
 ";
+
+/// Quotients of 64 bits are all there before the first of them is used.
+#[test]
+fn long_division_takes_registers() {
+    let folder = Folder::new("profile-division");
+    let text = "kernel rows(x: *f32, y: *mut f32, n: i64, d: i64, s: i64) grid(cdiv(n, 4096) as i32) {
+    let i = program_id(0) as i64 * 4096 + arange(0, 4096);
+    store(y + i, load(x + i / d * s + i % d, i < n), i < n);
+}
+";
+    folder.write("a.tk", text);
+    let file = folder.path("a.tk").display().to_string();
+    let args = ["x=empty:f32[1048576]", "y=empty:f32[1048576]", "n=1048576", "d=1000", "s=1000"];
+    let mut all = vec!["--message-format", "json", "profile", &file, "--for", "sm_90a"];
+    all.extend(args);
+    let ran = Ran::new(command::command(&folder.path(""), &all).output().unwrap());
+    let mut rows = ran.code(0).out.lines().map(|l| serde_json::from_str::<Value>(l).unwrap());
+    let kernel = rows.find(|r| r["kind"] == "profiled").unwrap();
+    // The assembler takes all 255, and spills 52 more.
+    assert!(kernel["registers"].as_u64().unwrap() > 200, "{kernel}");
+}

@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tk_ops::{ControlOp, DType, Group, MemoryOp, Op, ShapeOp};
-use tk_tile::{BlockId, Def, ElemType, Func, Id, Inst, InstId, ValueId, walk};
+use tk_ops::{ControlOp, DType, ElementwiseOp, Group, MemoryOp, Op, ShapeOp};
+use tk_tile::{BlockId, Def, ElemType, Func, Id, Inst, InstId, ValueId, rewrite, walk};
 
 use crate::ir::kernel::Kernel;
 use crate::ir::op::GpuOp;
@@ -109,6 +109,9 @@ fn beside(kernel: &Kernel, by_element: fn(&Inst) -> bool, loads_ahead: bool) -> 
     };
     let mut uses: BTreeMap<ValueId, Vec<bool>> = BTreeMap::new();
     let mut addresses = BTreeSet::new();
+    // Positions that divisions give, which are nowhere a constant away from one another, and those of them that are computed in
+    // the order of the source: long division branches.
+    let (mut divided, mut in_order) = (BTreeSet::new(), BTreeSet::new());
     for i in walk::insts(func) {
         let inst = &func.insts[i];
         let takes = matches!(
@@ -122,7 +125,15 @@ fn beside(kernel: &Kernel, by_element: fn(&Inst) -> bool, loads_ahead: bool) -> 
             inst.operands.iter().for_each(|v| uses.entry(liveness.source(*v)).or_default().push(takes));
         }
         let from = |v: &ValueId| addresses.contains(v) || kernel.layout(*v).is_none();
-        if is_position(kernel, inst) && (leads_to_memory(kernel, inst) || inst.operands.iter().all(from)) {
+        let divides = divides(kernel, inst);
+        if divides.is_some()
+            || inst.operands.iter().any(|v| divided.contains(v) && !is_repeated(kernel, inst, *v))
+        {
+            divided.extend(inst.results.iter().copied().filter(|_| is_position(kernel, inst)));
+            in_order.extend(inst.results.iter().copied().filter(|_| divides == Some(true)));
+        } else if is_position(kernel, inst)
+            && (leads_to_memory(kernel, inst) || inst.operands.iter().all(from))
+        {
             addresses.extend(inst.results.iter().copied());
         }
         // Pointers that a loop moves as a whole stay a constant away from one another.
@@ -133,13 +144,32 @@ fn beside(kernel: &Kernel, by_element: fn(&Inst) -> bool, loads_ahead: bool) -> 
         }
     }
     let passing = |v: &ValueId| {
-        let once = matches!(uses.get(v).map(Vec::as_slice), Some([true]));
+        let once = matches!(uses.get(v).map(Vec::as_slice), Some([true])) && !in_order.contains(v);
         once && matches!(func.values[*v].def, Def::Inst(i, _) if by_element(&func.insts[i]))
     };
     let mut passing: BTreeSet<ValueId> = uses.keys().copied().filter(passing).collect();
     // Positions follow from the number of the thread: a few of them are kept, the others are a constant away.
     passing.extend(addresses);
     Liveness { passing, ..liveness }
+}
+
+/// Whether an instruction divides positions of a tile by a number that is known at run time alone, and if so whether the code
+/// has branches: that for 64 bits has.
+fn divides(kernel: &Kernel, inst: &Inst) -> Option<bool> {
+    let (Op::Elementwise(ElementwiseOp::Div | ElementwiseOp::Rem), [_, by]) =
+        (inst.op, inst.operands.as_slice())
+    else {
+        return None;
+    };
+    let (func, result) = (kernel.func(), *inst.results.first()?);
+    let dtype = kernel.module.types.get(func.ty(result)).dtype().filter(|d| d.is_int())?;
+    (kernel.layout(result).is_some() && rewrite::constant(func, *by).is_none()).then(|| dtype.bits() > 32)
+}
+
+/// Returns true if a lane has more elements of the result than of an operand, which are repeated.
+fn is_repeated(kernel: &Kernel, inst: &Inst, operand: ValueId) -> bool {
+    let registers = |v: ValueId| kernel.layout(v).map_or(1, |l| l.registers());
+    inst.results.first().is_some_and(|r| registers(*r) > registers(operand))
 }
 
 /// Returns true if a value is a pointer or a tile of pointers.
