@@ -175,7 +175,7 @@ ops! {
 ops! {
     /// The program, control flow, hints and debugging.
     ControlOp {
-        /// i32; attribute `axis`.
+        /// i32; attribute `axis`. Operands: none, or two numbers whose product is the extent of the grid along that axis.
         ProgramId = "program_id",
         /// i32; attribute `axis`.
         NumPrograms = "num_programs",

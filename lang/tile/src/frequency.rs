@@ -240,6 +240,8 @@ fn needed(func: &Func) -> Vec<bool> {
                     // A carried value is that before the loop, or of its end.
                     Flow::For => work.extend(carried(func, inst, n as usize)),
                     Flow::If | Flow::While => work.extend(passed_through(func, inst)),
+                    // Its number does not follow from the extent of its grid.
+                    Flow::Plain if inst.op == Op::Control(ControlOp::ProgramId) => {}
                     Flow::Plain => work.extend(&inst.operands),
                     Flow::Elements | Flow::Expect => {}
                 }

@@ -10,7 +10,7 @@ use super::args::{Arg, Args};
 use super::value::Val;
 use super::{Lower, bug};
 use crate::eval::{CTy, CVal, EvalResult};
-use crate::hir::{HArg, HExpr};
+use crate::hir::{FnKind, HArg, HExpr, HKind};
 
 impl Lower<'_, '_> {
     pub(super) fn builtin(&mut self, row: &'static Row, args: &[HArg], e: &HExpr) -> EvalResult<Val> {
@@ -204,6 +204,28 @@ impl Lower<'_, '_> {
         self.unflatten(want, &mut results.into_iter(), a.span)
     }
 
+    /// Two numbers whose product is the extent of the grid along an axis, if the kernel's clause is such a product: analyses
+    /// know from them where a program is.
+    fn factors_of_grid(&mut self, axis: i64) -> Vec<ValueId> {
+        let f = self.q.hir.func(self.frame.func);
+        let extent = usize::try_from(axis).ok().and_then(|axis| f.contract.grid.get(axis));
+        let (FnKind::Kernel, Some(HKind::Builtin(row, args))) = (f.kind, extent.map(|e| &e.kind)) else {
+            return vec![];
+        };
+        let (Op::Elementwise(ElementwiseOp::Mul), [HArg::Expr(a), HArg::Expr(b)]) = (row.op, args.as_slice())
+        else {
+            return vec![];
+        };
+        if !is_number_of_arguments(a) || !is_number_of_arguments(b) {
+            return vec![];
+        }
+        let mut factor = |e| {
+            let v = self.scalar(e).ok()?;
+            matches!(self.b.type_of(v).dtype(), Some(d) if d.is_int()).then_some(v)
+        };
+        factor(a).zip(factor(b)).map_or(vec![], |(a, b)| vec![a, b])
+    }
+
     fn control(&mut self, op: ControlOp, a: &Args, want: &CTy) -> EvalResult<Val> {
         let op_ = Op::Control(op);
         match op {
@@ -216,7 +238,8 @@ impl Lower<'_, '_> {
                     return Err(Box::new(Diagnostic::error(codes::AXIS, a.span, message, "")));
                 }
                 let attrs = Attrs::new().with("axis", Attr::Int(axis));
-                Ok(Val::One(self.b.one(op_, &[], attrs, Type::scalar(DType::I32))))
+                let factors = if op == ControlOp::ProgramId { self.factors_of_grid(axis) } else { vec![] };
+                Ok(Val::One(self.b.one(op_, &factors, attrs, Type::scalar(DType::I32))))
             }
             ControlOp::Map => self.map(a, want),
             ControlOp::Assume => {
@@ -415,5 +438,17 @@ fn flatten_table<'v>(items: &'v [CVal], out: &mut Vec<&'v CVal>) {
             CVal::Tuple(inner) => flatten_table(inner, out),
             other => out.push(other),
         }
+    }
+}
+
+/// Returns true for arithmetic on numbers and extents of arguments alone.
+fn is_number_of_arguments(e: &HExpr) -> bool {
+    match &e.kind {
+        HKind::Int(_) | HKind::Local(_) | HKind::CVar(_) | HKind::Const(_) => true,
+        HKind::Cast(of) | HKind::Extent(of, _) => is_number_of_arguments(of),
+        HKind::Builtin(row, args) if matches!(row.op, Op::Elementwise(_)) => {
+            args.iter().all(|arg| matches!(arg, HArg::Expr(e) if is_number_of_arguments(e)))
+        }
+        _other => false,
     }
 }

@@ -35,7 +35,12 @@ pub(super) fn control(cx: Cx<'_>, op: ControlOp, signatures: &Signatures<'_>) ->
     let (inst, bool) = (cx.inst, DTypeSet::BOOL);
     match op {
         ControlOp::ProgramId | ControlOp::NumPrograms => {
-            cx.counts(0, 1)?;
+            if op == ControlOp::ProgramId && !inst.operands.is_empty() {
+                cx.counts(2, 1)?;
+                (0..2).try_for_each(|i| is_scalar(cx.operand_tile(i)?, DTypeSet::INT))?;
+            } else {
+                cx.counts(0, 1)?;
+            }
             // A grid has at most three axes.
             cx.axis(3)?;
             is_scalar(cx.result_tile(0)?, DTypeSet::of(&[DType::I32]))

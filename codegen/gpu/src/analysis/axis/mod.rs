@@ -12,6 +12,7 @@
 //! 16 whose first element 0 is divisible by anything, and along dimension 1 in runs of 1 that begin with any number.
 //! [`flow`] walks the kernel, [`transfer`] has a rule for each operation.
 
+mod bands;
 mod flow;
 mod transfer;
 

@@ -187,7 +187,8 @@ impl Analysis<'_> {
         match f {
             Arithmetic::Add => args.folded(&add, i64::checked_add),
             Arithmetic::Sub => {
-                args.folded(&sub, i64::checked_sub).map(|a| TileFacts { non_negative: false, ..a })
+                let is_left = matches!(inst.operands.as_slice(), [a, b] if self.is_behind_a_band(*a, *b));
+                args.folded(&sub, i64::checked_sub).map(|a| TileFacts { non_negative: is_left, ..a })
             }
             Arithmetic::Mul => match args.known.as_slice() {
                 [a, b] if b.value == Some(1) => Some(a.clone()),
