@@ -14,6 +14,7 @@ use crate::division::ends_operand;
 use crate::span::{FileId, Span};
 use logos::Logos;
 use std::collections::BTreeSet;
+use unicode_ident::{is_xid_continue, is_xid_start};
 
 /// The kinds of tokens. The variants after [`Tok::Bad`] never come from the lexer.
 #[derive(Logos, Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,15 +59,19 @@ pub enum Tok<'s> {
     False,
     #[token("None")]
     None,
-    #[regex(r"[\p{XID_Start}_]\p{XID_Continue}*")]
+    #[regex(r"[A-Za-z_][A-Za-z0-9_]*")]
     Id(&'s str),
+    /// A character beyond ASCII: it begins a name, continues one, or is no token. The tables of Unicode as states of the lexer
+    /// would be a tenth of it.
+    #[regex(r"[^\x00-\x7F\u{FEFF}]")]
+    NonAscii,
     #[regex(r"[0-9][0-9_]*|0[xX][0-9a-fA-F_]*[0-9a-fA-F][0-9a-fA-F_]*|0[bB][01_]*[01][01_]*|0[oO][0-7_]*[0-7][0-7_]*", priority = 20)]
     Int(&'s str),
     #[regex(r"[0-9][0-9_]*\.[0-9][0-9_]*([eE][+-]?[0-9][0-9_]*)?", priority = 20)]
     #[regex(r"[0-9][0-9_]*[eE][+-]?[0-9][0-9_]*", priority = 20)]
     Float(&'s str),
-    #[regex(r"[0-9]\p{XID_Continue}*(\.[0-9]\p{XID_Continue}*)?", priority = 4)]
-    #[regex(r"[0-9][0-9_]*(\.[0-9][0-9_]*)?[eE][+-][0-9]\p{XID_Continue}*", priority = 4)]
+    #[regex(r"[0-9][A-Za-z0-9_]*(\.[0-9][A-Za-z0-9_]*)?", priority = 4)]
+    #[regex(r"[0-9][0-9_]*(\.[0-9][0-9_]*)?[eE][+-][0-9][A-Za-z0-9_]*", priority = 4)]
     BadNumber,
     #[regex(r#""([^"\\\n]|\\[^\n])*""#)]
     Str(&'s str),
@@ -246,6 +251,9 @@ pub fn lex_range<'s>(file: FileId, text: &'s str, start: usize, divisions: &BTre
     // Where the text of the lexer begins: after the last division.
     let (mut base, mut lexer) = (start, Tok::lexer(text.get(start..).unwrap_or("")));
     while let Some(tok) = lexer.next() {
+        let more = tok.map_or(0, |tok| continued(tok, lexer.slice(), lexer.remainder()));
+        lexer.bump(more);
+        let tok = tok.and_then(|tok| whole(tok, lexer.slice(), more > 0));
         let range = base + lexer.span().start..base + lexer.span().end;
         let span = Span::new(file, range.start, range.end);
         let gap = text.get(end..range.start).unwrap_or("");
@@ -303,6 +311,29 @@ pub fn lex_range<'s>(file: FileId, text: &'s str, start: usize, divisions: &BTre
         first = false;
     }
     out
+}
+
+/// Bytes of the characters behind a word or number that belong to it because of one beyond ASCII.
+fn continued(tok: Tok<'_>, slice: &str, rest: &str) -> usize {
+    let begins = match tok {
+        Tok::NonAscii => slice.starts_with(is_xid_start),
+        _other => {
+            slice.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
+                && rest.starts_with(|c: char| !c.is_ascii())
+        }
+    };
+    if begins { rest.find(|c| !is_xid_continue(c)).unwrap_or(rest.len()) } else { 0 }
+}
+
+/// The token that a piece of text is with the characters that continue it.
+fn whole<'s>(tok: Tok<'s>, slice: &'s str, is_longer: bool) -> Result<Tok<'s>, ()> {
+    match tok {
+        Tok::NonAscii if slice.starts_with(is_xid_start) => Ok(Tok::Id(slice)),
+        Tok::NonAscii => Err(()),
+        _ if is_longer && slice.starts_with(|c: char| c.is_ascii_digit()) => Ok(Tok::BadNumber),
+        _ if is_longer => Ok(Tok::Id(slice)),
+        _other => Ok(tok),
+    }
 }
 
 /// Returns true if the comment that begins at `start` is after a division on its line, which ends at `base`, and

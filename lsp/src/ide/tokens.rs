@@ -223,7 +223,8 @@ fn plain(tok: Tok, before: Option<Tok>, next: Option<Tok>) -> Option<(TokenKind,
         | Bar | Caret | Shl | Shr | AndAnd | OrOr | Bang | EqEq | Ne | Lt | Le | Gt | Ge => {
             TokenKind::Operator
         }
-        Bad | Hole | Block(_) | Rows(_) | Body(_) | StartStmt | StartItem | StartRow | StartField => {
+        Bad | NonAscii | Hole | Block(_) | Rows(_) | Body(_) | StartStmt | StartItem | StartRow
+        | StartField => {
             return Option::None;
         }
     };

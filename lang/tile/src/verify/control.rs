@@ -30,21 +30,23 @@ fn is_scalar(t: Tile<'_>, set: DTypeSet) -> Check {
     within(t, set)
 }
 
+fn axis_of_grid(cx: Cx<'_>, op: ControlOp) -> Check {
+    if op == ControlOp::ProgramId && !cx.inst.operands.is_empty() {
+        cx.counts(2, 1)?;
+        (0..2).try_for_each(|i| is_scalar(cx.operand_tile(i)?, DTypeSet::INT))?;
+    } else {
+        cx.counts(0, 1)?;
+    }
+    // A grid has at most three axes.
+    cx.axis(3)?;
+    is_scalar(cx.result_tile(0)?, DTypeSet::of(&[DType::I32]))
+}
+
 /// V08 to V11, V13 of control flow, apart from the blocks.
 pub(super) fn control(cx: Cx<'_>, op: ControlOp, signatures: &Signatures<'_>) -> Check {
     let (inst, bool) = (cx.inst, DTypeSet::BOOL);
     match op {
-        ControlOp::ProgramId | ControlOp::NumPrograms => {
-            if op == ControlOp::ProgramId && !inst.operands.is_empty() {
-                cx.counts(2, 1)?;
-                (0..2).try_for_each(|i| is_scalar(cx.operand_tile(i)?, DTypeSet::INT))?;
-            } else {
-                cx.counts(0, 1)?;
-            }
-            // A grid has at most three axes.
-            cx.axis(3)?;
-            is_scalar(cx.result_tile(0)?, DTypeSet::of(&[DType::I32]))
-        }
+        ControlOp::ProgramId | ControlOp::NumPrograms => axis_of_grid(cx, op),
         ControlOp::For => {
             cx.counts_in(3, usize::MAX, inst.operands.len().saturating_sub(3))?;
             let lo = cx.operand_tile(0)?;
