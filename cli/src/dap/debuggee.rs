@@ -19,7 +19,8 @@ use tk_tile::Loc;
 use tk_tile::debug::Statement;
 
 use super::breakpoint::{Breakpoint, logged};
-use super::condition::{self, Names, Scalar};
+use super::condition::{self, Names};
+use super::scalar::Scalar;
 use super::values;
 use super::variables::{self, Node, Nodes};
 use super::wire::{Request, Wire};
@@ -283,7 +284,7 @@ impl Debuggee {
             let wrong = match condition::evaluate(condition, &names) {
                 Ok(Scalar::Bool(false)) => return false,
                 Ok(Scalar::Bool(true)) => None,
-                Ok(Scalar::Int(..) | Scalar::Number(..) | Scalar::Type(_)) => {
+                Ok(Scalar::Int(..) | Scalar::Number(..) | Scalar::Type(_) | Scalar::Pointer(_)) => {
                     Some(format!("the condition `{condition}` is no bool\n"))
                 }
                 Err(why) => Some(format!("the condition `{condition}`: {why}\n")),
@@ -426,7 +427,11 @@ impl Debuggee {
             return Ok(out);
         }
         let value = condition::evaluate(text, &names)?;
-        Ok(json!({ "result": value.to_string(), "variablesReference": 0 }))
+        let mut out = json!({ "result": value.to_string(), "variablesReference": 0 });
+        if let (Some(ty), Json::Object(fields)) = (value.type_text(), &mut out) {
+            fields.insert("type".into(), ty.into());
+        }
+        Ok(out)
     }
 }
 

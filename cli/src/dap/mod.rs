@@ -8,13 +8,15 @@
 //! | `wire.rs` | messages |
 //! | `breakpoint.rs` | breakpoints: how often one stops, and what it says |
 //! | `debuggee.rs` | where it stops, and what is answered while it stands still |
-//! | `condition.rs` | the conditions of breakpoints |
+//! | `condition.rs` | expressions of conditions and the console |
+//! | `scalar.rs` | scalars, and what is computed with them |
 //! | `variables.rs` | what a client unfolds |
 //! | `values.rs` | variables as text, tables, heat maps |
 
 mod breakpoint;
 mod condition;
 mod debuggee;
+mod scalar;
 mod values;
 mod variables;
 mod wire;

@@ -1,6 +1,7 @@
 //! `tk dap` over real pipes, as an editor starts it: stops, steps, variables, and clients that misbehave.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
+mod console;
 mod hostile;
 mod lambdas;
 mod reports;

@@ -258,6 +258,35 @@ impl Data {
         Some(Data { value, ty, space: Arc::new(space), unwritten })
     }
 
+    /// The pointer at a place in row-major order, this many elements further; none of numbers and views.
+    pub fn pointer(&self, at: usize, further: i64) -> Option<Data> {
+        let Value::Ptr(p) = self.value.lane(at).ok().filter(|_| self.is_pointer())? else { return None };
+        let ty = Type::Tile { elem: self.ty.elem().clone(), shape: vec![] };
+        Some(Data { value: Value::Ptr(p.add(further)), ty, space: Arc::clone(&self.space), unwritten: None })
+    }
+
+    /// How many elements a pointer is after another one; none of pointers into two buffers, or between two elements.
+    pub fn elements_after(&self, other: &Data) -> Option<i64> {
+        let (Value::Ptr(p), Value::Ptr(q)) = (&self.value, &other.value) else { return None };
+        let of_pointee = |d: &Data| match d.ty.elem() {
+            ElemType::Ptr { pointee, .. } => elem_size(pointee),
+            ElemType::Scalar(_) => 1,
+        };
+        let bytes = p.byte(0, of_pointee(self))?.checked_sub(q.byte(0, of_pointee(other))?)?;
+        let size = i64::try_from(of_pointee(self).max(1)).ok()?;
+        (self.space.buffer(p) == other.space.buffer(q) && bytes % size == 0).then_some(bytes / size)
+    }
+
+    /// The element that a pointer leads to, as a tile of one; none outside of a buffer.
+    pub fn pointee(&self) -> Option<Data> {
+        let (Value::Ptr(p), ElemType::Ptr { pointee, .. }) = (&self.value, self.ty.elem()) else {
+            return None;
+        };
+        let value = Value::View(Arc::new(View { base: *p, shape: vec![1], strides: vec![1] }));
+        let ty = Type::View { elem: (**pointee).clone(), rank: 1, mutable: false, wide: false };
+        Data { value, ty, space: Arc::clone(&self.space), unwritten: None }.contents()
+    }
+
     /// Returns true if the elements are pointers.
     pub fn is_pointer(&self) -> bool {
         matches!(self.ty.elem(), ElemType::Ptr { .. }) && !matches!(self.value, Value::View(_))

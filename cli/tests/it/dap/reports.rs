@@ -79,10 +79,9 @@ fn integers_of_several_types() {
     // The narrower of two integers widens.
     assert_eq!(c.value("wide + i"), "4294967296");
     assert_eq!(c.value("i - wide * wide * 2"), "17179869183");
-    // Types of different signs have an order, but no sum.
+    // Those of different signs have no type in common.
     assert_eq!(c.value("i < unsigned && wide > unsigned"), "true");
-    let answer = c.answer("evaluate", json!({ "expression": "i - unsigned", "frameId": 1 }));
-    assert_eq!(answer["message"], "these are of two types, `i32` and `u32`");
+    assert_eq!(c.value("i - unsigned"), "-6");
     assert_eq!(c.end(), 0);
 }
 
