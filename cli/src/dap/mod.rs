@@ -37,10 +37,11 @@ use tk_interp::Debugger;
 use tk_lsp::server::{Frame, read_frame};
 use tk_runtime::Session;
 use tk_runtime::files::Files;
+use tk_sema::hir::FnId;
 use tk_sema::stops;
 use tk_syntax::{Diagnostic, FileId, Renderer, Span};
 
-use crate::run as command;
+use crate::run::{self as command, Prepared};
 use crate::terminal::{Failure, Outcome};
 use breakpoint::{Breakpoint, Hits};
 use debuggee::{Controls, Debuggee, Interrupts, known_path, source_path};
@@ -191,7 +192,7 @@ impl Server {
                     self.launch = Some((launch, request));
                     self.start();
                 }
-                Err(why) => self.wire.refuse(&request, &format!("the launch configuration: {why}")),
+                Err(why) => self.refuse_launch(&request, &format!("the launch configuration: {why}")),
             },
             "configurationDone" => {
                 self.configured = true;
@@ -226,7 +227,7 @@ impl Server {
                 if !self.configured
                     && let Some((_, launch)) = self.launch.take()
                 {
-                    self.wire.refuse(&launch, "the session has ended before its configuration was done");
+                    self.refuse_launch(&launch, "the session has ended before its configuration was done");
                 }
                 self.end();
                 self.wire.answer(&request, Json::Null);
@@ -347,13 +348,21 @@ impl Server {
             true => session,
             false => session.with_debugger(Arc::new(debuggee) as Arc<dyn Debugger>),
         };
-        let (wire, answer) = (Arc::clone(&self.wire), request.clone());
+        match task(&session, &launch) {
+            Ok(task) => self.begin(session, task, &request, sender),
+            Err(why) => self.refuse_launch(&request, &why),
+        }
+    }
+
+    /// Begins what shall run, in a thread of its own, and answers the request.
+    fn begin(&mut self, session: Session, task: Task, request: &Request, sender: Sender<Request>) {
+        let wire = Arc::clone(&self.wire);
         let interrupts = Arc::clone(&self.interrupts);
         let work = move || {
             // A client that waits for the end must see one, whatever becomes of the interpreter.
-            let done = catch_unwind(AssertUnwindSafe(|| work(&wire, &session, &launch, &interrupts)));
+            let done = catch_unwind(AssertUnwindSafe(|| work(&wire, &session, task, &interrupts)));
             let passed = done.unwrap_or_else(|_panic| {
-                wire.say("the interpreter panicked, which is a bug of tk; the program ends here");
+                wire.say("the interpreter panicked, which is a bug of tk; the program ends here\n");
                 false
             });
             let code = i32::from(!passed);
@@ -363,12 +372,13 @@ impl Server {
         match std::thread::Builder::new().name("tk-debuggee".into()).stack_size(STACK).spawn(work) {
             Ok(thread) => {
                 (self.running, self.requests) = (Some(thread), Some(sender));
-                self.wire.answer(&answer, Json::Null);
+                self.wire.answer(request, Json::Null);
             }
-            Err(why) => self.refuse_launch(&request, &format!("no thread can be started: {why}")),
+            Err(why) => self.refuse_launch(request, &format!("no thread can be started: {why}")),
         }
     }
 
+    /// Says why nothing runs; the session is over.
     fn refuse_launch(&mut self, request: &Request, why: &str) {
         self.wire.refuse(request, why);
         self.launch = None;
@@ -407,20 +417,42 @@ fn source(arguments: &Json, launch: Option<&Launch>) -> Option<String> {
     checked.sources.get(id).map(|s| s.text.to_string())
 }
 
-/// Runs the tests or the kernel; whether all went well.
-fn work(wire: &Wire, session: &Session, launch: &Launch, interrupts: &Interrupts) -> bool {
+/// What a session runs.
+enum Task {
+    /// Tests with their titles.
+    Tests(Vec<(FnId, String)>),
+    /// A kernel by its name, with its arguments.
+    Kernel(String, Box<Prepared>),
+}
+
+/// What a launch asks for; the error says why there is no such thing.
+fn task(session: &Session, launch: &Launch) -> Result<Task, String> {
+    let program = &launch.program;
     if let Some(kernel) = &launch.kernel {
-        return launched(wire, session, launch, kernel).map_err(|why| wire.say(&format!("{why}\n"))).is_ok();
+        let sentence = |failure: Failure| match failure {
+            Failure::Sentence(why) => why,
+            _other => format!("`{kernel}` cannot be launched"),
+        };
+        let prepared = command::prepare(session, program, Some(kernel), &launch.args, &launch.set);
+        return Ok(Task::Kernel(kernel.clone(), Box::new(prepared.map_err(sentence)?)));
     }
-    let tests: Vec<_> =
-        session.tests().filter(|(_, name)| launch.test.as_ref().is_none_or(|t| t == name)).collect();
-    if tests.is_empty() {
-        wire.say(&match &launch.test {
-            Some(test) => format!("there is no test \"{test}\"\n"),
-            None => "there are no tests\n".to_string(),
-        });
-        return false;
+    let tests = session.tests().filter(|(_, name)| launch.test.as_ref().is_none_or(|t| t == name));
+    let tests: Vec<(FnId, String)> = tests.map(|(id, name)| (id, name.to_string())).collect();
+    match &launch.test {
+        Some(test) if tests.is_empty() => Err(format!("`{program}` has no test \"{test}\"")),
+        None if tests.is_empty() => {
+            Err(format!("`{program}` has no tests; `kernel` and `args` launch a kernel instead"))
+        }
+        Some(_) | None => Ok(Task::Tests(tests)),
     }
+}
+
+/// Runs the tests or the kernel; whether all went well.
+fn work(wire: &Wire, session: &Session, task: Task, interrupts: &Interrupts) -> bool {
+    let tests = match task {
+        Task::Tests(tests) => tests,
+        Task::Kernel(name, prepared) => return launched(wire, session, &name, *prepared),
+    };
     let mut good = true;
     for (id, name) in tests {
         let outcome = session.test(id);
@@ -443,26 +475,20 @@ fn said(wire: &Wire, session: &Session, diagnostics: &[Diagnostic]) {
     }
 }
 
-/// Launches a kernel.
-fn launched(wire: &Wire, session: &Session, launch: &Launch, kernel: &str) -> Result<(), String> {
-    let sentence = |failure: Failure| match failure {
-        Failure::Sentence(why) => why,
-        _other => "the kernel cannot be launched".to_string(),
-    };
-    let prepared = command::prepare(session, &launch.program, Some(kernel), &launch.args, &launch.set)
-        .map_err(sentence)?;
-    let result = session.run(prepared.kernel, prepared.values, &prepared.sets);
-    match result {
+/// Launches a kernel; whether all went well.
+fn launched(wire: &Wire, session: &Session, kernel: &str, prepared: Prepared) -> bool {
+    match session.run(prepared.kernel, prepared.values, &prepared.sets) {
         Ok(results) => {
             said(wire, session, &results.notes);
             for (name, array) in &results.arrays {
                 wire.say(&format!("{name}: {}{:?}\n", array.dtype, array.shape));
             }
-            Ok(())
+            true
         }
         Err(wrong) => {
             said(wire, session, &wrong);
-            Err(format!("`{kernel}` failed"))
+            wire.say(&format!("`{kernel}` failed\n"));
+            false
         }
     }
 }
