@@ -13,6 +13,7 @@ mod axes;
 mod body;
 mod builtins;
 mod call;
+mod casts;
 mod clauses;
 mod coerce;
 mod conditional;

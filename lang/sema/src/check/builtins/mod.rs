@@ -212,11 +212,16 @@ impl Cx<'_> {
             Scheme::Reduce(..) | Scheme::Special => (DTypeSet::VALUE, ElemResult::Same),
         };
         let is_value = |i: usize| row.params.get(i).is_none_or(|p| p.kind == ParamKind::Value);
+        let of_one = |(i, h): (usize, &Option<HExpr>)| {
+            let h = h.as_ref().filter(|_| is_value(i))?;
+            Some((self.dterm_of(&h.ty)?, h.span))
+        };
+        let operands: Vec<(DTerm, Span)> = values.iter().enumerate().filter_map(of_one).collect();
         // A wrong class is the more telling message than a wrong mix of types.
         for (i, h) in values.iter().enumerate() {
             let Some(h) = h.clone().filter(|_| is_value(i)) else { continue };
             match self.dterm_of(&h.ty) {
-                Some(d) if self.need_class(what, d, set, h.span) => {}
+                Some(d) if self.need_class_beside(what, (d, h.span), set, &operands) => {}
                 Some(_) => return HExpr::err(span),
                 None => {
                     let shown = self.show(&h.ty);
