@@ -49,6 +49,12 @@ impl DocBuilder<'_> {
 
     /// An expression without the parentheses around it.
     fn bare(&mut self, e: &Expr) {
+        // Comments between the parts of a chain stay where they are.
+        if let Some((base, links)) = self.commented(e) {
+            self.open();
+            self.method_chain(base, &links);
+            return self.close();
+        }
         match &e.kind {
             ExprKind::Path(path) => self.tokens_until(path.span.end),
             ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Str(_) | ExprKind::Bool(_) => self.token(),
@@ -143,8 +149,32 @@ impl DocBuilder<'_> {
         self.expr(b);
     }
 
-    /// The parts of a chain of two method calls or more: what they begin with, and what follows it.
+    /// The parts of a chain of two method calls or more, or of one with a comment: what they begin with, and what follows it.
     fn methods<'e>(&self, e: &'e Expr) -> Option<(&'e Expr, Vec<&'e Expr>)> {
+        let (base, links) = self.links(e);
+        let calls = links.windows(2).filter(|pair| is_method(pair)).count();
+        (calls > 1 || links.iter().any(|link| self.follows_comment(link))).then_some((base, links))
+    }
+
+    /// The same of any chain with a comment before one of its names.
+    fn commented<'e>(&self, e: &'e Expr) -> Option<(&'e Expr, Vec<&'e Expr>)> {
+        let is_chain = matches!(e.kind, ExprKind::Call(..) | ExprKind::Index(..) | ExprKind::Member(..));
+        if !is_chain || !self.source.has_comments(e.span) {
+            return None;
+        }
+        let (base, links) = self.links(e);
+        links.iter().any(|link| self.follows_comment(link)).then_some((base, links))
+    }
+
+    /// Returns true for a member with a comment before its dot.
+    fn follows_comment(&self, link: &Expr) -> bool {
+        let ExprKind::Member(_, name) = &link.kind else { return false };
+        let dot = self.source.token_at(name.span.start).saturating_sub(1);
+        !self.source.comments_before(dot).is_empty()
+    }
+
+    /// What calls, indices and members begin with, and these.
+    fn links<'e>(&self, e: &'e Expr) -> (&'e Expr, Vec<&'e Expr>) {
         let (mut at, mut links) = (e, vec![]);
         while let ExprKind::Call(inner, _) | ExprKind::Index(inner, _) | ExprKind::Member(inner, _) = &at.kind
         {
@@ -155,7 +185,7 @@ impl DocBuilder<'_> {
             }
         }
         links.reverse();
-        (links.windows(2).filter(|pair| is_method(pair)).count() > 1).then_some((at, links))
+        (at, links)
     }
 
     /// A chain of method calls: on one line, or each on its own. The caller has opened the group.
@@ -165,7 +195,7 @@ impl DocBuilder<'_> {
         for (i, link) in links.iter().enumerate() {
             match &link.kind {
                 ExprKind::Member(..) => {
-                    if links.get(i..i + 2).is_some_and(is_method) {
+                    if links.get(i..i + 2).is_some_and(is_method) || self.follows_comment(link) {
                         // What the chain begins with keeps its own indentation.
                         if !std::mem::replace(&mut is_indented, true) {
                             self.indent();

@@ -2,9 +2,9 @@
 //!
 //! Assumes that the text parses without an error, so that brackets are paired.
 
-use tk_syntax::FileId;
 use tk_syntax::ast::{Comment, Item, ItemKind};
 use tk_syntax::token::{Tok, Token, lex};
+use tk_syntax::{FileId, Span};
 
 /// The comment that leaves a statement or an item as it is.
 const SKIP: &str = "// fmt: skip";
@@ -121,6 +121,12 @@ impl<'s> LexedSource<'s> {
         let from = if at == 0 { 0 } else { self.end(at - 1) };
         let index = |place: usize| self.comments.partition_point(|c| (c.span.start as usize) < place);
         index(from)..index(self.start(at))
+    }
+
+    /// Returns true if there is a comment in a piece of the text.
+    pub fn has_comments(&self, span: Span) -> bool {
+        let first = self.comments.partition_point(|c| c.span.start < span.start);
+        self.comments.get(first).is_some_and(|c| c.span.start < span.end)
     }
 
     /// Returns true if token `at` is the first one of its line.

@@ -124,6 +124,27 @@ fn comments_and_empty_lines() {
     assert_eq!(formatted("fn f() {}\n\n\n\n\nfn g() {}\nfn h() {}"), "fn f() {}\n\nfn g() {}\nfn h() {}\n");
 }
 
+/// A comment after a part of a chain stays there, and so the next part begins a line.
+#[test]
+fn comments_in_chains() {
+    for kept in [
+        "fn f() {\n    let y = x // of x\n        .load([0], [4]);\n}\n",
+        "fn f() {\n    let y = x // of x\n        .load([0], [4]) // of the load\n        .sum();\n}\n",
+        "fn f() {\n    let y = x\n        // own\n        .load([0], [4]);\n}\n",
+        "fn f() {\n    let y = x // of x\n        .shape[0];\n}\n",
+        "fn f() {\n    let y = x[0] // of x\n        .shape;\n}\n",
+        "fn f() {\n    x // of x\n        .store([0], 1);\n}\n",
+        "const A = f(\n    x // of x\n        .load([0]),\n    b,\n);\n",
+        "fn f() {\n    let y = a\n        + x // of x\n            .load([0])\n        + b;\n}\n",
+    ] {
+        assert_eq!(formatted(kept), kept);
+    }
+    assert_eq!(
+        formatted("fn f() { if x // of x\n.load([0]) { b(); } }"),
+        "fn f() {\n    if x // of x\n        .load([0])\n    {\n        b();\n    }\n}\n"
+    );
+}
+
 #[test]
 fn any_encoding_of_line_ends_and_blanks() {
     assert_eq!(formatted(""), "");
