@@ -95,6 +95,9 @@ pub fn extract(a: &Analysis, range: &Range<usize>) -> Option<Action> {
     };
     let mut function =
         written(a, owner.item, &name, &constants, &inputs, &outputs, &result, &selected, (start, end));
+    if let Ok(form) = tk_fmt::format(&function) {
+        function = form.trim_end().to_string();
+    }
     let at = |start: u32, end: u32| a.place(Span { file: Analysis::ROOT, start, end });
     let after = match owner.of {
         Some(of) if receiver.is_none() => of,
@@ -106,9 +109,15 @@ pub fn extract(a: &Analysis, range: &Range<usize>) -> Option<Action> {
         function = function.lines().map(line).collect::<Vec<_>>().join("\n");
     }
     let behind: Place = at(after.span.end, after.span.end);
+    // An empty line before what follows.
+    let rest = a.root_text().get(behind.end..).unwrap_or("").trim_start_matches([' ', '\t', '\r']);
+    let is_close = rest
+        .strip_prefix('\n')
+        .is_some_and(|next| !next.trim_start_matches([' ', '\t', '\r']).starts_with(['\n', '}']));
+    let gap = if is_close && !rest.trim().is_empty() { "\n" } else { "" };
     let edits = vec![
         TextEdit { place: at(start, end), text: call },
-        TextEdit { place: behind, text: format!("\n\n{function}") },
+        TextEdit { place: behind, text: format!("\n\n{function}{gap}") },
     ];
     let title = "extract a function".to_string();
     Some(Action { title, kind: ActionKind::Extract, edits, diagnostic: None })
@@ -343,6 +352,10 @@ fn written(
         let _ = writeln!(out, "    let mut {0} = {0};", v.name);
     }
     let body = a.root_text().get(start as usize..end as usize).unwrap_or("");
+    let body = match selected {
+        Selected::Expr(e) if !matches!(e.kind, ExprKind::Tuple(_)) => without_parens(body),
+        Selected::Expr(_) | Selected::Stmts(_) => body,
+    };
     let indent = indent_of(a, start);
     for (i, line) in body.lines().enumerate() {
         // The server may keep blanks at ends of lines.
@@ -357,4 +370,22 @@ fn written(
         }
     }
     out + "}"
+}
+
+/// A text without the pairs of parentheses around all of it.
+fn without_parens(text: &str) -> &str {
+    let mut depth = 0usize;
+    let closes = lex(FileId(0), text).tokens.into_iter().find(|t| {
+        match t.tok {
+            Tok::LParen => depth += 1,
+            Tok::RParen => depth = depth.saturating_sub(1),
+            _other => {}
+        }
+        depth == 0
+    });
+    let inner = text.strip_prefix('(').and_then(|t| t.strip_suffix(')'));
+    match (closes, inner) {
+        (Some(last), Some(inner)) if last.end == text.len() => without_parens(inner.trim()),
+        (_, _) => text,
+    }
 }

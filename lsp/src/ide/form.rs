@@ -38,6 +38,14 @@ pub fn keep_form(text: &str, path: &str, actions: &mut [Action]) {
     }
 }
 
+/// A value with the layout of `tk fmt`, if that is one line.
+pub fn value_form(value: &str) -> Option<String> {
+    let (before, after) = ("const VALUE = ", ";\n");
+    let laid_out = tk_fmt::format(&format!("{before}{value}{after}")).ok()?;
+    let value = laid_out.strip_prefix(before)?.strip_suffix(after)?;
+    (!value.contains('\n')).then(|| value.to_string())
+}
+
 /// Has edits of a text end lines as its first one does.
 pub fn keep_line_ends(text: &str, edits: &mut [TextEdit]) {
     if !text.split_once('\n').is_some_and(|(line, _)| line.ends_with('\r')) {

@@ -5,10 +5,11 @@
 
 use tk_ops::table::Effects;
 use tk_sema::index::{Symbol, SymbolId, SymbolKind};
-use tk_syntax::ast::{Expr, ExprKind};
+use tk_syntax::ast::{BinOp, Expr, ExprKind};
 use tk_syntax::{FileId, Span};
 
 use super::actions::{Action, ActionKind};
+use super::form::value_form;
 use super::scope::scope;
 use super::walk::{Let, Node, around, declaration};
 use super::{Analysis, TextEdit};
@@ -33,9 +34,9 @@ pub fn inline_let(a: &Analysis, at: u32) -> Option<Action> {
     if uses.is_empty() || !uses.iter().all(same) {
         return None;
     }
-    let text = a.text(init.span);
+    let text = value_form(a.text(init.span)).unwrap_or_else(|| a.text(init.span).to_string());
     let value = |place: Span| {
-        if is_atom(init) || !is_operand(a, place) { text.to_string() } else { format!("({text})") }
+        if is_atom(init) || !needs_parens(a, place, init) { text.to_string() } else { format!("({text})") }
     };
     let mut edits =
         vec![TextEdit { place: a.place(whole_lines(a.root_text(), stmt.span)), text: String::new() }];
@@ -124,8 +125,8 @@ fn meaning(a: &Analysis, name: &str, at: u32) -> Option<SymbolId> {
     a.index.reference(declared.span).map(|r| r.symbol)
 }
 
-/// Returns true if an expression is a part of a larger one that would take a part of what replaces it.
-fn is_operand(a: &Analysis, place: Span) -> bool {
+/// Returns true if an expression is a part of a larger one that would take a part of the value that replaces it.
+fn needs_parens(a: &Analysis, place: Span, value: &Expr) -> bool {
     let Some(root) = a.root() else { return true };
     let nodes = around(root, place.start);
     let outer = nodes.iter().rev().filter_map(|n| if let Node::Expr(e) = n { Some(*e) } else { None });
@@ -133,9 +134,32 @@ fn is_operand(a: &Analysis, place: Span) -> bool {
         return false;
     };
     match &parent.kind {
-        ExprKind::Unary(..) | ExprKind::Binary(..) | ExprKind::Cast(..) => true,
+        ExprKind::Binary(op, left, _) => !binds_tighter(value, *op, left.span == place),
+        ExprKind::Unary(..) | ExprKind::Cast(..) => true,
         ExprKind::Index(base, _) | ExprKind::Member(base, _) | ExprKind::Call(base, _) => base.span == place,
         _lists_and_blocks => false,
+    }
+}
+
+/// Returns true for a value that is one operand of an operator without parentheses, as one expects it: of arithmetic,
+/// comparisons and logic, not of bits.
+fn binds_tighter(value: &Expr, op: BinOp, is_left: bool) -> bool {
+    let level = |op: BinOp| match op {
+        BinOp::Mul | BinOp::Div | BinOp::Rem => Some(4),
+        BinOp::Add | BinOp::Sub => Some(3),
+        BinOp::Eq | BinOp::Ne | BinOp::Lt | BinOp::Le | BinOp::Gt | BinOp::Ge => Some(2),
+        BinOp::And => Some(1),
+        BinOp::Or => Some(0),
+        BinOp::BitAnd | BinOp::BitOr | BinOp::BitXor | BinOp::Shl | BinOp::Shr => None,
+    };
+    match (&value.kind, level(op)) {
+        (ExprKind::Cast(of, _), Some(_)) => is_atom(of),
+        (ExprKind::Unary(..), Some(_)) => is_left,
+        // Comparisons do not follow one another.
+        (ExprKind::Binary(inner, ..), Some(outer)) => {
+            level(*inner).is_some_and(|i| i > outer || i == outer && is_left && i != 2)
+        }
+        (_, _) => false,
     }
 }
 

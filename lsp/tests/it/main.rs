@@ -4,5 +4,6 @@ mod completion;
 mod features;
 mod fixes;
 mod protocol;
+mod refactored;
 mod robust;
 mod support;
