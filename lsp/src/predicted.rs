@@ -80,12 +80,9 @@ fn summary(target: &str, outlook: &Outlook) -> String {
     let values = if values.is_empty() { String::new() } else { format!("{values}: ") };
     // What depends on data is a guess.
     let guess = if found.is_guess { "~" } else { "" };
-    format!(
-        "{guess}{values}{} ({target}, {}, extents of {})",
-        parts.join(" · "),
-        expected.gpu,
-        expected.extent
-    )
+    let place = [target.to_string(), expected.gpu.clone(), expected.extents_text()];
+    let place: Vec<String> = place.into_iter().filter(|text| !text.is_empty()).collect();
+    format!("{guess}{values}{} ({})", parts.join(" · "), place.join(", "))
 }
 
 fn of_line((unit, share): (&str, f64), cost: &LineCost, remarks: &[(usize, &str)]) -> costs::LineCost {

@@ -54,7 +54,7 @@ fn cost(session: &Session, expected: &tk_driver::Expected) -> Value {
     let own = lines.iter().filter(|l| l.file == FileId(0) && l.share >= LEAST);
     json!({
         "gpu": expected.gpu,
-        "extent": expected.extent,
+        "extents": expected.extents_text(),
         "us": e.us,
         "registers": e.registers[0],
         "spilled": e.registers[1],

@@ -199,7 +199,7 @@ function cost(cost: any, go: (line: number) => void): Node[] {
     const lines = (cost.lines as [number, number][]).map(([line, share]) =>
         element("tr", {}, element("td", {}, lineButton(line, go)), element("td", { text: `${(100 * share).toFixed(0)} %` })));
     return [
-        element("p", { text: `Predicted, not measured: one launch on an ${cost.gpu} with extents of ${cost.extent}.` }), facts,
+        element("p", { text: `Predicted, not measured: one launch on an ${cost.gpu}${cost.extents ? ` with ${cost.extents}` : ""}.` }), facts,
         ...(lines.length > 0 ? [element("p", { text: `Share of ${cost.unit} by line:` }), element("table", {}, ...lines)] : []),
     ];
 }

@@ -17,7 +17,7 @@ pub struct Listing {
 /// The predicted cost of a typical launch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Typical {
-    /// The extents and integers of the launch that are free.
+    /// The extents and integers of the launch that are free; the largest of them where they differ.
     pub extent: i64,
     /// The name of the GPU.
     pub gpu: String,

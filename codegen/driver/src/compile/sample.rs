@@ -9,12 +9,15 @@
 //! multiples of 16 whose logarithms are uniform: with powers of two alone, no tile would be cut off. The others are a
 //! constant. Launches that the kernel refuses are left to the caller.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use tk_bundle::{DeviceFact, Expr, Number, Reader};
 use tk_ops::{DType, Scalar};
-use tk_sema::contract::{Closed, ClosedContract, ClosedOp, Decided, HostArg};
+use tk_sema::contract::{Closed, ClosedArg, ClosedContract, ClosedOp, Decided, HostArg};
 use tk_sema::eval::Bindings;
 use tk_tile::{ElemType, Type};
+
+use crate::ship::artifact::{equals, expr};
 
 /// A number that a launch brings: an extent of an argument, or the argument itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,11 +79,59 @@ pub fn launches(contract: &ClosedContract, bindings: &Bindings, key: &[Closed]) 
     (0..LAUNCHES).filter_map(|sample| arguments(contract, &equal, &point(sample), OTHER)).collect()
 }
 
-/// Arguments of a launch of a specialization whose tensors are row-major, and whose extents and integers have this value
-/// where they are free; `None` if a tensor is larger than any memory.
-pub fn cube(contract: &ClosedContract, bindings: &Bindings, extent: i64) -> Option<Vec<HostArg>> {
+/// Arguments of launches of a specialization whose tensors are row-major, the most typical first: all numbers that are free
+/// are the first of these extents that the conditions of a launch admit, or one that follows from the conditions. At the end
+/// each of them alone is another one, for conditions over two.
+///
+/// Where `as_compiled`, parameters that follow from the arguments have the values of the specialization.
+pub fn typical<'c>(
+    contract: &'c ClosedContract,
+    bindings: &'c Bindings,
+    extents: &'c [i64],
+    as_compiled: bool,
+) -> impl Iterator<Item = Vec<HostArg>> + 'c {
     let equal = Equal::of(contract, bindings);
-    arguments(contract, &equal, &equal.values, extent)
+    let free = equal.free(contract);
+    let mut conditions = Conditions::default();
+    contract.require.iter().for_each(|(condition, _)| conditions.of_launch(&equal, condition));
+    for (id, decided) in contract.decided.iter().filter(|_| as_compiled) {
+        if let Decided::ByDefault(e) = decided
+            && let Some(condition) = equals(e, bindings.cvars.get(id))
+        {
+            conditions.add(&equal, e, condition);
+        }
+    }
+    let mut points: Vec<BTreeMap<Slot, i64>> = vec![];
+    for at in 0..extents.len() {
+        let (before, after) = extents.split_at(at);
+        let mut point = equal.values.clone();
+        for class in &free {
+            let first = conditions.first(&equal, *class, [after, before]);
+            point.extend(first.or(after.first().copied()).map(|n| (*class, n)));
+        }
+        points.push(point);
+    }
+    let first = points.first().cloned().unwrap_or_default();
+    for (class, extent) in free.iter().flat_map(|class| extents.iter().map(move |n| (class, n))) {
+        let mut point = first.clone();
+        point.insert(*class, *extent);
+        points.push(point);
+    }
+    points.into_iter().filter_map(move |point| arguments(contract, &equal, &point, OTHER))
+}
+
+/// The extents and integers of a launch, each once, the largest first.
+pub fn numbers(args: &[HostArg]) -> Vec<i64> {
+    let of_one = |arg: &HostArg| match arg {
+        HostArg::Tensor { shape, .. } if shape.as_slice() == [ANY_LENGTH] => vec![],
+        HostArg::Tensor { shape, .. } => shape.clone(),
+        HostArg::Scalar(n) => n.as_int().and_then(|n| i64::try_from(n).ok()).into_iter().collect(),
+        HostArg::Absent => vec![],
+    };
+    let mut all: Vec<i64> = args.iter().flat_map(of_one).collect();
+    all.sort_unstable_by(|a, b| b.cmp(a));
+    all.dedup();
+    all
 }
 
 /// The arguments with these numbers, and another one for those that are not there; `None` if a tensor is larger than any
@@ -92,7 +143,7 @@ fn arguments(
     other: i64,
 ) -> Option<Vec<HostArg>> {
     let value = |slot: Slot| values.get(&equal.class(slot)).copied().unwrap_or(other);
-    let one = |(i, arg): (usize, &tk_sema::contract::ClosedArg)| {
+    let one = |(i, arg): (usize, &ClosedArg)| {
         if !arg.present {
             return Some(HostArg::Absent);
         }
@@ -182,6 +233,18 @@ impl Equal {
         slot
     }
 
+    /// The classes of the numbers of a launch that have no known value.
+    fn free(&self, contract: &ClosedContract) -> BTreeSet<Slot> {
+        let of_one = |(i, arg): (usize, &ClosedArg)| match &arg.ty {
+            _ if !arg.present => vec![],
+            Type::View { rank, .. } => (0..*rank as usize).map(|axis| Slot::Extent(i, axis)).collect(),
+            Type::Tile { elem: ElemType::Scalar(d), .. } if d.is_int() => vec![Slot::Number(i)],
+            Type::Tile { .. } => vec![],
+        };
+        let all = contract.args.iter().enumerate().flat_map(of_one).map(|slot| self.class(slot));
+        all.filter(|class| !self.values.contains_key(class)).collect()
+    }
+
     fn fix(&mut self, slot: Slot, value: i64) {
         self.values.insert(self.class(slot), value);
     }
@@ -204,5 +267,102 @@ impl Equal {
             },
             _ => {}
         }
+    }
+}
+
+/// What a launch asks of single numbers.
+#[derive(Default)]
+struct Conditions {
+    /// By the class of the one number that is not known.
+    all: BTreeMap<Slot, Vec<Expr>>,
+    /// Numbers in these conditions: bounds, and what others are multiples of.
+    constants: BTreeMap<Slot, BTreeSet<i64>>,
+}
+
+impl Conditions {
+    /// Adds a requirement.
+    fn of_launch(&mut self, equal: &Equal, condition: &Closed) {
+        match condition {
+            Closed::Op { op: ClosedOp::And, args, .. } => args.iter().for_each(|a| self.of_launch(equal, a)),
+            condition => self.add(equal, condition, expr(condition)),
+        }
+    }
+
+    /// Adds a condition over the numbers of an expression.
+    fn add(&mut self, equal: &Equal, of: &Closed, condition: Expr) {
+        let mut classes = BTreeSet::new();
+        slots(of, &mut |slot| {
+            classes.insert(equal.class(slot));
+        });
+        classes.retain(|class| !equal.values.contains_key(class));
+        if let (Some(class), 1) = (classes.first().copied(), classes.len()) {
+            self.all.entry(class).or_default().push(condition);
+            constants(of, self.constants.entry(class).or_default());
+        }
+    }
+
+    /// The first of some values that every condition admits, in the order of two lists with those that follow from the
+    /// conditions between them.
+    fn first(&self, equal: &Equal, class: Slot, [first, last]: [&[i64]; 2]) -> Option<i64> {
+        let most = first.first().copied().unwrap_or(OTHER);
+        let known = self.constants.get(&class).into_iter().flatten().copied();
+        let derived = known.filter(|n| *n > 0).flat_map(|n| [most / n * n, n, n - 1, n + 1]);
+        let conditions = self.all.get(&class).map_or(&[][..], Vec::as_slice);
+        // One that reads a stride, or more than a number has, is left to the launch.
+        let admits =
+            |value: i64| conditions.iter().all(|c| c.holds(&One { equal, class, value }).unwrap_or(true));
+        let values = first.iter().copied().chain(derived).chain(last.iter().copied());
+        values.into_iter().find(|n| *n > 0 && admits(*n))
+    }
+}
+
+/// The constants of an expression.
+fn constants(e: &Closed, found: &mut BTreeSet<i64>) {
+    match e {
+        Closed::Int(n) => {
+            found.insert(*n);
+        }
+        Closed::Op { args, .. } => args.iter().for_each(|a| constants(a, found)),
+        Closed::Float(_)
+        | Closed::Number(_)
+        | Closed::Extent(..)
+        | Closed::Stride(..)
+        | Closed::Device(_) => {}
+    }
+}
+
+/// A launch of which the numbers of one class are known, and those that have a value in every launch.
+struct One<'e> {
+    equal: &'e Equal,
+    class: Slot,
+    value: i64,
+}
+
+impl One<'_> {
+    fn of(&self, slot: Slot) -> Option<i64> {
+        let class = self.equal.class(slot);
+        if class == self.class { Some(self.value) } else { self.equal.values.get(&class).copied() }
+    }
+}
+
+impl Reader for One<'_> {
+    fn number(&self, arg: usize) -> Option<Number> {
+        self.of(Slot::Number(arg)).map(Number::Int)
+    }
+
+    fn address(&self, _arg: usize) -> Option<u64> {
+        None
+    }
+
+    fn extent(&self, arg: usize, axis: usize) -> Option<i64> {
+        self.of(Slot::Extent(arg, axis))
+    }
+
+    fn stride(&self, _arg: usize, _axis: usize) -> Option<i64> {
+        None
+    }
+
+    fn device(&self, _fact: DeviceFact) -> Option<i64> {
+        None
     }
 }

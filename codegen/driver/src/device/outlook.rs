@@ -10,7 +10,7 @@ use tk_gpu::{ArgFacts, TargetSpec};
 use tk_ops::DType;
 use tk_runtime::{Compiled, Session};
 use tk_sema::Checked;
-use tk_sema::contract::{self, ClosedContract, SetValue};
+use tk_sema::contract::{self, ClosedContract, HostArg, SetValue};
 use tk_sema::eval::CVal;
 use tk_sema::hir::{CKind, CVarId, FnId};
 use tk_syntax::{Diagnostic, FileId, Severity, Span};
@@ -114,11 +114,8 @@ fn typical(session: &Session, special: &Specialization) -> Option<Vec<(String, S
     let mut given = special.bindings.cvars.clone();
     given.retain(|id, _| hir.cvar(*id).default.is_none());
     let sets = contract::as_sets(hir, &given);
-    let planned = |extent: i64| {
-        let args = sample::cube(&contract, &special.bindings, extent)?;
-        contract::plan_on(hir, special.kernel, &args, &sets, place.facts).ok()
-    };
-    let plan = EXTENTS.into_iter().find_map(planned)?;
+    let planned = |args: Vec<HostArg>| contract::plan_on(hir, special.kernel, &args, &sets, place.facts).ok();
+    let plan = sample::typical(&contract, &special.bindings, &EXTENTS, false).find_map(planned)?;
     Some(contract::as_sets(hir, &plan.bindings.cvars))
 }
 

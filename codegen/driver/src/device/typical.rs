@@ -4,7 +4,8 @@
 //! ```text
 //! kernel product[T = f16](a, b, c)  ->  a [4096, 4096], b [4096, 4096], c [4096, 4096] on an NVIDIA H100: 221 us
 //! ```
-//! In a typical launch all free extents and integers are the same power of two, and tensors are contiguous.
+//! In a typical launch tensors are contiguous, and all free extents and integers are the same power of two, as far as the
+//! conditions of the kernel admit it.
 
 use std::collections::BTreeMap;
 
@@ -32,14 +33,31 @@ pub fn blocks_per_sm(n: u32) -> String {
 /// The predicted cost of a typical launch.
 #[derive(Clone, Debug)]
 pub struct Expected {
-    /// The free extents and integers.
-    pub extent: i64,
+    /// The extents and integers of the launch, each once, the largest first.
+    pub extents: Vec<i64>,
     /// The name of the GPU.
     pub gpu: String,
     /// The cost, by place too.
     pub estimate: Estimate,
     /// Where the fastest instructions do not apply, and why: the file, the line from 1, a sentence.
     pub remarks: Vec<(FileId, usize, String)>,
+}
+
+/// Extents that [`Expected::extents_text`] names.
+const NAMED_EXTENTS: usize = 4;
+
+impl Expected {
+    /// `extents of 4096`, `extents of 4096, 64 and 4`; nothing for a launch without any.
+    pub fn extents_text(&self) -> String {
+        let named: Vec<String> = self.extents.iter().take(NAMED_EXTENTS).map(i64::to_string).collect();
+        let is_all = named.len() == self.extents.len();
+        match named.as_slice() {
+            [] => String::new(),
+            [one] => format!("extents of {one}"),
+            [first @ .., last] if is_all => format!("extents of {} and {last}", first.join(", ")),
+            some => format!("extents of {}, ..", some.join(", ")),
+        }
+    }
 }
 
 /// The cost of what a line became.
@@ -73,8 +91,8 @@ pub struct LineCost {
     pub registers: u32,
 }
 
-/// The extents that are tried: the first with which the values of the specialization follow from its arguments, and with
-/// which no launch is refused.
+/// The extents that are tried: the first that each condition admits, and with which the values of the specialization follow
+/// from its arguments.
 pub const EXTENTS: [i64; 15] = [4096, 8192, 16384, 32768, 65536, 2048, 1024, 512, 256, 128, 64, 32, 16, 4, 1];
 
 /// Predicts a typical launch of a binary of a specialization on the usual GPU of its target. `None` if nothing is known of
@@ -96,13 +114,14 @@ pub fn expected(
         }
     }
     let sets = contract::as_sets(hir, &given);
-    let planned = |extent: i64| {
-        let mut args = sample::cube(contract, bindings, extent)?;
+    let planned = |mut args: Vec<HostArg>| {
         in_order(&mut args, &request.facts);
         let plan = contract::plan_on(hir, special.kernel, &args, &sets, place.facts).ok()?;
-        (plan.bindings.cvars == bindings.cvars && !plan.grid.contains(&0)).then_some((extent, plan))
+        let is_same = plan.bindings.cvars == bindings.cvars && !plan.grid.contains(&0);
+        is_same.then_some((sample::numbers(&args), plan))
     };
-    let (extent, plan): (i64, Plan) = EXTENTS.into_iter().find_map(planned)?;
+    let (extents, plan): (Vec<i64>, Plan) =
+        sample::typical(contract, bindings, &EXTENTS, true).find_map(planned)?;
     let args = launch_args(&plan);
     let sms = u32::try_from(place.facts.sms).unwrap_or(1);
     let launch = Launch { args: &args, grid: plan.grid, gpu: &place.name, sms, by_place: true };
@@ -114,7 +133,7 @@ pub fn expected(
         Some((place.file, request.sources.position(place).1, r.text.clone()))
     };
     let remarks = predicted.remarks().iter().filter_map(remark).collect();
-    estimate.us.is_finite().then_some(Expected { extent, gpu: place.name, estimate, remarks })
+    estimate.us.is_finite().then_some(Expected { extents, gpu: place.name, estimate, remarks })
 }
 
 /// Gives views the order of axes for which a binary was compiled: the axis with a stride of 1 comes last in memory.

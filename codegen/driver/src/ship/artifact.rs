@@ -459,14 +459,15 @@ pub(crate) fn apply(op: Kind, bits: u32, args: Vec<Expr>) -> Expr {
 }
 
 /// The condition that a launch gives a compile-time parameter this value.
-fn equals(e: &Closed, value: Option<&CVal>) -> Option<Expr> {
+pub(crate) fn equals(e: &Closed, value: Option<&CVal>) -> Option<Expr> {
     let value = value?;
     let number = value.as_int().or_else(|| value.as_bool().map(i128::from))?;
     let value = i64::try_from(number).ok()?;
     Some(apply(Kind::Eq, 64, vec![expr(e), Expr::Int(value)]))
 }
 
-fn expr(e: &Closed) -> Expr {
+/// The expression of a bundle for one of a contract.
+pub(crate) fn expr(e: &Closed) -> Expr {
     match e {
         Closed::Int(i) => Expr::Int(*i),
         Closed::Float(f) => Expr::Float(*f),

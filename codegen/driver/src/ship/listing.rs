@@ -37,7 +37,7 @@ pub fn listing(request: &Request<'_>, stages: &StageTexts, expected: Option<Expe
 }
 
 fn typical(sources: &SourceMap, expected: Expected) -> Typical {
-    let Expected { extent, gpu, estimate, .. } = expected;
+    let Expected { extents, gpu, estimate, .. } = expected;
     let (unit, lines) = lines(sources, &estimate);
     let line = |c: LineCost| TypicalLine {
         at: (c.file.0, c.line as u32),
@@ -48,7 +48,7 @@ fn typical(sources: &SourceMap, expected: Expected) -> Typical {
         registers: c.registers,
     };
     Typical {
-        extent,
+        extent: extents.first().copied().unwrap_or(1),
         gpu,
         us: estimate.us,
         limits: estimate.parts.iter().map(|(name, us)| (name.to_string(), *us)).collect(),
