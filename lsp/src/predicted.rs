@@ -49,14 +49,20 @@ fn of_kernel(
     let is_own = |c: &&LineCost| c.file == FileId(0);
     let remarks = outlook.expected.remarks.iter().filter(|r| r.0 == FileId(0));
     let remarks: Vec<(usize, &str)> = remarks.map(|(_, line, text)| (*line, text.as_str())).collect();
-    let own = lines.iter().filter(is_own).map(|c| (c, time(c) / all)).filter(|(_, share)| *share >= LEAST);
+    // Spilled registers belong to no instruction: the place to look at is where most are live.
+    let [_, spilled] = outlook.expected.estimate.registers;
+    let most = lines.iter().filter(is_own).max_by_key(|c| (c.registers, std::cmp::Reverse(c.line)));
+    let most = most.filter(|_| spilled > 0).map(|c| c.line);
+    let own = lines.iter().filter(is_own).map(|c| (c, time(c) / all));
+    let own = own.filter(|(c, share)| *share >= LEAST || most == Some(c.line));
+    let spills = |c: &LineCost| if most == Some(c.line) { spilled } else { 0 };
     let text = checked.sources.get(FileId(0)).map_or("", |s| &s.text);
     let exports = outlook.exports.iter().map(|at| costs::export_text(text, at.end as usize).to_string());
     costs::KernelCost {
         exports: exports.collect(),
         kernel: checked.hir.func(outlook.kernel).name.clone(),
         summary: summary(target, outlook),
-        lines: own.map(|(c, share)| of_line((unit, share), c, &remarks)).collect(),
+        lines: own.map(|(c, share)| of_line((unit, share), c, &remarks, spills(c))).collect(),
         tiles: lines.iter().filter(is_own).map(|c| (c.line, c.tile_bytes)).filter(|t| t.1 > 0).collect(),
     }
 }
@@ -85,7 +91,12 @@ fn summary(target: &str, outlook: &Outlook) -> String {
     format!("{guess}{values}{} ({})", parts.join(" · "), place.join(", "))
 }
 
-fn of_line((unit, share): (&str, f64), cost: &LineCost, remarks: &[(usize, &str)]) -> costs::LineCost {
+fn of_line(
+    (unit, share): (&str, f64),
+    cost: &LineCost,
+    remarks: &[(usize, &str)],
+    spilled: u32,
+) -> costs::LineCost {
     let access = access(cost);
     let mut tooltip = format!(
         "{:.3e} instructions of warps, {:.2} MB, {} registers live",
@@ -111,6 +122,12 @@ fn of_line((unit, share): (&str, f64), cost: &LineCost, remarks: &[(usize, &str)
     let mut label = format!("{:.0} % of {unit}", 100.0 * share);
     if let Some((text, true)) = access {
         label.push_str(&format!(" · {text}"));
+    }
+    if spilled > 0 {
+        label.push_str(&format!(" · {spilled} registers spill"));
+        tooltip.push_str(&format!(
+            "; most registers are live here, {spilled} more than a thread has: they are written to memory and read again"
+        ));
     }
     costs::LineCost { line: cost.line, label, tooltip }
 }

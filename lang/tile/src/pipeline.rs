@@ -27,6 +27,12 @@ pub const PASSES: &[ModulePass] = &[
     dce::PASS,
 ];
 
+/// [`PASSES`] where what functions of other files do has the places of their calls in the file of the program.
+pub fn passes_at_calls() -> Vec<ModulePass> {
+    let at_calls = |pass: &ModulePass| if pass.name == inline::PASS.name { inline::AT_CALLS } else { *pass };
+    PASSES.iter().map(at_calls).collect()
+}
+
 /// The passes of checked mode: instructions stay as they were written, so that each report has its place. Inlining shows
 /// which arithmetic becomes the offset of a pointer.
 pub const CHECKED: &[ModulePass] = &[inline::PASS];

@@ -44,6 +44,7 @@ pub struct Session {
     checked_mode: bool,
     /// Kernels print how long their loops took.
     stamps: bool,
+    places_of_calls: bool,
     /// Who looks at what the interpreter runs.
     debugger: Option<Arc<dyn Debugger>>,
     /// The output of kernels.
@@ -95,6 +96,7 @@ impl Session {
             timeout: None,
             checked_mode: false,
             stamps: false,
+            places_of_calls: false,
             debugger: None,
             printed: Printed::default(),
             trace: None,
@@ -148,6 +150,12 @@ impl Session {
     /// The same, in checked mode or not: reporting what a device would not.
     pub fn checked_mode(mut self, on: bool) -> Session {
         self.checked_mode = on;
+        self
+    }
+
+    /// The same, giving what functions of other files do the places of their calls in the file of the program.
+    pub fn with_places_of_calls(mut self) -> Session {
+        self.places_of_calls = true;
         self
     }
 
@@ -344,11 +352,12 @@ impl Session {
             pass::enter(next.next().unwrap_or("verify"));
         };
         let passes = match self.debugger {
-            Some(_) => &[],
-            None if self.checked_mode => pipeline::CHECKED,
-            None => pipeline::PASSES,
+            Some(_) => vec![],
+            None if self.checked_mode => pipeline::CHECKED.to_vec(),
+            None if self.places_of_calls => pipeline::passes_at_calls(),
+            None => pipeline::PASSES.to_vec(),
         };
-        let module = pipeline::run_passes(passes, module, Some(&mut observer)).map_err(|e| e.to_string())?;
+        let module = pipeline::run_passes(&passes, module, Some(&mut observer)).map_err(|e| e.to_string())?;
         let stamps = if self.stamps { pipeline::STAMPS } else { &[] };
         pipeline::run_passes(stamps, module, None).map_err(|e| e.to_string())
     }

@@ -52,7 +52,8 @@ pub fn outlook(checked: &Checked, target: &'static TargetSpec) -> Vec<Outlook> {
     if checked.diagnostics.iter().any(|d| d.severity == Severity::Error) {
         return vec![];
     }
-    let session = Session::new(checked.clone());
+    // What a function of another file costs, the line that calls it does.
+    let session = Session::new(checked.clone()).with_places_of_calls();
     let kernels: Vec<FnId> = session.kernels().map(|(id, _)| id).collect();
     let instances = kernels.into_iter().flat_map(|kernel| exported(&session, kernel, target));
     instances.filter_map(|(special, exports)| of_instance(&session, &special, exports)).collect()

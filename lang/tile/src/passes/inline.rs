@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use tk_ops::{ControlOp, Op};
 
 use crate::callgraph::CallGraph;
-use crate::ir::{Arena, BlockId, Func, FuncId, FuncKind, Id, InstId, Module, ValueId};
+use crate::ir::{Arena, BlockId, Func, FuncId, FuncKind, Id, InstId, Loc, Module, ValueId};
 use crate::passes::ModulePass;
 use crate::rewrite::{Renames, yielded};
 use crate::verify::MAX_NESTING;
@@ -31,6 +31,12 @@ use crate::walk;
 
 /// The pass.
 pub const PASS: ModulePass = ModulePass { name: "inline", run };
+
+/// The pass where the instructions of a function of another file have the place of its call in the file of the program.
+pub const AT_CALLS: ModulePass = ModulePass { name: "inline", run: run_at_calls };
+
+/// The number of the file of the program among its sources.
+const PROGRAM: u32 = 0;
 
 /// The most instructions that a function may grow to. The largest kernels have a few thousand; a back end that could
 /// compile this many in reasonable time would make it too small.
@@ -44,6 +50,14 @@ struct Facts {
 }
 
 fn run(module: &mut Module) {
+    inline(module, false);
+}
+
+fn run_at_calls(module: &mut Module) {
+    inline(module, true);
+}
+
+fn inline(module: &mut Module, at_calls: bool) {
     let Ok(order) = CallGraph::new(module).bottom_up() else { return };
     let names: BTreeMap<String, FuncId> = module.funcs.iter().map(|(id, f)| (f.name.clone(), id)).collect();
     let mut facts = vec![Facts::default(); module.funcs.len()];
@@ -57,6 +71,8 @@ fn run(module: &mut Module) {
             names: &names,
             facts: &facts,
             func: &mut func,
+            at_calls,
+            call: None,
             renames: Renames::default(),
             size,
         };
@@ -98,6 +114,10 @@ struct Inliner<'a> {
     names: &'a BTreeMap<String, FuncId>,
     facts: &'a [Facts],
     func: &'a mut Func,
+    /// Whether instructions of other files have the places of calls in the file of the program.
+    at_calls: bool,
+    /// That of the call whose function is copied.
+    call: Option<Loc>,
     renames: Renames,
     /// The number of instructions of the function.
     size: usize,
@@ -139,6 +159,7 @@ impl Inliner<'_> {
         for (param, arg) in callee.blocks[callee.body].args.iter().zip(args) {
             put(&mut map, *param, arg);
         }
+        self.call = self.func.insts[call].loc.filter(|at| self.at_calls && at.file == PROGRAM);
         self.copy_insts(callee, callee.body, block, &mut map);
         let returned: Vec<ValueId> = yielded(callee, callee.body).iter().map(|v| pick(&map, *v)).collect();
         for (result, value) in self.func.insts[call].results.clone().into_iter().zip(returned) {
@@ -156,6 +177,9 @@ impl Inliner<'_> {
             }
             let mut inst = source.clone();
             inst.blocks.clear();
+            if self.call.is_some() && inst.loc.is_some_and(|at| at.file != PROGRAM) {
+                inst.loc = self.call;
+            }
             inst.operands.iter_mut().for_each(|v| *v = pick(map, *v));
             let types: Vec<_> = source.results.iter().map(|v| callee.ty(*v)).collect();
             let copy = self.func.add_inst(to, inst, &types);

@@ -288,3 +288,106 @@ fn an_export_has_the_lenses_of_its_own_instances() {
     let expected = [(0, 16), (3, 16), (4, 64), (4, 128), (4, 256), (4, 512)];
     assert_eq!(found, expected.map(|(line, n)| (line, format!("N={n}"))));
 }
+
+/// A function of the library costs what its call does; a condition bounds one extent and no other; what spills has its place.
+const LAUNCHED: &str = r#"use std::math;
+
+kernel called[BN: i32 = 1024](x: view[f32, 2], y: mut view[f32, 2])
+    grid(x.shape[0])
+    require(x.shape == y.shape, x.shape[1] <= BN)
+{
+    let v = x.load([program_id(0), 0], [1, BN], other = 0.0);
+    let w = math::gelu(v);
+    y.store([program_id(0), 0], w);
+}
+
+kernel multiples(x: view[f32, 1], y: mut view[f32, 1])
+    grid(x.shape[0] / 192)
+    require(x.shape == y.shape, x.shape[0] % 192 == 0)
+{
+    y.store([program_id(0) * 192], x.load([program_id(0) * 192], [192]));
+}
+
+kernel between(x: view[f32, 2], y: mut view[f32, 2])
+    grid(x.shape[0])
+    require(x.shape[0] == y.shape[0], y.shape[1] > x.shape[1], x.shape[1] < 100)
+{
+    y.store([program_id(0), 0], x.load([program_id(0), 0], [1, 64]));
+}
+
+kernel spilled[BLOCK: i32 = 32768](x: view[f32, 2], y: mut view[f32, 2])
+    grid(x.shape[0])
+{
+    let v = x.load([program_id(0), 0], [1, BLOCK]);
+    let e = exp(v - max(v));
+    y.store([program_id(0), 0], e / sum(e) * v);
+}
+"#;
+
+#[test]
+fn calls_conditions_and_spills() {
+    let compiler = tk_lsp::predicted::of_kernels;
+    let mut client = Client::compiling(Some(compiler), Memory::default(), json!({}));
+    client.open(URI, LAUNCHED);
+    set(&client, &json!({ "lens": true, "hints": true }));
+    until(&mut client, |client| lenses(client, URI).len() >= 4);
+    let found = lenses(&mut client, URI);
+    let extents: Vec<&str> =
+        found.iter().filter_map(|l| l.0.split_once("NVIDIA H100, ")?.1.strip_suffix(')')).collect();
+    let expected =
+        ["extents of 4096 and 1024", "extents of 4032", "extents of 4096 and 64", "extents of 4096"];
+    assert_eq!(extents, expected, "{found:?}");
+    let (start, end) = (json!({ "line": 0, "character": 0 }), json!({ "line": 99, "character": 0 }));
+    let whole = json!({ "textDocument": { "uri": URI }, "range": { "start": start, "end": end } });
+    let hints = client.ok("textDocument/inlayHint", whole);
+    let hint = |text_of: &str, part: &str| {
+        let line = LAUNCHED.lines().position(|l| l.contains(text_of)).unwrap();
+        let mut at = hints.as_array().unwrap().iter().filter(|h| h["position"]["line"] == line);
+        at.find_map(|h| {
+            h[part].as_str().filter(|t| t.contains('%') || t.contains("live")).map(str::to_string)
+        })
+    };
+    // The library computes at the line of its call, where most registers are live.
+    let registers = |text: &str| {
+        let words = text.split(", ").find(|w| w.ends_with("registers live"));
+        words.and_then(|w| w.split(' ').next()?.parse::<u32>().ok()).unwrap()
+    };
+    assert!(hint("store([program_id(0), 0], w)", "label").is_some(), "{hints}");
+    let spills = hint("e / sum(e) * v", "label").unwrap();
+    assert!(spills.ends_with(" registers spill"), "{spills}");
+    let tooltip = hint("e / sum(e) * v", "tooltip").unwrap();
+    assert!(tooltip.contains("most registers are live here") && registers(&tooltip) > 255, "{tooltip}");
+    assert!(!hint("let e = exp", "label").is_some_and(|l| l.contains("spill")), "{hints}");
+}
+
+/// A kernel that computes nearly everything in the library.
+const GELU: &str = r#"use std::math;
+
+kernel k(x: view[f32, 1], y: mut view[f32, 1])
+    grid(cdiv(x.shape[0], 256))
+{
+    let mut v = x.load([program_id(0) * 256], [256]);
+    for i in static_range(0, 32) {
+        v = math::gelu(v);
+    }
+    y.store([program_id(0) * 256], v);
+}
+"#;
+
+#[test]
+fn the_library_costs_at_its_calls() {
+    let compiler = tk_lsp::predicted::of_kernels;
+    let mut client = Client::compiling(Some(compiler), Memory::default(), json!({}));
+    client.open(URI, GELU);
+    set(&client, &json!({ "lens": true, "hints": true }));
+    until(&mut client, |client| lenses(client, URI).iter().any(|l| l.0.contains("registers")));
+    let (start, end) = (json!({ "line": 0, "character": 0 }), json!({ "line": 99, "character": 0 }));
+    let whole = json!({ "textDocument": { "uri": URI }, "range": { "start": start, "end": end } });
+    let hints = client.ok("textDocument/inlayHint", whole);
+    let shares = |line: u64| {
+        let at = hints.as_array().unwrap().iter().filter(|h| h["position"]["line"] == line);
+        let share = |h: &Value| h["label"].as_str()?.split_once(" %")?.0.parse::<u32>().ok();
+        at.filter_map(share).next().unwrap_or(0)
+    };
+    assert!(shares(7) > 90, "{hints}");
+}
