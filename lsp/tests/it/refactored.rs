@@ -1,4 +1,5 @@
 //! The layout of what actions leave.
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests")]
 
 use crate::support::workspace;
 use tk_lsp::ide::actions::{ActionKind, actions};
