@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use tk_ops::Op;
-use tk_ops::table::{ParamKind, Receiver};
+use tk_ops::table::{ParamKind, Receiver, Row, Scheme};
+use tk_ops::{DType, Op};
 use tk_sema::hir::{CKind, FnKind};
 use tk_sema::index::{Symbol, SymbolId, SymbolKind};
 use tk_sema::launch::launch_options;
@@ -467,7 +467,11 @@ fn values(a: &Analysis, s: &Scope, site: &Site, list: &mut List) {
     own_items(a, s, list);
     let host: &[Receiver] = if s.test { &[Receiver::Test, Receiver::None] } else { &[Receiver::None] };
     let rows = host.iter().flat_map(|r| tk_ops::rows::methods(*r));
-    rows.filter(|r| !tk_ops::rows::is_operator(r)).for_each(|r| list.row(r, K::Builtin));
+    // What is evaluated before a launch has no tiles, no memory and no programs; its functions are those of integers.
+    let of_integers = |r: &Row| matches!(r.scheme, Scheme::Elementwise(set, _) if set.has(DType::I32));
+    let is_known_here = |r: &&'static Row| !s.clause || of_integers(r);
+    let rows = rows.filter(|r| !tk_ops::rows::is_operator(r)).filter(is_known_here);
+    rows.for_each(|r| list.row(r, K::Builtin));
     for w in ["true", "false", "None", "if", "as", "inf", "nan", "target"] {
         list.word(w, K::Keyword);
     }

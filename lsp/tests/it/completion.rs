@@ -74,6 +74,8 @@ const POSITIONS: &[(&str, &str, &str)] = &[
     ("value", "fn f(a: f32, b: f32 = $0", "a -b"),
     ("value", "kernel k(x: view[f32, 1]) grid(cd$0", "cdiv"),
     ("value", "kernel k(x: view[f32, 1]) require($0", "x"),
+    ("value", "kernel k(x: view[f32, 1]) require($0", "cdiv maximum -zeros -program_id -load -exp"),
+    ("value", "kernel k(n: i32) grid(1) tune(key = $0", "n cdiv -arange -randn -exp"),
     ("value", "kernel k(n: i32) { for i in $0", "range static_range"),
     ("value", "kernel k(n: i32) { let a = $0", "n -k"),
     ("value", "kernel k(n: i32) { let first = 1; f$0", "first"),
