@@ -157,6 +157,11 @@ impl Cx<'_> {
                 None => self.binary_op(op, current, h, span),
             };
         }
+        if target.1.is_empty()
+            && let Some(declared) = self.declared_anew(place, (op, value), target.0, &h)
+        {
+            return declared;
+        }
         self.assign_value(place, target, h)
     }
 
@@ -267,7 +272,7 @@ impl Cx<'_> {
     }
 
     /// Returns true if the text of this function has a further assignment to a name.
-    fn assigned_later(&self, name: &ast::Name) -> bool {
+    pub(super) fn assigned_later(&self, name: &ast::Name) -> bool {
         let body = self.text_after(name);
         body.match_indices(name.text.as_str()).any(|(at, found)| {
             let (before, after) = (body.get(..at).unwrap_or(""), body.get(at + found.len()..).unwrap_or(""));

@@ -96,7 +96,7 @@ impl Scope {
         self.entries.push((name.to_string(), sym));
     }
 
-    fn get(&self, name: &str) -> Option<Sym> {
+    pub fn get(&self, name: &str) -> Option<Sym> {
         self.entries.get(*self.places.get(name)?.last()?).map(|e| e.1)
     }
 

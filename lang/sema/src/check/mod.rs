@@ -50,6 +50,7 @@ mod reached;
 mod recheck;
 mod record;
 mod recursion;
+mod renewed;
 mod shapes;
 mod slices;
 mod split;
