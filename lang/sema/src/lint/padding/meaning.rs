@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use tk_syntax::Span;
 
 use super::super::each;
-use crate::hir::{HFn, HKind, HStmtKind, LocalId};
+use crate::hir::{HFn, HKind, HPat, HStmtKind, LocalId};
 
 /// Returns true if the names in `text` mean the same in `from` and, later in the same function, in `to`: nothing between
 /// declares one of them again or assigns to it, a loop that holds only `to` changes none, and all are in scope.
@@ -21,10 +21,16 @@ pub(super) fn is_same(f: &HFn, text: &str, from: Span, to: Span) -> bool {
         return false;
     }
     let (mut loops, mut changes, mut blocks, mut arms) = (vec![], vec![], vec![body], vec![]);
+    // The statement that holds the first place gives a name another meaning: `let k = k.load(..)`.
+    let mut renames = false;
     each(
         &f.body,
         &mut |s| match &s.kind {
-            HStmtKind::Assign { local, .. } if used(*local) => changes.push(s.span),
+            HStmtKind::Let(pat, _) if within(from, s.span) => renames |= declares(pat, &used),
+            HStmtKind::Assign { local, .. } if used(*local) => {
+                renames |= within(from, s.span);
+                changes.push(s.span);
+            }
             HStmtKind::For { body, .. } | HStmtKind::StaticFor { body, .. } => {
                 // The variable of a loop ends with it.
                 blocks.extend([s.span, body.span]);
@@ -55,7 +61,7 @@ pub(super) fn is_same(f: &HFn, text: &str, from: Span, to: Span) -> bool {
     blocks.extend(arms);
     let again =
         |change: &Span| loops.iter().any(|l| within(*change, *l) && within(to, *l) && !within(from, *l));
-    if changes.iter().any(|c| between(*c) || again(c)) {
+    if renames || changes.iter().any(|c| between(*c) || again(c)) {
         return false;
     }
     // A block that holds the declaration and the first place holds the second one.
@@ -67,6 +73,16 @@ pub(super) fn is_same(f: &HFn, text: &str, from: Span, to: Span) -> bool {
     })
 }
 
-fn within(inner: Span, outer: Span) -> bool {
+/// Returns true if a pattern declares a variable for which `of` is true.
+fn declares(pat: &HPat, of: &dyn Fn(LocalId) -> bool) -> bool {
+    match pat {
+        HPat::Local(id) => of(*id),
+        HPat::Tuple(ps) => ps.iter().any(|p| declares(p, of)),
+        HPat::Ignore => false,
+    }
+}
+
+/// Returns true if a place is a part of another one.
+pub(super) fn within(inner: Span, outer: Span) -> bool {
     inner.file == outer.file && inner.start >= outer.start && inner.end <= outer.end
 }

@@ -12,6 +12,7 @@
 //! An extent that is the tensor's own (`D: i32 = x.shape[1]`, or by a `require`) has no padding. What the lint does not
 //! follow has unknown padding, about which it says nothing. It gives up a function that needs more than [`FUEL`] steps.
 
+mod captured;
 mod cases;
 mod eval;
 mod meaning;

@@ -5,6 +5,7 @@ use tk_ops::{DType, DTypeSet, MemoryOp, Op, ReduceOp};
 use tk_syntax::{Diagnostic, SourceMap, codes};
 
 use super::super::warning;
+use super::captured;
 use super::cases::Case;
 use super::meaning::is_same;
 use super::state::{State, Tile, number};
@@ -129,23 +130,45 @@ pub(super) fn diagnostic(hir: &Hir, sources: &SourceMap, of: &HFn, f: &Found) ->
     let fits = !f.from.moved
         && f.from.origin.is_some_and(|o| o.span == origin.span)
         && origin_rank(origin) == Some(f.from.dims.len());
-    let means = |text: &String| is_same(of, text, origin.span, f.value.span);
-    match inside(sources, origin).filter(means).filter(|_| fits && !value.contains('\n')) {
-        Some(inside) => d.fix(
-            format!("give the padding the value {wanted}"),
-            f.value.span,
-            format!("where({inside}, {value}, {wanted})"),
-        ),
-        // What is computed from a value of `other` is another value.
-        None if !keeps(origin, f.state) || (f.from.loads.len() > 1 && wanted != "0") => {
-            let value = if value.len() <= SHOWN && !value.contains('\n') { value } else { ".." };
-            let lanes = lanes(hir, sources, origin, f).filter(means).unwrap_or("inside".to_string());
-            d.note(format!("`where({lanes}, {value}, {wanted})` gives the padding of this value a neutral one"))
+    let means = |text: &str| is_same(of, text, origin.span, f.value.span);
+    let is_line = !value.contains('\n');
+    let title = format!("give the padding the value {wanted}");
+    // Where names of the mask mean something else at the value, it is computed before the load.
+    let before = |d: Diagnostic, mask: &str, index: &str| {
+        let name = captured::name(of)?;
+        let used = format!("where({name}{index}, {value}, {wanted})");
+        let edits = captured::edits(of, sources, (name, mask), (origin.span, f.value.span), &used)?;
+        let title = format!("declare `let {name} = {mask};` before the load, and take `{used}`");
+        is_line.then(|| d.fix_all(title, edits))
+    };
+    if let Some(inside) = inside(sources, origin).filter(|_| fits && is_line) {
+        if means(&inside) {
+            return d.fix(title, f.value.span, format!("where({inside}, {value}, {wanted})"));
         }
-        None => d.note(format!(
-            "`other = {wanted}` of the load gives its padding a neutral value, and `where(inside, .., {wanted})` that of a result"
-        )),
+        if let Some(d) = before(d.clone(), &inside, "") {
+            return d;
+        }
     }
+    // What is computed from a value of `other` is another value.
+    if keeps(origin, f.state) && !f.from.summed && (f.from.loads.len() <= 1 || wanted == "0") {
+        return d.note(format!(
+            "`other = {wanted}` of the load gives its padding a neutral value, and `where(inside, .., {wanted})` that of a result"
+        ));
+    }
+    let lanes = lanes(hir, sources, origin, f);
+    if let Some((mask, index)) = &lanes
+        && !means(mask)
+        && let Some(d) = before(d.clone(), mask, index)
+    {
+        return d;
+    }
+    let lanes = lanes.filter(|(mask, _)| means(mask)).map(|(mask, index)| match index.as_str() {
+        "" => mask,
+        _ => format!("({mask}){index}"),
+    });
+    let lanes = lanes.unwrap_or("inside".to_string());
+    let value = if value.len() <= SHOWN && is_line { value } else { ".." };
+    d.note(format!("`where({lanes}, {value}, {wanted})` gives the padding of this value a neutral one"))
 }
 
 /// Returns true if padding still has the value that the load gave it.
@@ -163,8 +186,9 @@ fn keeps(origin: &HExpr, state: State) -> bool {
     matches!(state, State::Known(c) if number(c) == given)
 }
 
-/// The text of the bools that are true where a dimension of a value is inside of the view that was loaded.
-fn lanes(hir: &Hir, sources: &SourceMap, origin: &HExpr, f: &Found) -> Option<String> {
+/// The text of the bools that are true where a dimension of a value is inside of the view that was loaded, and the index
+/// that gives them the rank of the value.
+fn lanes(hir: &Hir, sources: &SourceMap, origin: &HExpr, f: &Found) -> Option<(String, String)> {
     let HKind::Builtin(row, args) = &origin.kind else { return None };
     let (Op::Memory(MemoryOp::ViewLoad), [HArg::Expr(view), HArg::List(at), ..]) = (row.op, args.as_slice())
     else {
@@ -186,7 +210,8 @@ fn lanes(hir: &Hir, sources: &SourceMap, origin: &HExpr, f: &Found) -> Option<St
     let inside = format!("{lanes} < {view}.shape[{axis}]");
     let rank = f.from.dims.len();
     let index: Vec<&str> = (0..rank).map(|d| if d == f.dim { ":" } else { "None" }).collect();
-    Some(if rank == 1 { inside } else { format!("({inside})[{}]", index.join(", ")) })
+    let index = if rank == 1 { String::new() } else { format!("[{}]", index.join(", ")) };
+    Some((inside, index))
 }
 
 fn origin_rank(e: &HExpr) -> Option<usize> {

@@ -45,6 +45,8 @@ pub(super) struct Tile<'a> {
     pub loads: Vec<&'a HExpr>,
     /// Whether the dimensions are no longer those of that load.
     pub moved: bool,
+    /// Whether its elements are sums over data, for which another value of the padding of that load is no neutral one.
+    pub summed: bool,
 }
 
 impl<'a> Tile<'a> {
@@ -58,6 +60,7 @@ impl<'a> Tile<'a> {
             origin: None,
             loads: vec![],
             moved: false,
+            summed: false,
         }
     }
 
@@ -170,7 +173,8 @@ pub(super) fn elementwise<'a>(op: ElementwiseOp, args: &[(Tile<'a>, DType)], out
     let (origin, moved) = from.map_or((None, false), |(t, _)| (t.origin, t.moved));
     let operands = || args.iter().map(|(t, _)| t);
     let sources = sources(&dims, operands());
-    Tile { dims, sources, constant, not_negative, origin, loads: loads(operands()), moved }
+    let summed = operands().any(|t| t.summed);
+    Tile { dims, sources, constant, not_negative, origin, loads: loads(operands()), moved, summed }
 }
 
 /// Where the padding of each dimension comes from: from the operand whose padding the result has, or from the first one
@@ -392,5 +396,6 @@ pub(super) fn join<'a>(a: &Tile<'a>, b: &Tile<'a>, looping: bool) -> Tile<'a> {
         loads: loads([a, b]),
         // One of two loads is not one that a fix could name.
         moved: a.moved || b.moved || a.origin != b.origin,
+        summed: a.summed || b.summed,
     }
 }

@@ -248,7 +248,9 @@ impl<'a> Eval<'a> {
             };
         }
         let keeps = matches!(op, ReduceOp::Sum | ReduceOp::Prod | ReduceOp::Max | ReduceOp::Min);
-        Tile { dims, sources, constant: None, not_negative: keeps && t.not_negative, moved: true, ..t }
+        let summed = t.summed || matches!(op, ReduceOp::Sum | ReduceOp::Prod);
+        let not_negative = keeps && t.not_negative;
+        Tile { dims, sources, constant: None, not_negative, moved: true, summed, ..t }
     }
 
     fn dot(
@@ -304,7 +306,7 @@ impl<'a> Eval<'a> {
         let outer = (batched == 1).then(|| a.source(0).or(b.source(0)));
         let sources = outer.into_iter().chain([a.source(batched), b.source(1 + batched)]).collect();
         let (origin, loads) = (a.origin.or(b.origin), loads([&a, &b]));
-        let product = Tile { dims, sources, origin, loads, moved: true, ..Tile::uniform(0) };
+        let product = Tile { dims, sources, origin, loads, moved: true, summed: true, ..Tile::uniform(0) };
         Some(match acc {
             Some(acc) => elementwise(ElementwiseOp::Add, &[(product, out), (acc, out)], out),
             None => product,
