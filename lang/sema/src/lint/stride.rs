@@ -54,7 +54,8 @@ fn report(cx: &mut Cx, found: Found) {
     let name = &found.param.name;
     let message =
         format!("this product of `i32` values wraps at 2^31, which `{name}` may be large enough to reach");
-    let mut d = warning(codes::NARROW_OFFSET, found.product.span, message, "added to a pointer")
+    let label = if found.direct { "added to a pointer" } else { "a part of what is added to a pointer" };
+    let mut d = warning(codes::NARROW_OFFSET, found.product.span, message, label)
         .label(found.param.span, "this is `i32`")
         .note(format!("declare `{name}` as `i64`, or compute the offset in `i64`"));
     if found.direct {
@@ -83,7 +84,9 @@ impl<'a> Search<'a> {
                 {
                     self.product(e, a, b, direct);
                 }
-                for a in args {
+                // What only divides is no part of the offset.
+                let divides = matches!(op, ElementwiseOp::Div | ElementwiseOp::Rem);
+                for a in args.iter().take(if divides { 1 } else { args.len() }) {
                     match a {
                         HArg::Expr(e) => self.look(e, direct),
                         HArg::List(_) | HArg::Shape(_) | HArg::Word(_) | HArg::Default => {}
