@@ -1,5 +1,6 @@
 //! The syntax errors that come from other languages: what was meant is clear, so the message can say it.
 
+use crate::c::{declared, words_of_declaration};
 use crate::diag::{Diagnostic, Replacement};
 use crate::explain::{StopPoint, nesting};
 use crate::node::NO_POWER;
@@ -268,6 +269,20 @@ fn powers(s: &StopPoint<'_, '_>, offset: isize) -> bool {
     }
 }
 
+/// `2 ** N` of a compile-time parameter or a number, which is `1 << N`, between these texts.
+pub fn power_of_two(base: &str, exponent: &str, (before, after): (&str, &str)) -> Option<String> {
+    let of_integer = exponent.chars().all(|c| c.is_ascii_digit())
+        || exponent.starts_with(|c: char| c.is_ascii_uppercase())
+            && exponent.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
+    if base != "2" || !of_integer {
+        return None;
+    }
+    // `<<` binds less tightly than arithmetic.
+    let alone = before.trim_end().ends_with(['[', '(', ',', '='])
+        && after.trim_start().starts_with([']', ')', ',', ';']);
+    Some(if alone { format!("1 << {exponent}") } else { format!("(1 << {exponent})") })
+}
+
 /// The message for `x ** y`, with a fix where both are a name, a number or something in parentheses.
 fn power(s: &StopPoint<'_, '_>) -> Diagnostic {
     let d = s.error(NO_POWER);
@@ -277,43 +292,27 @@ fn power(s: &StopPoint<'_, '_>) -> Diagnostic {
             let text = s.cx.text.get(span.start as usize..span.end as usize).unwrap_or("");
             text.strip_prefix('(').and_then(|t| t.strip_suffix(')')).unwrap_or(text)
         };
-        Some((left.to(right), format!("pow({}, {})", inner(left), inner(right))))
+        let whole = left.to(right);
+        let around = |text: Option<&str>| text.unwrap_or("").to_string();
+        let (before, after) =
+            (around(s.cx.text.get(..whole.start as usize)), around(s.cx.text.get(whole.end as usize..)));
+        Some(match power_of_two(inner(left), inner(right), (&before, &after)) {
+            Some(text) => ("write `<<`", whole, text),
+            None => ("use `pow`", whole, format!("pow({}, {})", inner(left), inner(right))),
+        })
     };
     match fixed() {
-        Some((whole, text)) => d.fix("use `pow`", whole, text),
+        Some((title, whole, text)) => d.fix(title, whole, text),
         None => d,
     }
-}
-
-/// The types of C, and those here.
-const C_TYPES: [(&str, &str); 10] = [
-    ("int", "i32"),
-    ("unsigned", "u32"),
-    ("uint32_t", "u32"),
-    ("long", "i64"),
-    ("size_t", "i64"),
-    ("float", "f32"),
-    ("double", "f64"),
-    ("half", "f16"),
-    ("__half", "f16"),
-    ("bool", "bool"),
-];
-
-/// Our own types that a cast of C may name.
-const FLOATS_AND_INTEGERS: [&str; 12] =
-    ["f16", "bf16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"];
-
-/// Our name of a type of C.
-pub fn of_c(name: &str) -> Option<&'static str> {
-    C_TYPES.iter().find(|(c, _)| *c == name).map(|(_, ours)| *ours)
 }
 
 /// A statement of another language, as far as it is reported here, in words of ours: its variable is then known.
 pub fn as_ours<'s>(tokens: &[Token<'s>]) -> Option<Vec<Token<'s>>> {
     let like = |t: &Token<'s>, tok| Token { tok, reported: true, ..*t };
     let (begin, taken) = match tokens {
-        [word, name, equal, ..] if declares(word.tok) && is_name(name) && equal.tok == Tok::Assign => {
-            (vec![like(word, Tok::Let), like(word, Tok::Mut)], 1)
+        [word, ..] if let Some(words) = words_of_declaration(tokens) => {
+            (vec![like(word, Tok::Let), like(word, Tok::Mut)], words)
         }
         [first, x, is, not, none, ..]
             if (first.tok, is.tok, not.tok, none.tok)
@@ -334,47 +333,8 @@ pub fn as_ours<'s>(tokens: &[Token<'s>]) -> Option<Vec<Token<'s>>> {
     Some(begin.into_iter().chain(tokens.iter().skip(taken).copied()).collect())
 }
 
-fn declares(word: Tok<'_>) -> bool {
-    matches!(word, Tok::Id(w) if of_c(w).is_some() || ["var", "auto", "val"].contains(&w))
-}
-
 fn is_name(t: &Token<'_>) -> bool {
     matches!(t.tok, Tok::Id(_))
-}
-
-/// Declarations and casts of C: `float x = 0.0;`, `float x` of a kernel, `(float)n`, `__shared__ float s[32];`.
-fn declared(s: &StopPoint<'_, '_>) -> Option<Diagnostic> {
-    let (first, here) = (s.peek(-1)?, s.peek(0)?);
-    match (first, here) {
-        (Tok::Id("__shared__" | "extern"), Tok::Id(_)) => Some(s.error(
-            "shared memory is not declared: a tile is a value, and the compiler uses shared memory where lanes exchange",
-        )),
-        (Tok::Id(word), Tok::Id(name)) if s.bracket() == Some(Tok::LParen) && !s.is_statement() => {
-            let ours = of_c(word)?;
-            let whole = s.place(s.token(-1)?).to(s.span());
-            let d = s.error(format!("a parameter is written `{name}: {ours}`"));
-            Some(d.fix("write the name first", whole, format!("{name}: {ours}")))
-        }
-        (Tok::Id(word), Tok::Id(_)) if s.is_statement() && s.bracket().is_none() => {
-            of_c(word)?;
-            let d = s.error("a variable is declared with `let`, or `let mut` if it changes");
-            Some(d.fix("write `let`", s.place(s.token(-1)?), "let"))
-        }
-        (Tok::RParen, Tok::Id(_) | Tok::Int(_) | Tok::Float(_)) => {
-            let (Some(Tok::LParen), Some(Tok::Id(word))) = (s.peek(-3), s.peek(-2)) else { return None };
-            let ours = of_c(word).or_else(|| FLOATS_AND_INTEGERS.contains(&word).then_some(word))?;
-            let d = s.error(format!("a cast is written `x as {ours}`"));
-            let operand = s.operand_from(0);
-            Some(match operand {
-                Some(x) => {
-                    let text = s.cx.text.get(x.start as usize..x.end as usize).unwrap_or("");
-                    d.fix("write `as`", s.place(s.token(-3)?).to(x), format!("({text} as {ours})"))
-                }
-                None => d,
-            })
-        }
-        (_, _) => None,
-    }
 }
 
 /// Words of other languages.

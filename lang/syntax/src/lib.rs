@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 pub mod ast;
+mod c;
 pub mod codes;
 pub mod diag;
 mod division;

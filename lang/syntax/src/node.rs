@@ -5,9 +5,10 @@
 
 use crate::MAX_DEPTH;
 use crate::ast::*;
+use crate::c::of_c;
 use crate::codes::{BAD_LITERAL, SYNTAX, TOO_DEEP};
 use crate::diag::Diagnostic;
-use crate::habits::of_c;
+use crate::habits::power_of_two;
 use crate::literal;
 use crate::span::{FileId, Span};
 
@@ -234,10 +235,14 @@ impl Cx<'_> {
         let between = text(a.node.span.end, b.node.span.end).trim_start();
         if op == BinOp::Mul && matches!(b.node.kind, ExprKind::Type(_)) && between.starts_with("**") {
             let (of, power) = (a.node.span, b.node.span);
-            let fixed =
-                format!("pow({}, {})", text(of.start, of.end), text(power.start + 1, power.end).trim_start());
+            let (base, exponent) = (text(of.start, of.end), text(power.start + 1, power.end).trim_start());
+            let (before, after) = (text(0, span.start), text(span.end, self.text.len() as u32));
+            let (title, fixed) = match power_of_two(base, exponent, (before, after)) {
+                Some(shift) => ("write `<<`", shift),
+                None => ("use `pow`", format!("pow({base}, {exponent})")),
+            };
             let d = Diagnostic::error(SYNTAX, span, NO_POWER, "");
-            self.diags.push(d.fix("use `pow`", span, fixed));
+            self.diags.push(d.fix(title, span, fixed));
             return self.expr_at(ExprKind::Err, depth, span);
         }
         self.expr_at(ExprKind::Binary(op, Box::new(a.node), Box::new(b.node)), depth, span)

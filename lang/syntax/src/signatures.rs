@@ -1,8 +1,9 @@
 //! Parameters, launches and named arguments as C, C++, Rust and CUDA write them, and what is written here.
 
+use crate::c::of_c;
 use crate::diag::{Diagnostic, Replacement};
 use crate::explain::StopPoint;
-use crate::habits::{TUNE, of_c};
+use crate::habits::TUNE;
 use crate::token::Tok;
 
 /// The message for a place that shows one of these habits.
