@@ -455,7 +455,10 @@ impl Cx<'_> {
         }
         let cond = r.cond.as_ref().map(|e| {
             let mut h = self.condition(e);
-            self.need_const(&h);
+            if !h.konst && !h.ty.is_err() {
+                let d = self.row_by_arguments(id, r, e);
+                h = self.fail(d);
+            }
             self.zonk_expr(&mut h);
             h
         });

@@ -19,19 +19,25 @@ pub(crate) struct Ended {
 /// The latest such variable of each name.
 pub(crate) type AllEnded = BTreeMap<String, Ended>;
 
-/// The name and the value of a `let` without a type.
-fn declaration(s: &ast::Stmt) -> Option<(&ast::Name, bool, &ast::Expr)> {
+/// The pattern and the value of a `let` without a type.
+fn declaration(s: &ast::Stmt) -> Option<(&ast::Pat, &ast::Expr)> {
     match &s.kind {
-        StmtKind::Let { pat, ty: None, init: Some(e) } => match &pat.kind {
-            PatKind::Name { name, mutable } => Some((name, *mutable, e)),
-            PatKind::Tuple(_) | PatKind::Err => None,
-        },
+        StmtKind::Let { pat, ty: None, init: Some(e) } => Some((pat, e)),
         _other => None,
     }
 }
 
+/// The names that a pattern declares.
+fn names(pat: &ast::Pat) -> Vec<&ast::Name> {
+    match &pat.kind {
+        PatKind::Name { name, .. } => vec![name],
+        PatKind::Tuple(parts) => parts.iter().flat_map(names).collect(),
+        PatKind::Err => vec![],
+    }
+}
+
 /// The declaration that is all of a block.
-fn only(b: &ast::Block) -> Option<(&ast::Name, bool, &ast::Expr)> {
+fn only(b: &ast::Block) -> Option<(&ast::Pat, &ast::Expr)> {
     match (b.stmts.as_slice(), &b.tail) {
         ([s], None) => declaration(s),
         _ => None,
@@ -41,7 +47,7 @@ fn only(b: &ast::Block) -> Option<(&ast::Name, bool, &ast::Expr)> {
 impl Cx<'_> {
     /// Notes what a block has declared, at its end.
     pub(super) fn end_block(&mut self, b: &ast::Block) {
-        for (name, ..) in b.stmts.iter().filter_map(declaration) {
+        for name in b.stmts.iter().filter_map(declaration).flat_map(|(pat, _)| names(pat)) {
             self.ended.insert(name.text.clone(), Ended { declared: name.span, choice: None });
         }
     }
@@ -49,15 +55,19 @@ impl Cx<'_> {
     /// Notes that an `if` declares one variable in both arms, at its end.
     pub(super) fn end_if(&mut self, c: &ast::Expr, then: &ast::Block, els: Option<&ast::Expr>, span: Span) {
         let Some(ExprKind::Block(els)) = els.map(|e| &e.kind) else { return };
-        let (Some((name, mutable, a)), Some((other, _, b))) = (only(then), only(els)) else { return };
-        if name.text != other.text {
+        let (Some((pat, a)), Some((other, b))) = (only(then), only(els)) else { return };
+        let texts = |pat| names(pat).iter().map(|n| n.text.as_str()).collect::<Vec<_>>();
+        let same_form =
+            matches!(pat.kind, PatKind::Name { .. }) == matches!(other.kind, PatKind::Name { .. });
+        if texts(pat) != texts(other) || !same_form {
             return;
         }
-        let word = if mutable { "mut " } else { "" };
         let [c, a, b] = [c, a, b].map(|e| self.text(e.span));
-        let text = format!("let {word}{} = if {c} {{ {a} }} else {{ {b} }};", name.text);
-        let ended = Ended { declared: name.span, choice: Some((span, text)) };
-        self.ended.insert(name.text.clone(), ended);
+        let text = format!("let {} = if {c} {{ {a} }} else {{ {b} }};", self.text(pat.span));
+        for name in names(pat) {
+            let ended = Ended { declared: name.span, choice: Some((span, text.clone())) };
+            self.ended.insert(name.text.clone(), ended);
+        }
     }
 
     /// Says of an unknown name that a block before it declares one.

@@ -458,7 +458,11 @@ impl Cx<'_> {
     fn bad_cast(&mut self, h: &HExpr, to: &Ty, span: Span) -> HExpr {
         let (a, b) = (self.show(&h.ty), self.show(to));
         let d = Diagnostic::error(codes::BAD_CAST, span, format!("`{a}` cannot be cast to `{b}`"), "");
-        let d = if matches!(h.ty, Ty::View { .. }) { self.read_first(d, h) } else { d };
+        let d = match (&h.ty, to) {
+            (Ty::View { .. }, _) => self.read_first(d, h),
+            (_, Ty::Tile { elem: Elem::Ptr { .. }, .. }) => self.as_addresses(d, h, &b),
+            (_, _) => d,
+        };
         self.fail(d)
     }
 

@@ -374,7 +374,11 @@ impl Cx<'_> {
         let message = format!("there is no `{}`; {what} `{written}`", name.text);
         let d = Diagnostic::error(codes::UNKNOWN_MEMBER, name.span, message, "unknown method");
         let Some(to) = to.filter(|_| matches!(base.ty, Ty::Tile { .. })) else {
-            return Some(self.read_first(d, base));
+            let pointee = args.first().and_then(|a| self.pointer_text(&a.value));
+            return Some(match pointee {
+                Some(of) => self.as_addresses(d, base, &of),
+                None => self.read_first(d, base),
+            });
         };
         let text = if self.is_postfix(&text) { text } else { format!("({text})") };
         let fixed = if bits { written } else { format!("({text} as {to})") };
@@ -388,7 +392,10 @@ impl Cx<'_> {
     }
 
     /// The element type that an argument names: `tl.float32`, `"float32"`, `tl.pointer_type(tl.float32)`.
-    fn dtype_text(&self, e: &ast::Expr, of: &Ty) -> Option<String> {
+    pub(super) fn dtype_text(&self, e: &ast::Expr, of: &Ty) -> Option<String> {
+        if let Some(named) = self.dtype_of_value(e) {
+            return Some(named);
+        }
         let word = match &e.kind {
             ExprKind::Path(p) => p.segments.last()?.text.as_str(),
             ExprKind::Member(_, name) => name.text.as_str(),
@@ -411,6 +418,17 @@ impl Cx<'_> {
         let known = tk_ops::DType::parse(word).is_some()
             || matches!(self.meaning(word), Some(Sym::CVar(id)) if param(id));
         known.then(|| word.to_string())
+    }
+
+    /// The type that `tl.pointer_type(tl.float16)` names.
+    fn pointer_text(&self, e: &ast::Expr) -> Option<String> {
+        let ExprKind::Call(f, args) = &e.kind else { return None };
+        match (&f.kind, args.as_slice()) {
+            (ExprKind::Member(_, name), [inner]) if name.text == "pointer_type" => {
+                Some(format!("*{}", self.dtype_text(&inner.value, &Ty::Err)?))
+            }
+            (_, _) => None,
+        }
     }
 
     /// The element type that a text names, for `dtype = "float32"`.

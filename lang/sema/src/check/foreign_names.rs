@@ -522,6 +522,7 @@ pub(super) const ELSEWHERE: &[(&str, &str, &str)] = &[
     ("", "disable_licm", NO_HINT),
     ("", "is_pure", "what `inline_asm` gives depends on its operands alone"),
     ("", "n_rounds", "there are always 10 rounds"),
+    ("", "boundary_check", "a view masks by itself what is past its end"),
     ("", "padding_option", "the value outside of a view is `other = 0.0` of its `load`"),
     ("`sum`", "dtype", "the operand is cast, `sum(x as f32)`"),
     ("`prod`", "dtype", "the operand is cast, `prod(x as f32)`"),

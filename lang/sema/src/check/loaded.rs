@@ -1,9 +1,11 @@
 //! Advice for views that are used as tiles: the position and the extents that their load takes, as far as the program
 //! tells them.
 
+use tk_syntax::Diagnostic;
+
 use super::cx::Cx;
 use super::meant::is_list;
-use crate::hir::{HExpr, HKind};
+use crate::hir::{CKind, CVarId, HExpr, HKind};
 
 /// The box of a load where nothing says it.
 const UNKNOWN: &str = "..";
@@ -90,6 +92,28 @@ impl Cx<'_> {
         };
         let open = at == UNKNOWN || shape == UNKNOWN;
         (format!("[{at}], [{shape}]"), open)
+    }
+
+    /// Says of a value that is one element of a view how a tile is loaded, where `x.load([i, j])` has no extents.
+    pub(super) fn element_loaded(&self, d: Diagnostic, h: &HExpr) -> Option<Diagnostic> {
+        if !matches!(&h.ty, crate::types::Ty::Tile { shape, .. } if shape.is_scalar()) {
+            return None;
+        }
+        let text = self.text(h.span);
+        let value = self.let_of(&text).map_or(text, |(_, value)| value);
+        let (view, at) = value.strip_suffix(')')?.split_once(".load(")?;
+        if !self.is_postfix(view) || !at.starts_with('[') || split(at, ',').len() > 1 {
+            return None;
+        }
+        let rank = entries(at)?.len();
+        let cparams = self.func.map_or(&[][..], |f| &self.hir().func(f).cparams);
+        let of_int = |c: &&CVarId| matches!(self.hir().cvar(**c).kind, CKind::Int(_));
+        let names: Vec<&str> =
+            cparams.iter().filter(of_int).map(|c| self.hir().cvar(*c).name.as_str()).collect();
+        let extents = if names.len() == rank { names.join(", ") } else { UNKNOWN.to_string() };
+        Some(d.note(format!(
+            "`load` with a position alone reads one element; the extents of a tile follow it, `{view}.load({at}, [{extents}])`"
+        )))
     }
 
     fn is_parameter(&self, h: &HExpr) -> bool {

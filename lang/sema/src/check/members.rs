@@ -52,6 +52,9 @@ impl Cx<'_> {
                 let message = format!("`.T` swaps the dimensions of a tile of rank 2, but this has rank {n}");
                 let label = if n < 2 { "nothing to swap" } else { "use `permute(x, [..])`" };
                 let d = Diagnostic::error(codes::RANK_MISMATCH, span, message, label);
+                if let Some(d) = self.element_loaded(d.clone(), &b) {
+                    return self.fail(d);
+                }
                 // All that follow, `x.T.T`, have nothing to swap either.
                 let text = self.p.sources.get(span.file).map_or("", |s| &s.text);
                 let rest = text.get(span.end as usize..).unwrap_or("");

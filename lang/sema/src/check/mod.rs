@@ -8,6 +8,7 @@
 mod advice;
 mod args;
 mod arms;
+mod assembly_calls;
 mod assign;
 mod axes;
 mod body;
@@ -41,6 +42,7 @@ mod looked_up;
 mod loops;
 mod meant;
 mod members;
+mod named_types;
 pub(crate) mod names;
 mod operators;
 mod patterns;
@@ -58,6 +60,7 @@ mod structs;
 mod subst;
 mod tables;
 mod tests_only;
+mod tuned;
 mod types;
 mod zonk;
 

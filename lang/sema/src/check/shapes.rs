@@ -11,6 +11,9 @@ use crate::hir::{CVarId, HArg, HExpr, HKind};
 use crate::poly::{Atom, Poly, PolyFn};
 use crate::types::{Shape, Ty};
 
+/// What is said of extents whose difference has no normal form.
+const NOT_COMPARED: &str = "extents are compared as sums and products; in place of shifts and the like take a parameter, `*` and `/`, as in `N / S` with `require(N % S == 0)`";
+
 /// Quotients of divisibility facts are opaque atoms from here up, apart from those of expressions.
 const QUOTIENTS: u32 = 1 << 31;
 
@@ -252,9 +255,12 @@ impl Cx<'_> {
     /// Says which `require` would make two extents equal, where one would that [`Cx::learn`] can use.
     pub fn equality_hint(&self, d: Diagnostic, p: &Poly, q: &Poly) -> Diagnostic {
         let Some((to, text)) = self.missing_fact(p, q) else { return d };
-        // The quotients of other facts have no name.
-        if text.contains('_') && to.opaque().iter().any(|o| *o >= QUOTIENTS) {
-            return d;
+        // What has no name cannot be written; neither can the quotients of other facts.
+        if text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == "_") {
+            return match to.opaque().iter().any(|o| *o >= QUOTIENTS) {
+                true => d,
+                false => d.note(NOT_COMPARED),
+            };
         }
         self.require_fix(d, &text, "make them equal")
     }

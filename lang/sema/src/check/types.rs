@@ -237,12 +237,7 @@ impl Cx<'_> {
                 None
             }
             (None, _) => {
-                self.error(
-                    codes::NOT_A_VALUE,
-                    name.span,
-                    format!("`{}` is not an element type", name.text),
-                    "used as an element type",
-                );
+                self.not_an_element_type(name, member);
                 None
             }
         }

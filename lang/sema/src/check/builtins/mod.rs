@@ -8,6 +8,7 @@ pub(crate) mod fold;
 pub(crate) mod make_view;
 mod memory;
 pub(crate) mod misc;
+mod product;
 mod shape;
 
 use tk_ops::table::{BuiltinParam, ElemResult, ParamKind, Receiver, Row, Scheme};
@@ -72,6 +73,7 @@ impl Cx<'_> {
             || self.without_start(row, args, span)
             || self.with_step(row, args, span)
             || self.options_without_names(row, args)
+            || self.assembly_in_order(row, args, span)
         {
             return HExpr::err(span);
         }
