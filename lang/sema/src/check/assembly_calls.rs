@@ -49,6 +49,20 @@ impl Cx<'_> {
         Some(format!("inline_asm({})", all.join(", ")))
     }
 
+    /// The fix for `tl.inline_asm_elementwise(..)`, which leaves out some of its arguments.
+    pub(super) fn assembly_instead(
+        &self,
+        module: &ast::Name,
+        base: Span,
+        args: &[ast::Arg],
+        span: Span,
+    ) -> Option<Diagnostic> {
+        let text = self.assembly_call(args)?;
+        let message = format!("cannot find `{}`", module.text);
+        let d = Diagnostic::error(codes::UNKNOWN_NAME, base, message, "unknown name");
+        Some(d.fix("use `inline_asm`", span, text))
+    }
+
     /// Reports a call of `inline_asm` whose values come before its element type.
     pub(super) fn assembly_in_order(&mut self, row: &Row, args: &[ast::Arg], span: Span) -> bool {
         let is_type = |a: &ast::Arg| a.name.as_ref().is_some_and(|n| n.text == "dtype");

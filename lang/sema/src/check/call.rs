@@ -169,10 +169,7 @@ impl Cx<'_> {
             return self.fail(d);
         }
         if let Some(d) = self.foreign_applied(base, name, args, span) {
-            // The fix leaves out some of the arguments of `inline_asm_elementwise`.
-            if self.name_here(&name.text) != "inline_asm" {
-                self.check_rest(args);
-            }
+            self.check_rest(args);
             return self.fail(d);
         }
         if let Some(h) = self.foreign_member(base, name) {

@@ -101,7 +101,7 @@ impl Cx<'_> {
         free.then(|| d.fix(format!("use `{text}`"), base.span.to(name.span), text))
     }
 
-    /// `np.zeros((4, 60))`, and `torch.randn(4, 60)` in a test, where random tiles have a shape, an element type and a
+    /// `tl.inline_asm_elementwise(..)`, `np.zeros((4, 60))`, and `torch.randn(4, 60)` in a test, where random tiles have a shape, an element type and a
     /// seed. Without the module that would be a random number of a kernel.
     pub fn foreign_made(
         &self,
@@ -111,6 +111,9 @@ impl Cx<'_> {
         span: Span,
     ) -> Option<Diagnostic> {
         let module = self.module(base)?;
+        if self.name_here(&name.text) == "inline_asm" {
+            return self.assembly_instead(module, base.span, args, span);
+        }
         let random = matches!(name.text.as_str(), "randn" | "rand") && self.in_test;
         let made = match name.text.as_str() {
             "zeros" | "ones" => true,

@@ -49,10 +49,6 @@ impl Cx<'_> {
         let ours = self.name_here(&name.text);
         let message = format!("cannot find `{}`", module.text);
         let d = Diagnostic::error(codes::UNKNOWN_NAME, base.span, message, "unknown name");
-        if ours == "inline_asm" {
-            let text = self.assembly_call(args)?;
-            return Some(d.fix("use `inline_asm`", span, text));
-        }
         let unnamed = args.iter().take_while(|a| a.name.is_none());
         let exprs: Vec<&ast::Expr> = unnamed.map(|a| &a.value).collect();
         let row = self.find_row(ours);
