@@ -2,10 +2,12 @@
 //!
 //! A bool that a launch decides, as `EVEN: bool = n % B == 0` is, may say that there is no padding, so it makes no cases.
 
-use tk_ops::{ElementwiseOp, Op};
+use tk_ops::{ElementwiseOp, Op, Scalar};
+use tk_syntax::Span;
 
 use super::eval::Eval;
 use super::report::Found;
+use super::state::State;
 use super::{FUEL, cvar};
 use crate::hir::{CVarId, HArg, HExpr, HFn, HKind, Hir};
 use crate::lint::each;
@@ -34,6 +36,43 @@ fn walk<'a>(hir: &'a Hir, f: &'a HFn, case: Case) -> Option<Vec<Found<'a>>> {
     let mut eval = Eval::new(hir, f, FUEL, case);
     eval.function();
     eval.finish()
+}
+
+/// Whether a load with this `other` mends what was found: nothing counts in that reduction, for certain, and in no other one
+/// in which nothing did.
+pub(super) fn is_mended_by(hir: &Hir, f: &HFn, one: &Found, load: &HExpr, other: Scalar) -> bool {
+    let Some(before) = walk(hir, f, one.case) else { return false };
+    let mut eval = Eval::new(hir, f, FUEL, one.case);
+    eval.trial = Some(Trial { load: load.span, other, place: one.place.span, certain: true });
+    eval.function();
+    let certain = eval.trial.as_ref().is_some_and(|t| t.certain);
+    let Some(after) = eval.finish() else { return false };
+    let is_old =
+        |a: &Found| a.place.span != one.place.span && before.iter().any(|b| b.place.span == a.place.span);
+    certain && after.iter().all(is_old)
+}
+
+/// A walk that takes another value for the padding of a load.
+pub(super) struct Trial {
+    load: Span,
+    other: Scalar,
+    /// The reduction that should be mended.
+    place: Span,
+    /// Whether the padding is known there.
+    certain: bool,
+}
+
+impl Trial {
+    /// The value of the padding of a load, if it is the one that is tried.
+    pub fn other(&self, load: &HExpr) -> Option<Scalar> {
+        (load.span == self.load).then_some(self.other)
+    }
+
+    /// Notes what is known of the padding of a dimension in a reduction.
+    pub fn look(&mut self, place: &HExpr, state: State) {
+        let known = matches!(state, State::Same | State::Data | State::Known(_));
+        self.certain &= known || place.span != self.place;
+    }
 }
 
 /// The bools that decide an `if` of the function and have a literal for a default.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::cases::{Case, decides};
+use super::cases::{Case, Trial, decides};
 use super::report::Found;
 use super::state::{State, Tile, join};
 use super::vars::Vars;
@@ -32,6 +32,8 @@ pub(super) struct Eval<'a> {
     calls: usize,
     /// The value of a bool that is assumed.
     pub case: Case,
+    /// The padding of a load that is tried.
+    pub trial: Option<Trial>,
     /// Whether anything was loaded: without a load there is no padding.
     pub loads: bool,
     found: Vec<Found<'a>>,
@@ -51,6 +53,7 @@ impl<'a> Eval<'a> {
             quiet: 0,
             calls: 0,
             case,
+            trial: None,
             loads: false,
             found: vec![],
         }
@@ -72,6 +75,13 @@ impl<'a> Eval<'a> {
     pub fn report(&mut self, found: Found<'a>) {
         if self.quiet == 0 && !self.found.iter().any(|f| f.place.span == found.place.span) {
             self.found.push(found);
+        }
+    }
+
+    /// Notes the padding of a dimension that a reduction takes, where another value of it is tried.
+    pub fn look(&mut self, place: &HExpr, state: State) {
+        if let Some(trial) = self.trial.as_mut().filter(|_| self.quiet == 0) {
+            trial.look(place, state);
         }
     }
 

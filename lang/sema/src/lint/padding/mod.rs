@@ -9,9 +9,13 @@
 //! Of an `if` on a bool that a caller chooses, such as `CAUSAL: bool = false`, each arm is also followed by itself: where
 //! only one of them masks, the other one's padding counts.
 //!
+//! Atomics combine what meets in one place as a reduction does: it reports one whose positions are computed from padding, where
+//! nothing masks it and the value is not neutral.
+//!
 //! An extent that is the tensor's own (`D: i32 = x.shape[1]`, or by a `require`) has no padding. What the lint does not
 //! follow has unknown padding, about which it says nothing. It gives up a function that needs more than [`FUEL`] steps.
 
+mod atomics;
 mod captured;
 mod cases;
 mod eval;

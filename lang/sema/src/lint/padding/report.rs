@@ -1,12 +1,12 @@
 //! The report of W0504: where padding has an effect, where it comes from, and what fixes it: `other` of the load, or a
 //! `where`.
 
-use tk_ops::{DType, DTypeSet, MemoryOp, Op, ReduceOp};
-use tk_syntax::{Diagnostic, SourceMap, codes};
+use tk_ops::{DType, DTypeSet, MemoryOp, Op, ReduceOp, Scalar};
+use tk_syntax::{Diagnostic, SourceMap, Span, codes};
 
 use super::super::warning;
 use super::captured;
-use super::cases::Case;
+use super::cases::{Case, is_mended_by};
 use super::meaning::is_same;
 use super::state::{State, Tile, number};
 use super::values::{dtype, extents};
@@ -30,8 +30,19 @@ pub(super) struct Found<'a> {
     pub from: Tile<'a>,
     /// The reduction.
     pub op: ReduceOp,
+    /// What the operand is to it.
+    pub role: Role,
     /// The case in which it counts, where others are without it.
     pub case: Case,
+}
+
+/// What the operand that has the padding is to an operation.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Role {
+    /// It is reduced.
+    Reduced,
+    /// It is the position of an atomic, which may have a mask.
+    Position { masked: bool },
 }
 
 /// A text in a note: a name or two.
@@ -44,7 +55,7 @@ impl<'a> Found<'a> {
     }
 
     /// The masked load that gives the dimension its padding: where it is not known, of several the one that has its extent.
-    fn load(&self) -> Option<&'a HExpr> {
+    pub fn load(&self) -> Option<&'a HExpr> {
         if let Some((load, _)) = self.from.source(self.dim) {
             return Some(load);
         }
@@ -95,6 +106,9 @@ fn of_numbers(op: ReduceOp) -> &'static str {
 }
 
 pub(super) fn diagnostic(hir: &Hir, sources: &SourceMap, of: &HFn, f: &Found) -> Diagnostic {
+    if let Role::Position { masked } = f.role {
+        return super::atomics::diagnostic(sources, of, f, masked);
+    }
     let wanted = identity(f.op, hir, &f.value.ty);
     let now = match f.state {
         State::Known(c) if c.as_bool().is_some() => format!("is {}", number(c) != 0.0),
@@ -130,9 +144,8 @@ pub(super) fn diagnostic(hir: &Hir, sources: &SourceMap, of: &HFn, f: &Found) ->
     let fits = !f.from.moved
         && f.from.origin.is_some_and(|o| o.span == origin.span)
         && origin_rank(origin) == Some(f.from.dims.len());
-    let means = |text: &str| is_same(of, text, origin.span, f.value.span);
+    let is_meant = |text: &str| means(of, text, origin, f.value.span);
     let is_line = !value.contains('\n');
-    let title = format!("give the padding the value {wanted}");
     // Where names of the mask mean something else at the value, it is computed before the load.
     let before = |d: Diagnostic, mask: &str, index: &str| {
         let name = captured::name(of)?;
@@ -141,8 +154,9 @@ pub(super) fn diagnostic(hir: &Hir, sources: &SourceMap, of: &HFn, f: &Found) ->
         let title = format!("declare `let {name} = {mask};` before the load, and take `{used}`");
         is_line.then(|| d.fix_all(title, edits))
     };
-    if let Some(inside) = inside(sources, origin).filter(|_| fits && is_line) {
-        if means(&inside) {
+    if let Some(inside) = inside(sources, origin).filter(|_| fits && is_line && !value.contains('{')) {
+        if is_meant(&inside) {
+            let title = format!("give the padding the value {wanted}");
             return d.fix(title, f.value.span, format!("where({inside}, {value}, {wanted})"));
         }
         if let Some(d) = before(d.clone(), &inside, "") {
@@ -150,40 +164,77 @@ pub(super) fn diagnostic(hir: &Hir, sources: &SourceMap, of: &HFn, f: &Found) ->
         }
     }
     // What is computed from a value of `other` is another value.
-    if keeps(origin, f.state) && !f.from.summed && (f.from.loads.len() <= 1 || wanted == "0") {
+    if !f.from.summed && other_of(hir, of, f, origin, &wanted) {
         return d.note(format!(
             "`other = {wanted}` of the load gives its padding a neutral value, and `where(inside, .., {wanted})` that of a result"
         ));
     }
     let lanes = lanes(hir, sources, origin, f);
     if let Some((mask, index)) = &lanes
-        && !means(mask)
+        && !is_meant(mask)
         && let Some(d) = before(d.clone(), mask, index)
     {
         return d;
     }
-    let lanes = lanes.filter(|(mask, _)| means(mask)).map(|(mask, index)| match index.as_str() {
-        "" => mask,
-        _ => format!("({mask}){index}"),
-    });
-    let lanes = lanes.unwrap_or("inside".to_string());
-    let value = if value.len() <= SHOWN && is_line { value } else { ".." };
-    d.note(format!("`where({lanes}, {value}, {wanted})` gives the padding of this value a neutral one"))
+    let shown = if value.len() <= SHOWN && is_line { value } else { ".." };
+    d.note(match lanes.filter(|(mask, _)| is_meant(mask)) {
+        Some((mask, index)) => {
+            let lanes = if index.is_empty() { mask } else { format!("({mask}){index}") };
+            format!("`where({lanes}, {shown}, {wanted})` gives the padding of this value a neutral one")
+        }
+        None => format!(
+            "`where(inside, {shown}, {wanted})` gives the padding of this value a neutral one, with the mask of the load, or `x.inside(at, shape)` of a view, as `inside`"
+        ),
+    })
 }
 
-/// Returns true if padding still has the value that the load gave it.
-fn keeps(origin: &HExpr, state: State) -> bool {
-    let HKind::Builtin(row, args) = &origin.kind else { return false };
-    let given = match row.param("other").and_then(|i| args.get(i)) {
-        Some(HArg::Expr(e)) => match e.kind {
-            HKind::Int(n) => n as f64,
-            HKind::Float(x) => x,
-            _ => return false,
-        },
-        Some(HArg::Default) | None => 0.0,
-        Some(HArg::List(_) | HArg::Shape(_) | HArg::Word(_)) => return false,
+/// Whether `other = {wanted}` of a load checks, and makes the padding neutral where it counts.
+fn other_of(hir: &Hir, of: &HFn, f: &Found, load: &HExpr, wanted: &str) -> bool {
+    let Some(dtype) = dtype(hir, &load.ty) else { return false };
+    let is_bool = |ty: &Ty| super::values::dtype(hir, ty) == Some(DType::Bool);
+    // An infinity times other data has any sign.
+    if f.from.loads.len() > 1 && wanted != "0" {
+        return false;
+    }
+    if is_bool(&load.ty) != is_bool(&f.value.ty) || identity(f.op, hir, &load.ty) != wanted {
+        return false;
+    }
+    let other = match (wanted, dtype.int_range()) {
+        ("true" | "1", None) if dtype == DType::Bool => Scalar::bool(true),
+        (_, _) if dtype == DType::Bool => Scalar::bool(false),
+        ("0", _) => Scalar::zero(dtype),
+        ("1", Some(_)) => Scalar::int(dtype, 1),
+        ("1", None) => Scalar::float(dtype, 1.0),
+        (_, Some((least, most))) => Scalar::int(dtype, if wanted.ends_with(".min") { least } else { most }),
+        ("-inf", None) => Scalar::float(dtype, f64::NEG_INFINITY),
+        (text, None) if text.ends_with(".min") => Scalar::float(dtype, f64::NEG_INFINITY),
+        (_, None) => Scalar::float(dtype, f64::INFINITY),
     };
-    matches!(state, State::Known(c) if number(c) == given)
+    is_mended_by(hir, of, f, load, other)
+}
+
+/// Whether the text of a mask means at `to` what it means at a load.
+fn means(of: &HFn, text: &str, load: &HExpr, to: Span) -> bool {
+    let holds = to.file == load.span.file && to.start <= load.span.start && load.span.end <= to.end;
+    // In one expression no name changes, but in a block.
+    holds || is_same(of, text, load.span, to)
+}
+
+/// The text of the bools that are true where a value of the shape of a load is inside of the data, if it means that at `to`.
+pub(super) fn mask_of(sources: &SourceMap, of: &HFn, f: &Found, load: &HExpr, to: Span) -> Option<String> {
+    let fits = !f.from.moved
+        && f.from.origin.is_some_and(|o| o.span == load.span)
+        && origin_rank(load) == Some(f.from.dims.len());
+    inside(sources, load).filter(|text| fits && means(of, text, load, to) && !sources.text(to).contains('{'))
+}
+
+/// The value of padded lanes that a load is given.
+pub(super) fn given_other(load: &HExpr) -> Option<&HExpr> {
+    let HKind::Builtin(row, args) = &load.kind else { return None };
+    match row.param("other").and_then(|i| args.get(i)) {
+        Some(HArg::Expr(e)) => Some(e),
+        Some(HArg::Default | HArg::List(_) | HArg::Shape(_) | HArg::Word(_)) | None => None,
+    }
 }
 
 /// The text of the bools that are true where a dimension of a value is inside of the view that was loaded, and the index

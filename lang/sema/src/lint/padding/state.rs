@@ -39,6 +39,8 @@ pub(super) struct Tile<'a> {
     pub constant: Option<Scalar>,
     /// Whether no element of the data is negative.
     pub not_negative: bool,
+    /// Whether the elements are positions that grow from lane to lane without an end: `at + 2 * arange(0, B)`.
+    pub linear: bool,
     /// The masked load that the padding comes from.
     pub origin: Option<&'a HExpr>,
     /// All masked loads that it is computed from.
@@ -57,6 +59,7 @@ impl<'a> Tile<'a> {
             sources: vec![],
             constant: None,
             not_negative: false,
+            linear: false,
             origin: None,
             loads: vec![],
             moved: false,
@@ -174,7 +177,19 @@ pub(super) fn elementwise<'a>(op: ElementwiseOp, args: &[(Tile<'a>, DType)], out
     let operands = || args.iter().map(|(t, _)| t);
     let sources = sources(&dims, operands());
     let summed = operands().any(|t| t.summed);
-    Tile { dims, sources, constant, not_negative, origin, loads: loads(operands()), moved, summed }
+    let linear = is_linear(op, args);
+    Tile { dims, sources, constant, not_negative, linear, origin, loads: loads(operands()), moved, summed }
+}
+
+/// Whether positions still grow without an end after an operation.
+fn is_linear(op: ElementwiseOp, args: &[(Tile, DType)]) -> bool {
+    let keeps = match op.group() {
+        Group::Arithmetic(Arithmetic::Add | Arithmetic::Sub | Arithmetic::Mul) => true,
+        Group::Cast(_) => args.iter().all(|(_, d)| d.is_int()),
+        _other => false,
+    };
+    let is_single = |t: &Tile| t.dims.iter().all(|s| *s == State::Same);
+    keeps && args.iter().any(|(t, _)| t.linear) && args.iter().all(|(t, _)| t.linear || is_single(t))
 }
 
 /// Where the padding of each dimension comes from: from the operand whose padding the result has, or from the first one
@@ -235,19 +250,62 @@ fn keeps_sign(op: ElementwiseOp, args: &[(Tile, DType)]) -> bool {
         Group::Arithmetic(Arithmetic::Sub | Arithmetic::Rem) => false,
         Group::Arithmetic(Arithmetic::Add | Arithmetic::Mul | Arithmetic::Div) => each(),
         Group::MinMax(MinMax::Minimum | MinMax::MinNum) => each(),
-        Group::FloatBinary(FloatBinary::Pow) | Group::Cast(_) => each(),
+        Group::FloatBinary(FloatBinary::Pow) => each() || args.get(1).is_some_and(|(t, _)| is_even(t)),
+        Group::Cast(_) | Group::Rounding(_) => each(),
+        Group::Clamp(_) => args.get(1).is_some_and(|(t, _)| t.not_negative),
         Group::Bitwise(_)
         | Group::Complement(_)
         | Group::Shift(_)
         | Group::Equality(_)
         | Group::Order(_)
         | Group::Fma(_)
-        | Group::Rounding(_)
-        | Group::Clamp(_)
         | Group::IntUnary(_)
         | Group::IntBinary(_)
         | Group::FloatTest(_)
         | Group::Bitcast(_) => false,
+    }
+}
+
+/// Whether this is one even number.
+fn is_even(t: &Tile) -> bool {
+    t.constant.is_some_and(|c| number(c) % 2.0 == 0.0)
+}
+
+/// The result of a comparison that one operand decides: NaN, or the greatest or the least value, beside any other number.
+/// Nothing is known of an infinity that is compared with `==` and the like, as the other one may be infinite too.
+fn compared(op: ElementwiseOp, lanes: &[Lane]) -> Option<State> {
+    let is_order = matches!(op.group(), Group::Order(_));
+    let is_equality = matches!(op.group(), Group::Equality(_));
+    let [a, b] = lanes else { return None };
+    if !is_order && !is_equality {
+        return None;
+    }
+    let of = |l: &Lane| if l.is_padded() { l.value() } else { None };
+    let truth = |b: bool| Some(State::Known(Scalar::bool(b)));
+    if [a, b].iter().any(|l| of(l).is_some_and(|c| number(c).is_nan())) {
+        return truth(op == ElementwiseOp::Ne);
+    }
+    // One of them is a constant: the evaluation says it.
+    if a.value().is_some() && b.value().is_some() {
+        return None;
+    }
+    let is_least = |l: &Lane| of(l).is_some_and(|c| is_end(c, true));
+    let is_greatest = |l: &Lane| of(l).is_some_and(|c| is_end(c, false));
+    match op {
+        ElementwiseOp::Lt if is_greatest(a) || is_least(b) => truth(false),
+        ElementwiseOp::Gt if is_least(a) || is_greatest(b) => truth(false),
+        ElementwiseOp::Le if is_least(a) || is_greatest(b) => truth(true),
+        ElementwiseOp::Ge if is_greatest(a) || is_least(b) => truth(true),
+        _other if [a, b].iter().any(|l| is_least(l) || is_greatest(l)) => Some(State::Unknown),
+        _other => None,
+    }
+}
+
+/// Whether a number is the least (or the greatest) of its type.
+fn is_end(c: Scalar, least: bool) -> bool {
+    match (c.dtype().int_range(), c.as_int()) {
+        (Some((low, high)), Some(n)) => n == if least { low } else { high },
+        (_, _) => number(c) == if least { f64::NEG_INFINITY } else { f64::INFINITY },
     }
 }
 
@@ -256,7 +314,7 @@ fn combine(op: ElementwiseOp, lanes: &[Lane], types: &[DType], out: DType) -> St
     if let (ElementwiseOp::Select, [cond, a, b]) = (op, lanes) {
         return select(*cond, *a, *b);
     }
-    if let Some(s) = absorbed(op, lanes, out) {
+    if let Some(s) = compared(op, lanes).or_else(|| absorbed(op, lanes, out)) {
         return s;
     }
     let states = || lanes.iter().filter(|l| !matches!(l, Lane::Constant(_))).map(|l| l.state());
@@ -392,6 +450,7 @@ pub(super) fn join<'a>(a: &Tile<'a>, b: &Tile<'a>, looping: bool) -> Tile<'a> {
         dims,
         constant: a.constant.filter(|c| b.constant == Some(*c)),
         not_negative: a.not_negative && b.not_negative,
+        linear: a.linear && b.linear,
         origin: a.origin.or(b.origin),
         loads: loads([a, b]),
         // One of two loads is not one that a fix could name.

@@ -4,7 +4,7 @@ use tk_ops::table::Scheme;
 use tk_ops::{CreateOp, DType, DotOp, ElementwiseOp, MemoryOp, Op, RandomOp, ReduceOp, Scalar};
 
 use super::eval::Eval;
-use super::report::Found;
+use super::report::{Found, Role};
 use super::state::{Source, State, Tile, elementwise, loads, number};
 use super::{Value, is_exact};
 use crate::hir::{CKind, HArg, HExpr, HIndex, HKind, Hir};
@@ -28,7 +28,11 @@ impl<'a> Eval<'a> {
             | HKind::ShortCircuit { .. } => Value::Tile(Tile::uniform(0)),
             HKind::Cast(x) => match self.expr(x) {
                 Value::Tile(t) => match (dtype(self.hir, &x.ty), dtype(self.hir, &e.ty)) {
-                    (Some(from), Some(to)) => Value::Tile(elementwise(ElementwiseOp::Cast, &[(t, from)], to)),
+                    (Some(from), Some(to)) => {
+                        let mut t = elementwise(ElementwiseOp::Cast, &[(t, from)], to);
+                        t.not_negative |= is_unsigned(self.hir, &e.ty);
+                        Value::Tile(t)
+                    }
                     (_, _) => Value::Opaque,
                 },
                 other @ (Value::Parts(_) | Value::Opaque) => other,
@@ -79,7 +83,7 @@ impl<'a> Eval<'a> {
         };
         let found = match op {
             Op::Elementwise(op) => self.elementwise(op, e, args, &values),
-            Op::Create(CreateOp::Arange) => Some(Tile::data(1)),
+            Op::Create(CreateOp::Arange) => Some(Tile { linear: true, ..Tile::data(1) }),
             Op::Create(CreateOp::Const | CreateOp::Splat) => self.filled(e, args, &values),
             Op::Create(CreateOp::Table | CreateOp::Undef) => None,
             Op::Memory(MemoryOp::Load) => tile(0).map(|p| {
@@ -87,6 +91,7 @@ impl<'a> Eval<'a> {
                 self.load(e, rank, tile(1), &args.get(2), tile(2))
             }),
             Op::Memory(MemoryOp::ViewLoad) => self.view_load(e, &args.get(3), tile(3)),
+            Op::Memory(MemoryOp::ViewGather) => self.gather(e, args, tile(2), tile(3)),
             Op::Memory(MemoryOp::ViewInside) => extents(&e.ty).map(|shape| {
                 let outside = State::Known(Scalar::bool(false));
                 let dims = shape.iter().map(|d| if is_exact(&self.exact, d) { State::Same } else { outside });
@@ -98,8 +103,12 @@ impl<'a> Eval<'a> {
                 (_, _) => None,
             },
             Op::Random(RandomOp::Rand | RandomOp::Randn | RandomOp::RandInt) => rank(&e.ty).map(Tile::data),
+            Op::Atomic(op) => {
+                self.atomic(e, op, args, &values);
+                rank(&e.ty).map(|r| if r == 0 { Tile::uniform(0) } else { Tile::unknown(r) })
+            }
             // A number of the program or the like; a tile that is not followed has unknown padding.
-            Op::Control(_) | Op::Atomic(_) | Op::Random(_) | Op::Host(_) | Op::Target | Op::Dot(_) => {
+            Op::Control(_) | Op::Random(_) | Op::Host(_) | Op::Target | Op::Dot(_) => {
                 rank(&e.ty).map(|r| if r == 0 { Tile::uniform(0) } else { Tile::unknown(r) })
             }
             Op::Shape(_) | Op::Scan(_) | Op::Memory(_) => rank(&e.ty).map(Tile::unknown),
@@ -156,7 +165,10 @@ impl<'a> Eval<'a> {
     }
 
     /// The value of masked-off lanes; `None` if it is no constant.
-    fn other(&self, e: &HExpr, arg: &Option<&'a HArg>, value: Option<Tile<'a>>) -> Option<Scalar> {
+    pub(super) fn other(&self, e: &HExpr, arg: &Option<&'a HArg>, value: Option<Tile<'a>>) -> Option<Scalar> {
+        if let Some(tried) = self.trial.as_ref().and_then(|t| t.other(e)) {
+            return Some(tried);
+        }
         match (arg, value) {
             (None | Some(HArg::Default), _) => dtype(self.hir, &e.ty).map(Scalar::zero),
             (Some(_), Some(t)) => t.constant,
@@ -211,6 +223,7 @@ impl<'a> Eval<'a> {
             _ => return folded.map_or(Tile::uniform(0), Tile::unknown),
         };
         let dims = || t.dims.iter().enumerate();
+        dims().filter(|(d, _)| axis.is_none_or(|a| a == *d)).for_each(|(_, s)| self.look(e, *s));
         let worst = dims().filter(|(d, _)| axis.is_none_or(|a| a == *d)).find(|(_, s)| counts(op, **s, &t));
         if let (Some((dim, state)), Some(HArg::Expr(x))) = (worst, args.first()) {
             self.report(Found {
@@ -224,6 +237,7 @@ impl<'a> Eval<'a> {
                 state: *state,
                 from: t.clone(),
                 op,
+                role: Role::Reduced,
                 case: self.case,
             });
         }
@@ -274,6 +288,7 @@ impl<'a> Eval<'a> {
         let (inner, over) = (1 + batched, batched);
         let product =
             elementwise(ElementwiseOp::Mul, &[(along(&a, inner), out), (along(&b, over), out)], out);
+        product.dims.first().into_iter().for_each(|s| self.look(e, *s));
         if let Some(state) = product.dims.first().filter(|s| counts(ReduceOp::Sum, **s, &product)) {
             // The operand whose own padding is not 0, the first one if both are such.
             let is_cause = |t: &Tile<'a>, d: usize| {
@@ -288,7 +303,8 @@ impl<'a> Eval<'a> {
                 false => (y, over, b.clone()),
             };
             let (state, case) = (*state, self.case);
-            self.report(Found { place: e, what: "dot", value, dim, state, from, op: ReduceOp::Sum, case });
+            let (op, role) = (ReduceOp::Sum, Role::Reduced);
+            self.report(Found { place: e, what: "dot", value, dim, state, from, op, role, case });
         }
         let kept = |s: Option<&State>| match s {
             Some(State::Same | State::Data) => State::Data,
@@ -315,7 +331,7 @@ impl<'a> Eval<'a> {
 }
 
 /// Returns true if padding in this state counts in a reduction.
-fn counts(op: ReduceOp, s: State, t: &Tile) -> bool {
+pub(super) fn counts(op: ReduceOp, s: State, t: &Tile) -> bool {
     let c = match s {
         State::Spoiled => return op != ReduceOp::Custom,
         State::Known(c) => number(c),
@@ -332,7 +348,7 @@ fn counts(op: ReduceOp, s: State, t: &Tile) -> bool {
 }
 
 /// The smallest magnitude of numbers that people write for infinity: -65504 in f16, -1e30, `T.min`.
-const LARGE: f64 = 1e4;
+pub(super) const LARGE: f64 = 1e4;
 
 /// Pointers: along which dimensions they differ.
 fn pointers<'a>(values: &[Value<'a>]) -> Option<Tile<'a>> {
@@ -344,7 +360,13 @@ fn pointers<'a>(values: &[Value<'a>]) -> Option<Tile<'a>> {
         })
         .collect();
     let rank = tiles.iter().map(|t| t.dims.len()).max()?;
-    Some(Tile::data(rank))
+    // A pointer beside offsets: where those are padding, the sum is.
+    let [base, offsets] = tiles.as_slice() else { return Some(Tile::data(rank)) };
+    let is_padded = |s: &State| matches!(s, State::Known(_) | State::Spoiled);
+    if !base.dims.is_empty() || !offsets.dims.iter().any(is_padded) {
+        return Some(Tile::data(rank));
+    }
+    Some(Tile { constant: None, ..(*offsets).clone() })
 }
 
 fn index<'a>(t: Tile<'a>, items: &[HIndex]) -> Tile<'a> {
@@ -399,6 +421,6 @@ pub(super) fn dtype(hir: &Hir, t: &Ty) -> Option<DType> {
     }
 }
 
-fn is_unsigned(hir: &Hir, t: &Ty) -> bool {
+pub(super) fn is_unsigned(hir: &Hir, t: &Ty) -> bool {
     dtype(hir, t).is_some_and(|d| d == DType::Bool || d.is_int() && !d.is_signed())
 }
