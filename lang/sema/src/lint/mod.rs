@@ -11,6 +11,7 @@ mod mask;
 mod meeting;
 mod names;
 mod padding;
+mod remainder;
 mod shadow;
 mod stride;
 
@@ -86,6 +87,7 @@ impl<'a> Cx<'a> {
                 mask::function(self, f);
                 padding::function(self, f);
                 meeting::function(self, f);
+                remainder::function(self, f);
             }
         }
         std::mem::take(&mut self.found)
