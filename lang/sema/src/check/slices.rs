@@ -131,6 +131,20 @@ impl Cx<'_> {
         Some(format!("{}.shape[{axis}] - {}", self.operand(base), self.operand(k.span)))
     }
 
+    /// The same for the begin or the end of a slice, also where it has a name: `-B`, or a constant that is negative.
+    fn end_from_end(&mut self, e: &ast::Expr, h: &HExpr, base: Span, axis: usize) -> Option<String> {
+        let of_literal = self.meant_from_end(h, base, axis);
+        if of_literal.is_some() || !h.konst {
+            return of_literal;
+        }
+        let n = self.poly(h)?.as_int();
+        match n {
+            Some(n @ ..0) => Some(format!("{}.shape[{axis}] - {}", self.operand(base), n.unsigned_abs())),
+            Some(_) => None,
+            None => self.negated_from_end(e, base, axis),
+        }
+    }
+
     /// Reports a part of a view that is counted from the end.
     fn not_from_end(&mut self, at: Span, meant: &str) -> HExpr {
         let message = "positions in a view count from 0, not from the end";
@@ -225,7 +239,7 @@ impl Cx<'_> {
                     let mut end = |cx: &mut Self, e: Option<&ast::Expr>| {
                         let Some(e) = e else { return Ok(None) };
                         let h = cx.position(e, wide, None).ok_or(())?;
-                        let meant = cx.meant_from_end(&h, b.span, axis);
+                        let meant = cx.end_from_end(e, &h, b.span, axis);
                         negative = negative.take().or(meant.map(|m| (e.span, m)));
                         Ok::<_, ()>(Some(Box::new(h)))
                     };

@@ -1,7 +1,7 @@
 //! Device memory: pointers, views, boxes, single elements, atomics.
 
 use tk_ops::{AtomicOp, DType, MemoryOp, Op, Scalar};
-use tk_syntax::Span;
+use tk_syntax::{Diagnostic, Span, codes};
 use tk_tile::{Attr, Attrs, ElemType, Type, ValueId};
 
 use super::args::Args;
@@ -284,14 +284,14 @@ impl Lower<'_, '_> {
                 HSlice::Range(lo, hi) => {
                     axes.push(2);
                     operands.push(match lo {
-                        Some(lo) => self.value(lo)?,
+                        Some(lo) => self.slice_end(lo)?,
                         None => {
                             self.at(e.span);
                             self.b.const_int(position, 0)
                         }
                     });
                     operands.push(match hi {
-                        Some(hi) => self.value(hi)?,
+                        Some(hi) => self.slice_end(hi)?,
                         None => {
                             self.at(e.span);
                             self.view_fact(MemoryOp::ViewShape, v, axis, position)
@@ -303,5 +303,14 @@ impl Lower<'_, '_> {
         self.at(e.span);
         let attrs = Attrs::new().with("axes", Attr::Ints(axes));
         Ok(Val::One(self.b.one(Op::Memory(MemoryOp::ViewSlice), &operands, attrs, ty)))
+    }
+
+    /// The begin or the end of a part of a view. A compile-time one is not negative: it would be taken for 0.
+    fn slice_end(&mut self, e: &HExpr) -> EvalResult<ValueId> {
+        if let Some(n) = self.welcome(e)?.and_then(|v| v.as_int()).filter(|n| *n < 0) {
+            let message = format!("positions in a view count from 0, not from the end; this one is {n}");
+            return Err(Box::new(Diagnostic::error(codes::INDEX, e.span, message, "a negative position")));
+        }
+        self.value(e)
     }
 }
