@@ -286,6 +286,17 @@ impl Cx<'_> {
             self.diags.push(d);
             return self.expr_at(ExprKind::Err, 0, span);
         }
+        if let (ExprKind::Binary(BinOp::BitXor, a, b), true) =
+            (&second.node.kind, span.end == third.node.span.end)
+        {
+            // `a < b ^ c < d`
+            d.message = "`^` binds more tightly than comparisons; of conditions it is `!=`".to_string();
+            let [one, other] = [first.node.span.to(a.span), b.span.to(third.node.span)]
+                .map(|s| self.text.get(s.start as usize..s.end as usize).unwrap_or(""));
+            let text = format!("({one}) != ({other})");
+            self.diags.push(d.fix(format!("write `{text}`"), span, text));
+            return self.expr_at(ExprKind::Err, 0, span);
+        }
         let ordered = |op| matches!(op, BinOp::Lt | BinOp::Le | BinOp::Gt | BinOp::Ge);
         let equal = op == BinOp::Eq && next == BinOp::Eq;
         let twice = equal || ordered(op) && ordered(next);

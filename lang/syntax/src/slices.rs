@@ -6,7 +6,7 @@ use crate::span::Span;
 use crate::token::Tok;
 
 /// The message for `x.load([a:b])`.
-pub const IN_LIST: &str = "a slice is an index, and this is a list: a part of a view is loaded by its first position and its shape, `x.load([at], [64])`";
+pub const IN_LIST: &str = "a slice is an index, and this is a list: a part of a view is loaded by its first position and its shape, `x.load([at], [64])`, and positions of an axis for `gather`, `scatter` and atomics are a tile, `arange(0, 64)`";
 
 /// What takes the place of a step.
 pub const STEPS: &str = "`split(reshape(x, [N, 2]))` has the even and the odd elements of a tile of 2 * N; a view of every second element of `v` is `view(v.ptr, [n], [2 * v.strides[0]])`";

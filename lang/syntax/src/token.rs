@@ -278,6 +278,19 @@ pub fn lex_range<'s>(file: FileId, text: &'s str, start: usize, divisions: &BTre
                 first = false;
                 continue;
             }
+            Ok(Tok::Comment) if assigns(&out, text, slice, range.start) => {
+                (base, end) = (range.start + 3, range.start + 3);
+                lexer = Tok::lexer(text.get(base..).unwrap_or(""));
+                let whole = Span::new(file, range.start, base);
+                let message = "`//` starts a comment; a division is written `/=`";
+                let d = Diagnostic::error(BAD_TOKEN, whole, message, "starts a comment");
+                let d = d.note("`/` of integers gives an integer, rounded toward zero.");
+                out.diags.push(d.fix("write `/=`", whole, "/="));
+                let (start, tok, reported) = (range.start, Tok::DivAssign, true);
+                out.tokens.push(Token { tok, start, end, first, indent, reported });
+                first = false;
+                continue;
+            }
             Ok(Tok::Comment) => {
                 if let Some(line) = comment(&mut out, span, slice) {
                     doc = Some(doc.map_or(line.clone(), |d| d + "\n" + &line));
@@ -341,6 +354,16 @@ fn whole<'s>(tok: Tok<'s>, slice: &'s str, is_longer: bool) -> Result<Tok<'s>, (
 fn divides(out: &Lexed<'_>, text: &str, base: usize, start: usize) -> bool {
     let line = text.get(base..start).is_some_and(|gap| !gap.contains(LINE_END));
     line && out.tokens.last().is_some_and(|t| ends_operand(t.tok))
+}
+
+/// Returns true for a comment that is the rest of Python's `e //= 2;`, after a name that begins a statement.
+fn assigns(out: &Lexed<'_>, text: &str, slice: &str, start: usize) -> bool {
+    let value = slice.strip_prefix("//=").map(str::trim).and_then(|v| v.strip_suffix(';'));
+    let [.., before, name] = out.tokens.as_slice() else { return false };
+    let gap = text.get(name.end..start).unwrap_or("\n");
+    let begins = matches!(before.tok, Tok::Semi | Tok::LBrace | Tok::RBrace);
+    let is_name = matches!(name.tok, Tok::Id(_)) && begins && !gap.contains(LINE_END);
+    is_name && value.is_some_and(|v| !v.is_empty() && !v.contains(';'))
 }
 
 fn division(text: &str, slash: Span) -> Diagnostic {

@@ -13,16 +13,27 @@ use crate::types::{DTerm, Elem, Shape, Ty};
 /// An expression in a note: a name or two. A longer one is in the line that is shown.
 pub(super) const SHOWN: usize = 24;
 
+/// How a loop takes one view after the other.
+pub(super) const VIEWS: &str = "a list has compile-time values; a loop over views is `for I in static_range(2) { let v = (a, b)[I]; .. }`";
+
+/// How a number becomes a tile.
+pub(super) const ONE_ELEMENT: &str = "a tile of one element is `full([1], v, f32)`";
+
 impl Cx<'_> {
     /// Says how a value in memory is read, where a tile is wanted.
     pub fn read_first(&self, d: Diagnostic, h: &HExpr) -> Diagnostic {
         let text = self.text(h.span);
         let text = if self.is_postfix(&text) { text } else { format!("({text})") };
+        // What is transposed is the tile: its box is that of the view.
+        let (of, text, turned) = match (&h.kind, text.strip_suffix(".T")) {
+            (HKind::ViewT(of), Some(base)) if self.is_postfix(base) => (&**of, base.to_string(), ".T"),
+            (_, _) => (h, text, ""),
+        };
         let short = if text.len() > SHOWN || text.contains('\n') { ".." } else { &text };
         match &h.ty {
             Ty::View { rank, .. } => {
-                let (at, placeholders) = self.box_of(h, self.known_rank(rank));
-                let at = format!("a view is memory; load it first: `{short}.load({at})`");
+                let (at, placeholders) = self.box_of(of, self.known_rank(rank));
+                let at = format!("a view is memory; load it first: `{short}.load({at}){turned}`");
                 let of = ", with the position of its first element and its extents";
                 d.note(if placeholders { format!("{at}{of}") } else { at })
             }

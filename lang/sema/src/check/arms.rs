@@ -97,8 +97,11 @@ impl Cx<'_> {
         let value =
             |b: &ast::Block| b.tail.as_ref().filter(|_| b.stmts.is_empty()).map(|t| self.text(t.span));
         let (cond, then, els) = (self.text(c.span), value(then)?, value(els)?);
-        // Numbers alone may be meant for all elements.
-        let of_elements = !names(&cond).is_disjoint(&names(&format!("{then} {els}")));
+        // Numbers alone may be meant for all elements, and accesses may have masks.
+        let arms = format!("{then} {els}");
+        let plain = !arms.contains("load(") && !arms.contains("store(");
+        let of_elements = !names(&cond).is_disjoint(&names(&arms))
+            || plain && names(&arms).iter().any(|n| self.is_tile_name(n));
         let text = format!("where({cond}, {then}, {els})");
         (of_elements && !text.contains('\n')).then_some(Meant::Choice(span, text))
     }

@@ -112,7 +112,8 @@ impl Cx<'_> {
             );
             if let [a] = args {
                 let text = self.cast_text(a.value.span, d.name());
-                diag = diag.fix("cast with `as`", span, text);
+                let title = if d == tk_ops::DType::Bool { "compare with 0" } else { "cast with `as`" };
+                diag = diag.fix(title, span, text);
             }
             return self.fail(diag);
         }

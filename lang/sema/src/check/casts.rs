@@ -180,7 +180,11 @@ impl Cx<'_> {
     /// The source text of an expression with a cast after it, in parentheses where precedence requires them.
     pub fn cast_text(&self, span: Span, to: &str) -> String {
         let text = self.text(span);
-        if self.is_postfix(&text) { format!("{text} as {to}") } else { format!("({text}) as {to}") }
+        let part = if self.is_postfix(&text) { text.clone() } else { format!("({text})") };
+        if to == "bool" {
+            return format!("({part} != 0)");
+        }
+        self.wide_literal(&text, to).unwrap_or(format!("{part} as {to}"))
     }
 
     /// Returns true if a text is an operand that binds tighter than every operator: a crude but safe reading.

@@ -45,6 +45,10 @@ impl Cx<'_> {
         if !cond.ty.is_err() {
             self.end_if(c, then, els, span);
         }
+        // Of a condition that was reported, arms that differ are no mistake of their own.
+        let differ = cond.ty.is_err() && els_b.as_ref().is_some_and(|(_, ty)| *ty != then_ty);
+        let (then_ty, els_b) =
+            if differ { (Ty::Err, els_b.map(|(b, _)| (b, Ty::Err))) } else { (then_ty, els_b) };
         let (then_b, els_b, ty) = self.join_arms(then_b, then_ty, els_b, cond.konst, span);
         // A condition with an error has been reported.
         let konst = (cond.konst || cond.ty.is_err())

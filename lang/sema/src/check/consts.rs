@@ -54,7 +54,7 @@ impl Cx<'_> {
             );
             let d = if text == "None" { d.note("`None` adds a dimension in index brackets only") } else { d };
             let d = if h.ty == Ty::DType { self.number_in_brackets(d, h) } else { d };
-            self.report(self.selecting(d, &h.ty));
+            self.report(self.selecting(self.list_of_positions(d, h), &h.ty));
         }
         ok
     }
@@ -70,11 +70,11 @@ impl Cx<'_> {
             "expected a compile-time value",
             "this is only known at run time",
         );
-        if let HKind::Local(id) = &h.kind {
-            d = self.known_at_run_time(d, self.local(*id));
-        } else {
-            d = self.taken_at_launch(d, h);
-        }
+        d = match &h.kind {
+            _ if matches!(h.ty, Ty::View { .. }) => d.note(super::advice::VIEWS),
+            HKind::Local(id) => self.known_at_run_time(d, self.local(*id)),
+            _ => self.taken_at_launch(d, h),
+        };
         self.report(d);
         false
     }

@@ -325,9 +325,13 @@ impl Cx<'_> {
                 {
                     diag = self.cast_operands(diag, set, operands);
                 }
-                if set.within(DTypeSet::BOOL) && have.within(DTypeSet::NUMBER) {
-                    diag = self.compare_with_zero(diag, span);
-                }
+                diag = match self.of_integers(diag.clone(), what, d, span) {
+                    Some(mended) => mended,
+                    None if set.within(DTypeSet::BOOL) && have.within(DTypeSet::NUMBER) => {
+                        self.compare_with_zero(diag, span)
+                    }
+                    None => diag,
+                };
                 let is_operator = !what.trim_matches('`').starts_with(char::is_alphabetic);
                 if is_operator && have.within(DTypeSet::BOOL) && DTypeSet::NUMBER.within(set) {
                     let note = "`where(condition, a, b)` chooses by it, and `condition as f32` is 1 or 0";

@@ -8,7 +8,8 @@ use tk_syntax::{Diagnostic, Span, codes};
 use super::Def;
 use super::cx::{Cx, Sym};
 use super::foreign_names::{
-    ARRAYS, AXES, DIFFERENT, DIMENSIONS, ELSEWHERE, FOLDS, Here, MEMBERS, NAMES, PARAMETERS, TYPES, WORDS,
+    ACCUMULATED, ARRAYS, AXES, DIFFERENT, DIMENSIONS, ELSEWHERE, FOLDS, Here, MEMBERS, NAMES, PARAMETERS,
+    TYPES, WORDS,
 };
 use crate::hir::{CKind, FnId, FnKind, HExpr};
 use crate::types::{Elem, Ty};
@@ -73,7 +74,8 @@ impl Cx<'_> {
         let ours = find(ARRAYS, &name.text).filter(|_| of_arrays).or(here(&name.text));
         // `np.minimum.reduce(a)`
         let folded = match (&base.kind, name.text.as_str()) {
-            (ExprKind::Member(_, of), "reduce" | "accumulate") => find(FOLDS, &of.text),
+            (ExprKind::Member(_, of), "reduce") => find(FOLDS, &of.text),
+            (ExprKind::Member(_, of), "accumulate") => find(ACCUMULATED, &of.text),
             (_, _) => None,
         };
         let d = self.foreign(&root, base.span, name, folded.or(ours));
@@ -531,7 +533,9 @@ impl Cx<'_> {
             {
                 return Some(self.no_method_of_view(d, row, base, args, span));
             }
-            return Some(self.read_first(d.note(format!("it is called as `{ours}(x)`, with a tile")), base));
+            let d = d.note(format!("it is called as `{ours}(x)`, with a tile"));
+            let d = if matches!(ours, "ravel" | "reshape") { self.in_a_row(d, base) } else { d };
+            return Some(self.read_first(d, base));
         }
         let short = if written.contains('\n') { format!("{ours}(..)") } else { written.clone() };
         let open = match (same, unknown) {

@@ -366,6 +366,35 @@ pub(super) const NAMES: &[(&str, Here)] = &[
     ("concat", Form("`cat(a, b, axis = 0)` joins two tiles")),
     ("cp_async", Form(SHARED)),
     ("mbarrier_init", Form(SHARED)),
+    ("isin", Form(MEMBERSHIP)),
+    ("in1d", Form(MEMBERSHIP)),
+    ("cov", Form("of rows `d` without their means it is `dot(d, d.T) / ((N - 1) as f32)`")),
+    ("bin", Form("bit `k` of an integer is `i >> k & 1`")),
+    ("assert_eq", Form("`assert(a == b)` compares")),
+    ("assert_ne", Form("`assert(a != b)` compares")),
+    ("ord", Form("a character is its number: that of `a` is 97")),
+    ("cummax", Form(GREATEST)),
+    ("cummin", Form(LEAST)),
+    ("cumulative_max", Form(GREATEST)),
+    ("cumulative_min", Form(LEAST)),
+    (
+        "searchsorted",
+        Form(
+            "`sum((t[None, :] < x[:, None]) as i32, axis = 1)` counts the elements of `t` that are below each of `x`",
+        ),
+    ),
+    (
+        "digitize",
+        Form(
+            "`sum((t[None, :] <= x[:, None]) as i32, axis = 1)` counts the limits `t` that each of `x` has reached",
+        ),
+    ),
+    ("logsumexp", Form("with `m` for `max(x)`, it is `m + log(sum(exp(x - m)))`")),
+    ("logical_xor", Form("of conditions it is `a != b`")),
+    ("argwhere", Form(SELECTED)),
+    ("flatnonzero", Form(SELECTED)),
+    ("compress", Form(SELECTED)),
+    ("extract", Form(SELECTED)),
 ];
 
 /// Names of modules of arrays and of `math` that say less without the name of their module.
@@ -398,6 +427,14 @@ pub(super) const FOLDS: &[(&str, Here)] = &[
     ("maximum", Form("`max(x)` is the greatest element, and `max(x, axis = 0)` that along an axis")),
     ("logical_and", Form("`all(x)` joins all elements, `all(x, axis = 0)` those along an axis")),
     ("logical_or", Form("`any(x)` joins all elements, `any(x, axis = 0)` those along an axis")),
+];
+
+/// Functions of two values that NumPy accumulates an array with, `np.maximum.accumulate(a)`.
+pub(super) const ACCUMULATED: &[(&str, Here)] = &[
+    ("add", Form("`cumsum(x, axis = 0)` sums up to each element")),
+    ("multiply", Form("`cumprod(x, axis = 0)` multiplies up to each element")),
+    ("maximum", Form(GREATEST)),
+    ("minimum", Form(LEAST)),
 ];
 
 /// Names that mean something else where a type is wanted.
@@ -539,7 +576,10 @@ const BITS: &str = "bits of integers are joined by `a & b`, `a | b` and `a ^ b`"
 const RANDOM: &str = "random numbers are `uniform([N], 0.0, 1.0, f32, seed = 1)` in a test and `rand(seed, offsets)` in a kernel";
 const SHARED: &str = "a tile is a value, and the compiler uses shared memory where lanes exchange";
 const OPERATORS: &str = "arithmetic is written `a + b`, `a - b`, `a * b`, `a / b`, on tiles too";
-pub(super) const SELECTED: &str = "a shape is known before the values are, so no tile has only some elements; `where(c, x, 0.0)` puts a number in place of the others";
+pub(super) const SELECTED: &str = "a shape is known before the values are, so no tile has only some elements; `where(c, x, 0.0)` puts a number in place of the others, and `y.scatter([cumsum(c as i32, axis = 0) - 1], x, c)` writes those of them one after another";
+const MEMBERSHIP: &str = "a value is compared with each, `x == 1 || x == 2`, or with a tile of them: `any(x[:, None] == t[None, :], axis = 1)`";
+const GREATEST: &str = "`scan(x, axis = 0, combine = maximum)` has the greatest element up to each one";
+const LEAST: &str = "`scan(x, axis = 0, combine = minimum)` has the least element up to each one";
 const WRITTEN: &str = "there is no such function; a `fn` of the arithmetic that it needs takes its place";
 const NEAREST: &str = "`round(x) as i64` is the nearest integer, the even one of two";
 const NO_HINT: &str = "there is no such option: leave it out";

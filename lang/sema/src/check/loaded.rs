@@ -6,6 +6,7 @@ use tk_syntax::Diagnostic;
 use super::cx::Cx;
 use super::meant::is_list;
 use crate::hir::{CKind, CVarId, HExpr, HKind};
+use crate::types::Ty;
 
 /// The box of a load where nothing says it.
 const UNKNOWN: &str = "..";
@@ -84,19 +85,24 @@ impl Cx<'_> {
             }
             None => vec![],
         };
-        let known: Option<Vec<String>> = slices.into_iter().collect();
-        let shape = match known.filter(|k| k.len() == extents.len()) {
-            Some(k) => k.join(", "),
+        let shape = match slices.iter().any(Option::is_some).then_some(slices) {
+            // What a slice does not say is the extent of the view.
+            Some(mut known) => {
+                known.resize(extents.len(), None);
+                let texts: Vec<String> =
+                    known.into_iter().map(|e| e.unwrap_or(UNKNOWN.to_string())).collect();
+                texts.join(", ")
+            }
             None if extents.iter().all(|n| self.is_declared(n)) => extents.join(", "),
             None => UNKNOWN.to_string(),
         };
-        let open = at == UNKNOWN || shape == UNKNOWN;
+        let open = at == UNKNOWN || shape.contains(UNKNOWN);
         (format!("[{at}], [{shape}]"), open)
     }
 
     /// Says of a value that is one element of a view how a tile is loaded, where `x.load([i, j])` has no extents.
     pub(super) fn element_loaded(&self, d: Diagnostic, h: &HExpr) -> Option<Diagnostic> {
-        if !matches!(&h.ty, crate::types::Ty::Tile { shape, .. } if shape.is_scalar()) {
+        if !matches!(&h.ty, Ty::Tile { shape, .. } if shape.is_scalar()) {
             return None;
         }
         let text = self.text(h.span);
@@ -114,6 +120,21 @@ impl Cx<'_> {
         Some(d.note(format!(
             "`load` with a position alone reads one element; the extents of a tile follow it, `{view}.load({at}, [{extents}])`"
         )))
+    }
+
+    /// Says how all elements of a contiguous view are in one row.
+    pub(super) fn in_a_row(&self, d: Diagnostic, view: &HExpr) -> Diagnostic {
+        let Ty::View { rank, .. } = &view.ty else { return d };
+        let x = self.operand(view.span);
+        let extents: Vec<String> =
+            (0..self.known_rank(rank).unwrap_or(0)).map(|i| format!("{x}.shape[{i}]")).collect();
+        if extents.is_empty() {
+            return d;
+        }
+        let count = extents.join(" * ");
+        d.note(format!(
+            "without gaps, all its elements in a row are the view `view({x}.ptr, [{count}], [1])`"
+        ))
     }
 
     fn is_parameter(&self, h: &HExpr) -> bool {

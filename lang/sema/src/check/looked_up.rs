@@ -1,5 +1,6 @@
 //! Positions that are known when the program runs, where tiles and lists take compile-time ones: what looks them up.
 
+use tk_ops::{MemoryOp, Op};
 use tk_syntax::ast::{self, ExprKind, Subscript};
 use tk_syntax::{Diagnostic, Span, codes};
 
@@ -16,6 +17,30 @@ impl Cx<'_> {
     pub(super) fn operand(&self, span: Span) -> String {
         let text = self.text(span);
         if self.is_postfix(&text) { text } else { format!("({text})") }
+    }
+
+    /// Offers all pairs of two lists of positions, where `x.gather([r, c])` of one length is stored as a matrix.
+    pub(super) fn all_positions(&self, d: Diagnostic, h: &HExpr, rank: u32) -> Option<Diagnostic> {
+        let HKind::Builtin(row, args) = &h.kind else { return None };
+        let [_, HArg::List(at), ..] = args.as_slice() else { return None };
+        let [a, b] = at.as_slice() else { return None };
+        let is_row =
+            |h: &HExpr| matches!(&h.ty, Ty::Tile { shape, .. } if shape.dims().is_some_and(|d| d.len() == 1));
+        let pairs = row.op == Op::Memory(MemoryOp::ViewGather) && rank == 2 && is_row(a) && is_row(b);
+        let text = format!("{}[:, None], {}[None, :]", self.operand(a.span), self.operand(b.span));
+        pairs.then(|| d.fix("gather all pairs of positions", a.span.to(b.span), text))
+    }
+
+    /// Says how elements at the positions of a list are picked, `x[[0, 2]]`.
+    pub(super) fn list_of_positions(&self, d: Diagnostic, h: &HExpr) -> Diagnostic {
+        let text = self.text(h.span);
+        match &h.ty {
+            Ty::Tuple(ts) if text.starts_with('[') => d.note(format!(
+                "elements at several positions are `gather(x, gather(I, arange(0, {})))`, with `const I = {text};`",
+                ts.len()
+            )),
+            _ => d,
+        }
     }
 
     /// Reports a tile of positions as the index at `place` of a tile of these extents.

@@ -76,6 +76,8 @@ impl Cx<'_> {
                 format!("a loop runs over `range(..)`, `static_range(..)` or a list, not over `{shown}`"),
                 format!("this is `{shown}`"),
             );
+            let of_views = matches!(&h.ty, Ty::Tuple(ts) if ts.iter().any(|t| matches!(t, Ty::View { .. })));
+            let d = if of_views { d.note(super::advice::VIEWS) } else { d };
             self.report(self.visited(d, &h, &text));
         }
         self.push_scope();

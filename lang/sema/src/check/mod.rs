@@ -35,6 +35,7 @@ mod given;
 mod index;
 mod indexed;
 mod infer;
+mod integers;
 mod items;
 mod launch;
 mod loaded;

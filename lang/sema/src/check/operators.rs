@@ -95,6 +95,14 @@ impl Cx<'_> {
                     format!("this is `{bad_ty}`"),
                 );
                 let d = if op == BinOp::Add { self.gather_instead(d, bad, other, span) } else { d };
+                let d = match &bad.kind {
+                    HKind::Str(s) if s.len() == 1 => {
+                        let code: u32 = s.chars().next().map_or(0, u32::from);
+                        let d = d.note(format!("a character is its number, {code}"));
+                        d.fix("write its number", bad.span, code.to_string())
+                    }
+                    _ => d,
+                };
                 return self.fail(if d.notes.is_empty() { self.read_first(d, bad) } else { d });
             }
         }

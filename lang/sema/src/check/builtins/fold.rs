@@ -333,7 +333,9 @@ impl Cx<'_> {
     pub fn need_dimension(&mut self, s: &Slots, dims: &[Poly], span: Span) -> Option<()> {
         if dims.is_empty() {
             let message = format!("`{}` needs a dimension, and a scalar has none", s.row.name);
-            self.error(codes::AXIS, span, message, "this is a scalar");
+            let d = Diagnostic::error(codes::AXIS, span, message, "this is a scalar");
+            let joins = matches!(s.row.name, "cat" | "join");
+            self.report(if joins { d.note(crate::check::advice::ONE_ELEMENT) } else { d });
             return None;
         }
         Some(())

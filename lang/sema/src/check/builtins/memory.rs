@@ -448,6 +448,10 @@ impl Cx<'_> {
             )
             .label(v.span, format!("rank {}", vt.1));
             let have = shape.dims().map_or(0, <[Poly]>::len);
+            if let Some(d) = self.all_positions(d.clone(), &h, vt.1) {
+                self.report(d);
+                return None;
+            }
             let row = if (vt.1, have) == (2, 1) {
                 Some(format!("`{0}[i].store([j], ..)` stores a part of row `i`", self.text(v.span)))
             } else {

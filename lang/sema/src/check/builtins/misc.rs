@@ -110,7 +110,8 @@ impl Cx<'_> {
                     Some(text) => d.fix(format!("call `{text}`"), s.span, text),
                     None => self.read_first(d, &h),
                 };
-                self.report(d);
+                let is_one = matches!(&h.ty, Ty::Tuple(ts) if ts.len() == 1) && !h.konst;
+                self.report(if is_one { d.note(crate::check::advice::ONE_ELEMENT) } else { d });
                 None
             }
         }
