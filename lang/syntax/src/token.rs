@@ -251,9 +251,7 @@ pub fn lex_range<'s>(file: FileId, text: &'s str, start: usize, divisions: &BTre
     // Where the text of the lexer begins: after the last division.
     let (mut base, mut lexer) = (start, Tok::lexer(text.get(start..).unwrap_or("")));
     while let Some(tok) = lexer.next() {
-        let more = tok.map_or(0, |tok| continued(tok, lexer.slice(), lexer.remainder()));
-        lexer.bump(more);
-        let tok = tok.and_then(|tok| whole(tok, lexer.slice(), more > 0));
+        let tok = tok.and_then(|tok| whole(&mut lexer, tok));
         let range = base + lexer.span().start..base + lexer.span().end;
         let span = Span::new(file, range.start, range.end);
         let gap = text.get(end..range.start).unwrap_or("");
@@ -326,27 +324,20 @@ pub fn lex_range<'s>(file: FileId, text: &'s str, start: usize, divisions: &BTre
     out
 }
 
-/// Bytes of the characters behind a word or number that belong to it because of one beyond ASCII.
-fn continued(tok: Tok<'_>, slice: &str, rest: &str) -> usize {
+/// A token with the characters behind it that belong to it because of one beyond ASCII: the lexer goes on behind them.
+fn whole<'s>(lexer: &mut logos::Lexer<'s, Tok<'s>>, tok: Tok<'s>) -> Result<Tok<'s>, ()> {
+    let (slice, rest) = (lexer.slice(), lexer.remainder());
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let begins = match tok {
         Tok::NonAscii => slice.starts_with(is_xid_start),
-        _other => {
-            slice.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
-                && rest.starts_with(|c: char| !c.is_ascii())
-        }
+        _other => slice.ends_with(is_word) && rest.starts_with(|c: char| !c.is_ascii() && is_xid_continue(c)),
     };
-    if begins { rest.find(|c| !is_xid_continue(c)).unwrap_or(rest.len()) } else { 0 }
-}
-
-/// The token that a piece of text is with the characters that continue it.
-fn whole<'s>(tok: Tok<'s>, slice: &'s str, is_longer: bool) -> Result<Tok<'s>, ()> {
-    match tok {
-        Tok::NonAscii if slice.starts_with(is_xid_start) => Ok(Tok::Id(slice)),
-        Tok::NonAscii => Err(()),
-        _ if is_longer && slice.starts_with(|c: char| c.is_ascii_digit()) => Ok(Tok::BadNumber),
-        _ if is_longer => Ok(Tok::Id(slice)),
-        _other => Ok(tok),
+    if !begins {
+        return if tok == Tok::NonAscii { Err(()) } else { Ok(tok) };
     }
+    lexer.bump(rest.find(|c| !is_xid_continue(c)).unwrap_or(rest.len()));
+    let is_number = slice.starts_with(|c: char| c.is_ascii_digit());
+    Ok(if is_number { Tok::BadNumber } else { Tok::Id(lexer.slice()) })
 }
 
 /// Returns true if the comment that begins at `start` is after a division on its line, which ends at `base`, and

@@ -17,7 +17,7 @@ use tk_sema::contract::{Closed, ClosedArg, ClosedContract, ClosedOp, Decided, Ho
 use tk_sema::eval::Bindings;
 use tk_tile::{ElemType, Type};
 
-use crate::ship::artifact::{equals, expr};
+use crate::ship::expr::{equals, expr};
 
 /// A number that a launch brings: an extent of an argument, or the argument itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -6,15 +6,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tk_bundle::{
-    Blob, Choice, DeviceFact, Expr, FORMAT, Given, Guard, Kind, Manifest, Message, MessageForm, MessageKind,
-    Operation, Param, ParamKind, Place, Remark, Requirement, Scratch, Value, Versions, Writer,
+    Blob, Choice, Expr, FORMAT, Given, Guard, Manifest, Message, MessageForm, MessageKind, Param, ParamKind,
+    Place, Remark, Requirement, Scratch, Value, Versions, Writer,
 };
 use tk_gpu::ArgFacts;
 use tk_runtime::{Compiled, Session};
-use tk_sema::contract::{self, Closed, ClosedContract, ClosedOp, Decided};
+use tk_sema::contract::{self, ClosedContract, Decided};
 use tk_sema::eval::{Bindings, CVal};
 use tk_sema::hir::{FnId, HFn, LocalId};
-use tk_sema::target::DeviceFact as Asked;
 use tk_sema::types::Ty;
 use tk_syntax::{Diagnostic, FileId, SourceMap, Span, codes};
 use tk_tile::message::{self, Form, control};
@@ -25,6 +24,7 @@ use crate::compile::instance::{Specialization, without_ptx};
 use crate::compile::kernel::{ProgramShape, Request, Resources};
 use crate::compile::variant::{MAX_OPTIONAL, Variant};
 use crate::device::typical::expected;
+use crate::ship::expr::{equals, expr};
 use crate::ship::guard::{known, mapped, positive};
 use crate::ship::listing::listing;
 use crate::ship::params::{bytes_of, dtypes, entries, kind, passed, table};
@@ -452,62 +452,6 @@ fn follows(name: &str, place: Span) -> Diagnostic {
         format!("the default of `{name}` asks the launch for what is neither an integer nor a bool");
     Diagnostic::error(codes::NOT_SHIPPED, place, message, "")
         .note("an `export` that gives its value ships the kernel")
-}
-
-pub(crate) fn apply(op: Kind, bits: u32, args: Vec<Expr>) -> Expr {
-    Expr::Apply(Operation { op, bits, args })
-}
-
-/// The condition that a launch gives a compile-time parameter this value.
-pub(crate) fn equals(e: &Closed, value: Option<&CVal>) -> Option<Expr> {
-    let value = value?;
-    let number = value.as_int().or_else(|| value.as_bool().map(i128::from))?;
-    let value = i64::try_from(number).ok()?;
-    Some(apply(Kind::Eq, 64, vec![expr(e), Expr::Int(value)]))
-}
-
-/// The expression of a bundle for one of a contract.
-pub(crate) fn expr(e: &Closed) -> Expr {
-    match e {
-        Closed::Int(i) => Expr::Int(*i),
-        Closed::Float(f) => Expr::Float(*f),
-        Closed::Number(arg) => Expr::Number(*arg as u32),
-        Closed::Extent(arg, axis) => Expr::Extent(*arg as u32, *axis as u32),
-        Closed::Stride(arg, axis) => Expr::Stride(*arg as u32, *axis as u32),
-        Closed::Device(Asked::Sms) => Expr::Device(DeviceFact::Sms),
-        Closed::Device(Asked::Smem) => Expr::Device(DeviceFact::SharedBytes),
-        Closed::Op { op, dtype, args } => {
-            // A `u32` is computed as an `i64`.
-            let unsigned = !dtype.is_signed();
-            let bits = if unsigned && *op != ClosedOp::Wrap { 64 } else { dtype.bits() };
-            let op = match op {
-                ClosedOp::Add => Kind::Add,
-                ClosedOp::Sub => Kind::Sub,
-                ClosedOp::Mul => Kind::Mul,
-                ClosedOp::Div => Kind::Div,
-                ClosedOp::Rem => Kind::Rem,
-                ClosedOp::CeilDiv => Kind::CeilDiv,
-                ClosedOp::Min => Kind::Min,
-                ClosedOp::Max => Kind::Max,
-                ClosedOp::Neg => Kind::Neg,
-                ClosedOp::Abs => Kind::Abs,
-                ClosedOp::NextPow2 => Kind::NextPow2,
-                ClosedOp::Wrap if unsigned => Kind::WrapUnsigned,
-                ClosedOp::Wrap => Kind::Wrap,
-                ClosedOp::Eq => Kind::Eq,
-                ClosedOp::Ne => Kind::Ne,
-                ClosedOp::Lt => Kind::Lt,
-                ClosedOp::Le => Kind::Le,
-                ClosedOp::Gt => Kind::Gt,
-                ClosedOp::Ge => Kind::Ge,
-                ClosedOp::And => Kind::And,
-                ClosedOp::Or => Kind::Or,
-                ClosedOp::Not => Kind::Not,
-                ClosedOp::Select => Kind::Select,
-            };
-            apply(op, bits, args.iter().map(expr).collect())
-        }
-    }
 }
 
 /// The part of a contract with an expression that is nested too deeply.

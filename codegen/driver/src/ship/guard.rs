@@ -4,7 +4,7 @@ use tk_bundle::{Expr, Guard, Kind, Machine, TensorMap, Word};
 use tk_gpu::ArgFacts;
 use tk_ops::DType;
 
-use crate::ship::artifact::apply;
+use crate::ship::expr::apply;
 
 /// The value of something that is passed to a function, if an argument has it.
 fn value(what: Machine) -> Option<Expr> {

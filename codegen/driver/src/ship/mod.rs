@@ -2,6 +2,7 @@
 
 pub(crate) mod artifact;
 pub(crate) mod c_source;
+pub(crate) mod expr;
 pub(crate) mod guard;
 pub(crate) mod listing;
 mod params;

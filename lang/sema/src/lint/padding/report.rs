@@ -123,7 +123,18 @@ pub(super) fn diagnostic(hir: &Hir, sources: &SourceMap, of: &HFn, f: &Found) ->
     } else {
         format!("its padding is not {wanted}")
     };
-    let mut d = warning(codes::PADDING, f.value.span, message, label);
+    let d = warning(codes::PADDING, f.value.span, message, label);
+    advised(hir, sources, of, f, (d, wanted))
+}
+
+/// The warning with where the padding comes from, and what makes it neutral.
+fn advised(
+    hir: &Hir,
+    sources: &SourceMap,
+    of: &HFn,
+    f: &Found,
+    (mut d, wanted): (Diagnostic, String),
+) -> Diagnostic {
     if let Some((bool, value)) = f.case {
         d = d.note(format!("this is so where `{}` is {value}", hir.cvar(bool).name));
     }
