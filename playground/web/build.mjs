@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { gzipAsync } from "@gfx/zopfli";
 import { build } from "esbuild";
 
-import { ordered, split } from "./module.mjs";
+import { coded, ordered, split } from "./module.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const [module, out] = process.argv.slice(2).map((path) => resolve(path));
@@ -27,7 +27,7 @@ const { code, data } = split(ordered(module));
 // that a browser is to unpack it.
 await Promise.all([["tk.wasm", code], ["tk.data", data]].map(async ([name, bytes]) => {
     writeFileSync(join(out, name), bytes);
-    writeFileSync(join(out, `${name}.packed`), await gzipAsync(bytes, { numiterations: 5 }));
+    writeFileSync(join(out, `${name}.packed`), await gzipAsync(coded(bytes), { numiterations: 5 }));
 }));
 const folder = join(here, "../../examples");
 const examples = readdirSync(folder).filter((name) => name.endsWith(".tk")).sort();

@@ -9,6 +9,14 @@ import { fileURLToPath } from "node:url";
 const optimizer = join(dirname(fileURLToPath(import.meta.url)), "node_modules/binaryen/bin/wasm-opt");
 const [CUSTOM, START, DATA, DATA_COUNT] = [0, 8, 11, 12];
 
+/** The least distance of what is repeated. */
+const FAR = 30_000;
+/** The fewest bytes that are repeated: three numbers take five. */
+const LEAST = 36;
+/** Bytes by which repetitions are found. */
+const KEY = 12;
+const BITS = 22;
+
 /** What LLVM leaves: of all passes those that make the packed module smaller, in less than a minute. */
 const smaller = [
     "--dae", "--remove-unused-module-elements", "--dce", "--vacuum", "--coalesce-locals", "--reorder-locals",
@@ -77,4 +85,46 @@ export function split(bytes) {
     where.writeUInt32LE(first);
     const custom = Buffer.concat([Buffer.from([4]), Buffer.from("data"), hash, where]);
     return { code: Buffer.concat([...sections, Buffer.from([CUSTOM, custom.length]), custom]), data: Buffer.concat([hash, image]) };
+}
+
+/** Bytes as `src/far.mjs` decodes them: what repeats something far away refers to it. */
+export function coded(bytes) {
+    const places = new Int32Array(1 << BITS).fill(-1);
+    const key = (at) => {
+        let hash = 0;
+        for (let i = 0; i < KEY; i++) {
+            hash = Math.imul(hash ^ bytes[at + i], 0x9e3779b1);
+            hash ^= hash >>> 15;
+        }
+        return hash >>> (32 - BITS);
+    };
+    const numbers = [0];
+    const others = [];
+    let [from, known] = [0, 0];
+    for (let at = 0; at + KEY <= bytes.length; at++) {
+        for (; known <= at - FAR; known++) {
+            places[key(known)] = known;
+        }
+        const place = places[key(at)];
+        let length = 0;
+        while (place >= 0 && at + length < bytes.length && bytes[place + length] === bytes[at + length]) {
+            length++;
+        }
+        if (length >= LEAST) {
+            numbers.push(at - from, length, at - place);
+            others.push(bytes.subarray(from, at));
+            from = at + length;
+            at = from - 1;
+        }
+    }
+    others.push(bytes.subarray(from));
+    numbers[0] = others.length - 1;
+    const head = [];
+    for (let n of numbers) {
+        for (; n > 127; n >>>= 7) {
+            head.push((n & 127) | 128);
+        }
+        head.push(n);
+    }
+    return Buffer.concat([Uint8Array.from(head), ...others]);
 }

@@ -1,5 +1,6 @@
 // The workers of the page.
 
+import { decoding } from "./far.mjs";
 import { fits } from "./instance.mjs";
 import { Sentence } from "./results.js";
 import type { FromWorker, ToWorker } from "./worker.js";
@@ -43,7 +44,7 @@ async function unpacked(name: string): Promise<Response> {
         return file(name);
     }
     const { body } = await file(`${name}.packed`);
-    return new Response(body!.pipeThrough(new DecompressionStream("gzip")), { headers: { "content-type": "application/wasm" } });
+    return new Response(body!.pipeThrough(new DecompressionStream("gzip")).pipeThrough(decoding()), { headers: { "content-type": "application/wasm" } });
 }
 
 /** The module; compiled while it is loaded. */
