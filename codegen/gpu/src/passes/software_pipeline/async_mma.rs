@@ -4,14 +4,16 @@
 //! for i in lo..hi, acc, slot              for i in lo..hi, acc, slot
 //!   async_wait; barrier                     async_wait; barrier
 //!   copies                          =>      v1 = mma acc, slot {asynchronous = true}
-//!   v1 = mma acc, slot                      copies
-//!   yield v1, next slot                     v2 = mma_wait v1 {pending = 1}
+//!   v1 = mma acc, slot                      v2 = mma_wait v1 {pending = 1}; barrier
+//!   yield v1, next slot                     copies
 //!                                           yield v2, next slot
 //!                                         v4 = mma_wait v3 {pending = 0}      v3: the result of the loop
 //! ```
 //!
-//! After the barrier of an iteration, the product of the iteration before the last is complete for all threads, so that
-//! copies may fill the stage that it has read: a multi-stage buffer has one stage more than without this.
+//! After the second barrier, the product of the iteration before is complete for all threads, so that copies may fill the stage
+//! that it has read. Without that barrier they had to fill that of the product before, and a multi-stage buffer had one stage
+//! more: on an H200, 128 x 128 x 64 on 4 warps took 258 us for 4096^3 with four stages, one block to a multiprocessor, and takes
+//! 211 with three, two blocks; 128 x 256 x 64 on 8 warps, one block in any case, 215 and 210.
 //!
 //! Requires a loop whose copies run ahead. Guarantees that only products and waits use accumulators in flight.
 
@@ -24,7 +26,7 @@ use crate::ir::builder::Edit;
 use crate::ir::kernel::Kernel;
 use crate::ir::op::{GpuOp, MmaOperand};
 
-/// One is multiplied, one is waited for, one is copied.
+/// The stages of a pipeline of TMA: one is multiplied, one is waited for, one is copied.
 pub const LEAST_STAGES: u32 = 3;
 
 /// A product that is not waited for at once.

@@ -89,7 +89,7 @@ pub struct PipelinePlan {
 impl PipelinePlan {
     /// The distance between an iteration and the one for which it copies.
     pub fn ahead(&self) -> u32 {
-        if self.by_registers { 1 } else { self.stages - 1 - u32::from(self.in_flight.is_some()) }
+        if self.by_registers { 1 } else { self.stages - 1 }
     }
 }
 
@@ -462,6 +462,7 @@ impl<'a> Expand<'a> {
         let apart = self.is_alone() || self.plan.in_flight.is_some();
         let product = rest.iter().position(|i| self.is_product(*i)).filter(|_| apart);
         let mut after = rest.split_off(product.map_or(0, |n| n + 1));
+        let mut waited = None;
         let (next, prefetched) = match prefetch {
             _ if self.plan.by_registers => {
                 self.wait();
@@ -479,12 +480,14 @@ impl<'a> Expand<'a> {
             None => {
                 self.wait();
                 self.func().blocks[body].insts.extend(rest);
+                if let Some(f) = self.plan.in_flight.clone() {
+                    waited = Some((f.result, f.wait(&mut self.edit, body, f.result, 1)));
+                    self.gpu(body, Barrier {}, &[], &[]);
+                }
                 (self.copies_ahead(slot, ahead).0, vec![])
             }
         };
         self.func().blocks[body].insts.append(&mut after);
-        let waited =
-            self.plan.in_flight.clone().map(|f| (f.result, f.wait(&mut self.edit, body, f.result, 1)));
         let slot = match self.plan.by_registers {
             true => self.other_stage(body, slot),
             false => self.edit.next_stage(body, slot, self.plan.stages),
@@ -518,8 +521,7 @@ impl<'a> Expand<'a> {
         let args = self.kernel.func().blocks[body].args.clone();
         let step = self.kernel.func().insts[self.plan.at.1].operands.get(2).copied();
         let (Some(iv), Some(step)) = (args.first().copied(), step) else { return (vec![], slot) };
-        // The stage of the previous iteration, which is no longer read; with products in flight, of the iteration
-        // before that.
+        // The stage of the previous iteration, which is no longer read.
         if self.plan.by_registers {
             let is_iteration = self.edit.is_iteration(self.plan.at.1, body, iv, far);
             let stage = self.other_stage(body, slot);

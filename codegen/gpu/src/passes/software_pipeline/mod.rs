@@ -185,12 +185,10 @@ impl<'a> LoopAnalysis<'a> {
         }
         let max_stages = self.fitting(&taken);
         let multi_stage_buffers: Vec<usize> = taken.iter().filter_map(|t| t.target.buffer()).collect();
-        // While one iteration is multiplied, the next one begins: that takes one stage more.
-        let in_flight = async_mma::product(self.kernel, self.body, &multi_stage_buffers)
-            .filter(|_| max_stages >= async_mma::LEAST_STAGES);
         let most = if by_registers { STAGES_BY_REGISTERS } else { u32::MAX };
-        let limit = self.kernel.options.most_stages;
-        let stages = (self.stages.min(limit) + u32::from(in_flight.is_some())).min(max_stages).min(most);
+        let stages = self.stages.min(self.kernel.options.most_stages).min(max_stages).min(most);
+        let in_flight =
+            async_mma::product(self.kernel, self.body, &multi_stage_buffers).filter(|_| stages > 1);
         Some(PipelinePlan {
             at: self.at,
             body: self.body,
