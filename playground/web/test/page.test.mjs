@@ -66,12 +66,21 @@ async function write(text) {
     }, text);
 }
 
-/** Shows the message of the first error: once its fixes are known, since what is shown before vanishes with the update. */
+/** Shows the message of the first error. What is shown before its fixes are known vanishes with them, so the pointer comes again. */
 async function message() {
     await page.waitForTimeout(500);
-    await page.mouse.move(5, 5);
-    await page.hover(".cm-lintRange-error >> nth=0");
-    await page.waitForSelector(".cm-tooltip .cm-diagnostic");
+    for (let tries = 0; ; tries++) {
+        await page.mouse.move(5, 5);
+        await page.hover(".cm-lintRange-error >> nth=0");
+        try {
+            await page.waitForSelector(".cm-tooltip .cm-diagnostic", { timeout: 3000 });
+            return;
+        } catch (error) {
+            if (tries === 4) {
+                throw error;
+            }
+        }
+    }
 }
 
 const output = () => page.textContent("#output");
