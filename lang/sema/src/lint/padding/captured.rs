@@ -5,8 +5,8 @@ use tk_syntax::diag::Replacement;
 use tk_syntax::{SourceMap, Span};
 
 use super::super::each;
-use super::meaning::within;
-use crate::hir::{HFn, HKind, HStmtKind};
+use super::meaning::{blocks_of, within};
+use crate::hir::{HFn, HStmtKind};
 
 /// Names for the mask, of which the first free one is taken.
 const NAMES: [&str; 3] = ["inside", "in_view", "is_data"];
@@ -47,14 +47,7 @@ pub(super) fn edits(
             | HStmtKind::Continue
             | HStmtKind::Err => {}
         },
-        &mut |e| match &e.kind {
-            HKind::If { then, els, .. } | HKind::IfLet { then, els, .. } => {
-                arms.push(then.span);
-                arms.extend(els.iter().map(|b| b.span));
-            }
-            HKind::Block(b) => arms.push(b.span),
-            _no_blocks => {}
-        },
+        &mut |e| arms.extend(blocks_of(e)),
     );
     blocks.extend(arms);
     let holding = statements.into_iter().filter(|s| within(load, *s));

@@ -5,7 +5,18 @@ use std::collections::BTreeSet;
 use tk_syntax::Span;
 
 use super::super::each;
-use crate::hir::{HFn, HKind, HPat, HStmtKind, LocalId};
+use crate::hir::{HExpr, HFn, HKind, HPat, HStmtKind, LocalId};
+
+/// The blocks of an expression.
+pub(super) fn blocks_of(e: &HExpr) -> Vec<Span> {
+    match &e.kind {
+        HKind::If { then, els, .. } | HKind::IfLet { then, els, .. } => {
+            std::iter::once(then.span).chain(els.iter().map(|b| b.span)).collect()
+        }
+        HKind::Block(b) => vec![b.span],
+        _no_blocks => vec![],
+    }
+}
 
 /// Returns true if the names in `text` mean the same in `from` and, later in the same function, in `to`: nothing between
 /// declares one of them again or assigns to it, a loop that holds only `to` changes none, and all are in scope.
@@ -49,14 +60,7 @@ pub(super) fn is_same(f: &HFn, text: &str, from: Span, to: Span) -> bool {
             | HStmtKind::Continue
             | HStmtKind::Err => {}
         },
-        &mut |e| match &e.kind {
-            HKind::If { then, els, .. } | HKind::IfLet { then, els, .. } => {
-                arms.push(then.span);
-                arms.extend(els.iter().map(|b| b.span));
-            }
-            HKind::Block(b) => arms.push(b.span),
-            _no_blocks => {}
-        },
+        &mut |e| arms.extend(blocks_of(e)),
     );
     blocks.extend(arms);
     let again =
