@@ -10,17 +10,19 @@ use tk_tile::{FuncId, FuncKind, Module, TileModule};
 
 use crate::ir::kernel::{CompileOptions, Kernel};
 use crate::passes::{
-    Pass, Run, TileKernel, allocate_shared, assign_layouts, chunk_loads, cluster, decompose_dot_scaled,
-    defer_waits, expand_gathers, form_tensor_accesses, hoist_shared_stores, inline_functions,
-    insert_barriers, insert_proxy_fences, insert_store_waits, lower_to_shared, overlap_products,
-    permute_views, reallocate_registers, rematerialize, select_instructions, software_pipeline, split_dots,
-    split_rows, split_scans, split_stores, take_turns, tma_reduce, tma_stores, trim_loops, warp_specialize,
+    Pass, Run, TileKernel, allocate_shared, assign_layouts, chunk_loads, cluster, convert_ifs,
+    decompose_dot_scaled, defer_waits, expand_gathers, form_tensor_accesses, hoist_shared_stores,
+    inline_functions, insert_barriers, insert_proxy_fences, insert_store_waits, lower_to_shared,
+    overlap_products, permute_views, reallocate_registers, rematerialize, select_instructions,
+    software_pipeline, split_dots, split_rows, split_scans, split_stores, take_turns, tma_reduce, tma_stores,
+    trim_loops, warp_specialize,
 };
 use crate::verify::{GpuVerifyError, LaidOutModule, ScheduledModule};
 
 /// The passes, in order. Their required and established properties determine their positions.
 pub const PASSES: &[Pass] = &[
     inline_functions::PASS,
+    convert_ifs::PASS,
     decompose_dot_scaled::PASS,
     split_scans::PASS,
     expand_gathers::PASS,

@@ -4,6 +4,7 @@ pub mod allocate_shared;
 pub mod assign_layouts;
 pub mod chunk_loads;
 pub mod cluster;
+pub mod convert_ifs;
 pub mod decompose_dot_scaled;
 pub mod defer_waits;
 pub mod expand_gathers;
@@ -104,6 +105,8 @@ impl TileKernel {
 pub enum Property {
     /// The kernel is one function without calls.
     OneFunction,
+    /// Branches that only choose between numbers are selects.
+    SelectedNumbers,
     /// No product has scales.
     PlainDots,
     /// Warps scan parts of their own.

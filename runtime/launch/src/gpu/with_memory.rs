@@ -59,6 +59,43 @@ impl From<CudaError> for Failed {
     }
 }
 
+/// The one allocation of a launch: what is zeroed comes first, and each part begins at a multiple of [`ALIGNMENT`].
+struct Room {
+    /// The byte at which each workspace begins.
+    offsets: Vec<usize>,
+    /// The byte at which the control memory begins, if the kernel meets.
+    control: Option<usize>,
+    /// The bytes that are zeroed, from the first on.
+    zeroed: usize,
+    /// All bytes. More than memory has if the sum is not a number: such an allocation fails.
+    bytes: usize,
+}
+
+/// The alignment of workspaces in bytes, that of `cuMemAlloc`.
+const ALIGNMENT: usize = 256;
+
+impl Room {
+    fn new(scratch: &[Scratch], meets: bool) -> Room {
+        let mut room = Room { offsets: vec![0; scratch.len()], control: None, zeroed: 0, bytes: 0 };
+        room.control = meets.then(|| room.put(control::BYTES));
+        for zeroed in [true, false] {
+            for (i, s) in scratch.iter().enumerate().filter(|(_, s)| s.zeroed == zeroed) {
+                let at = room.put(s.bytes);
+                room.offsets.get_mut(i).into_iter().for_each(|o| *o = at);
+            }
+            room.zeroed = if zeroed { room.bytes } else { room.zeroed };
+        }
+        room
+    }
+
+    /// Adds a part, and returns where it begins.
+    fn put(&mut self, bytes: usize) -> usize {
+        let at = self.bytes;
+        self.bytes = at.saturating_add(bytes).checked_next_multiple_of(ALIGNMENT).unwrap_or(usize::MAX);
+        at
+    }
+}
+
 impl WithMemory<'_> {
     /// Launches the kernel. The addresses of workspaces are written into `values`.
     #[cold]
@@ -68,19 +105,8 @@ impl WithMemory<'_> {
 
     /// A launch whose memory lives as long as the stream needs it.
     fn meeting(&self, values: &mut [u64]) -> Result<(), CudaError> {
-        let (has_grid_barrier, mut held) = (self.kernel.info().has_grid_barrier, vec![]);
-        let mut start = || {
-            let mut control = None;
-            if has_grid_barrier {
-                let address = self.stream.alloc(control::BYTES)?;
-                held.push(address);
-                self.stream.fill_zero(address, control::BYTES)?;
-                control = Some(address);
-            }
-            self.with_scratch(values, control, &mut held)
-        };
-        let started = start();
-        self.given_back(held, started)
+        let room = Room::new(self.scratch, self.kernel.info().has_grid_barrier);
+        self.with_room(room, values, None)
     }
 
     fn saying(&self, values: &mut [u64]) -> Result<(), Failed> {
@@ -88,9 +114,7 @@ impl WithMemory<'_> {
         let spare = lock(self.spare).take().filter(|m| m.serves(true));
         let mut messages = spare.map_or_else(|| Messages::new(self.device, true), Ok)?;
         messages.begin(stream)?;
-        let mut held = vec![];
-        let started = self.with_scratch(values, Some(messages.address()), &mut held);
-        let started = self.given_back(held, started);
+        let started = self.with_room(Room::new(self.scratch, false), values, Some(messages.address()));
         let ran = started.and_then(|()| stream.synchronize());
         let received = messages.end(ran.is_ok().then_some(stream))?;
         let pointer = |address, size| self.pointer(address, size);
@@ -100,27 +124,22 @@ impl WithMemory<'_> {
         Ok(())
     }
 
-    /// Launches with workspaces, whose addresses are added to `held`.
-    fn with_scratch(
-        &self,
-        values: &mut [u64],
-        control: Option<u64>,
-        held: &mut Vec<u64>,
-    ) -> Result<(), CudaError> {
-        for s in self.scratch {
-            let address = self.stream.alloc(s.bytes)?;
-            held.push(address);
-            if s.zeroed {
-                self.stream.fill_zero(address, s.bytes)?;
+    /// Launches with the workspaces of `room`, which are given back once the stream is done with them.
+    fn with_room(&self, room: Room, values: &mut [u64], control: Option<u64>) -> Result<(), CudaError> {
+        let Room { offsets, control: own, zeroed, bytes } = room;
+        let base = if bytes > 0 { Some(self.stream.alloc(bytes)?) } else { None };
+        let start = || {
+            let at = |offset: usize| base.unwrap_or(0) + offset as u64;
+            if zeroed > 0 {
+                self.stream.fill_zero(at(0), zeroed)?;
             }
-            values.get_mut(s.value).into_iter().for_each(|v| *v = address);
-        }
-        self.kernel.start(self.stream, self.grid, values, self.cooperative, control)
-    }
-
-    /// Gives memory back once the stream is done with it.
-    fn given_back(&self, held: Vec<u64>, started: Result<(), CudaError>) -> Result<(), CudaError> {
-        let freed = held.into_iter().map(|address| self.stream.free(address)).fold(Ok(()), Result::and);
+            for (s, offset) in self.scratch.iter().zip(offsets) {
+                values.get_mut(s.value).into_iter().for_each(|v| *v = at(offset));
+            }
+            self.kernel.start(self.stream, self.grid, values, self.cooperative, control.or(own.map(at)))
+        };
+        let started = start();
+        let freed = base.map_or(Ok(()), |address| self.stream.free(address));
         started.and(freed)
     }
 

@@ -158,38 +158,44 @@ static tki_memory tki_want(int64_t count, int64_t element_bytes, int zeroed)
     return out;
 }
 
-static void tki_give(const tki_driver *driver, const tki_memory *held, size_t count, void *stream)
+static void tki_give(const tki_driver *driver, uint64_t room, void *stream)
 {
-    size_t i;
-    for (i = 0; i < count; i++) {
-        if (held[i].address != 0) {
-            (void)driver->release(held[i].address, stream);
-        }
+    if (room != 0) {
+        (void)driver->release(room, stream);
     }
 }
 
-static tk_status tki_take(const tki_driver *driver, const char *kernel, tki_memory *held, size_t count, void *stream)
+/* Takes one allocation for all, `room`: those that are zeroed first, each at a multiple of 256 bytes. One without bytes is
+ * null. */
+static tk_status tki_take(
+    const tki_driver *driver, const char *kernel, tki_memory *held, size_t count, uint64_t *room, void *stream)
 {
-    size_t i;
+    size_t i, total = 0, zeroed = 0;
+    int first, code;
+    for (first = 1; first >= 0; first--) {
+        for (i = 0; i < count; i++) {
+            if ((held[i].zeroed != 0) != first) {
+                continue;
+            }
+            if (held[i].count < 0 || held[i].count > INT64_MAX / 8 / held[i].element_bytes || total > SIZE_MAX / 2) {
+                return tki_fail(
+                    TK_GRID, "a workspace of kernel `%s` has %lld elements", kernel, (long long)held[i].count);
+            }
+            held[i].address = total;
+            total += ((size_t)(held[i].count * held[i].element_bytes) + 255) / 256 * 256;
+        }
+        zeroed = first ? total : zeroed;
+    }
+    code = total > 0 ? driver->alloc(room, total, stream) : 0;
+    if (code == 0 && zeroed > 0) {
+        code = driver->fill(*room, 0, zeroed, stream);
+    }
+    if (code != 0) {
+        tki_give(driver, *room, stream);
+        return tki_refused(driver, code, kernel, "has no memory for its workspaces");
+    }
     for (i = 0; i < count; i++) {
-        size_t bytes;
-        int code;
-        if (held[i].count < 0 || held[i].count > INT64_MAX / 8 / held[i].element_bytes) {
-            tki_give(driver, held, i, stream);
-            return tki_fail(TK_GRID, "a workspace of kernel `%s` has %lld elements", kernel, (long long)held[i].count);
-        }
-        bytes = (size_t)(held[i].count * held[i].element_bytes);
-        if (bytes == 0) {
-            continue;
-        }
-        code = driver->alloc(&held[i].address, bytes, stream);
-        if (code == 0 && held[i].zeroed) {
-            code = driver->fill(held[i].address, 0, bytes, stream);
-        }
-        if (code != 0) {
-            tki_give(driver, held, i + 1, stream);
-            return tki_refused(driver, code, kernel, "has no memory for its workspaces");
-        }
+        held[i].address = held[i].count > 0 ? *room + held[i].address : 0;
     }
     return TK_OK;
 }

@@ -526,7 +526,7 @@ impl<'a> File<'a> {
         let (places, n) = (v.scratch.len() + usize::from(v.control > 0), v.scratch.len());
         let _ = writeln!(
             out,
-            "            {{\n                tki_memory tki_held[{places}];\n                tk_status tki_done = TK_OK;"
+            "            {{\n                tki_memory tki_held[{places}];\n                uint64_t tki_room = 0;\n                tk_status tki_done = TK_OK;"
         );
         for (i, s) in v.scratch.iter().enumerate() {
             let words = self.expr(&s.count, kernel, v);
@@ -543,7 +543,7 @@ impl<'a> File<'a> {
         let _ = writeln!(
             out,
             "                tki_done = tki_wrong ? tki_fail(TK_GRID, \"a workspace of kernel `{}` has no size for these arguments\")\n                                   : \
-             tki_take(tki_there, \"{}\", tki_held, {places}, tki_stream);",
+             tki_take(tki_there, \"{}\", tki_held, {places}, &tki_room, tki_stream);",
             kernel.name, kernel.name
         );
         let _ = writeln!(out, "                if (tki_done == TK_OK) {{");
@@ -555,7 +555,7 @@ impl<'a> File<'a> {
         let control = if v.control > 0 { format!("tki_held[{n}].address") } else { "0".to_string() };
         let _ = write!(
             out,
-            "                    tki_done = {};\n                    tki_give(tki_there, tki_held, {places}, tki_stream);\n                }}\n                return tki_done;\n            }}\n",
+            "                    tki_done = {};\n                    tki_give(tki_there, tki_room, tki_stream);\n                }}\n                return tki_done;\n            }}\n",
             call(&control)
         );
         out

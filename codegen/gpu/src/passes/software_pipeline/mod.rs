@@ -40,7 +40,7 @@ use crate::analysis::axis::AxisInfo;
 use crate::analysis::coalesce::access;
 use crate::analysis::memory_order::orders_memory;
 use crate::analysis::provenance::Roots;
-use crate::ir::kernel::{ALIGN, Kernel, Remedy, STAGES, Shortage};
+use crate::ir::kernel::{ALIGN, Kernel, Remark, Remedy, STAGES, Shortage};
 use crate::ir::op::{GpuOp, Placement, Strides};
 use crate::ir::params::element_bytes;
 use crate::ir::shared_access::other_of;
@@ -53,7 +53,7 @@ use crate::verify::verify_lowered;
 pub const PASS: Pass = Pass {
     name: "software_pipeline",
     purpose: "lets loads of loops run ahead, through multi-stage buffers",
-    needs: &[Property::SharedAccesses, Property::ProducerWarps],
+    needs: &[Property::SelectedNumbers, Property::SharedAccesses, Property::ProducerWarps],
     leaves: &[Property::PipelinedLoads],
     run: Run::Kernel { run, verify: verify_lowered },
 };
@@ -69,7 +69,10 @@ const LEAST_BYTES: u32 = 4;
 
 fn run(kernel: &mut Kernel) {
     for id in loops(kernel, kernel.func().body) {
-        let Some(plan) = LoopAnalysis::new(kernel, id).and_then(|l| l.plan()) else { continue };
+        let Some(analysis) = LoopAnalysis::new(kernel, id) else { continue };
+        let (plan, remarks) = analysis.plan();
+        kernel.remarks.extend(remarks);
+        let Some(plan) = plan else { continue };
         let own = kernel.func().insts[id.1].attrs.int("stages").and_then(|n| u32::try_from(n).ok());
         let fits = plan.ahead() + 1;
         // Lanes that keep the next iteration in registers have no use for more stages than that.
@@ -150,10 +153,11 @@ impl<'a> LoopAnalysis<'a> {
         (stages > 1).then_some(LoopAnalysis { kernel, at, body, stages, own, roots, axis, written })
     }
 
-    fn plan(&self) -> Option<PipelinePlan> {
+    /// What runs ahead, if anything, and why other loads of operands do not.
+    fn plan(&self) -> (Option<PipelinePlan>, Vec<Remark>) {
         let func = self.kernel.func();
         let insts = &func.blocks[self.body].insts;
-        let mut taken: Vec<PrefetchedLoad> = vec![];
+        let (mut taken, mut remarks): (Vec<PrefetchedLoad>, Vec<Remark>) = (vec![], vec![]);
         let mut slice = BTreeSet::new();
         let mut carried = BTreeSet::new();
         for i in insts.iter().filter(|i| self.can_copy(**i)) {
@@ -161,11 +165,28 @@ impl<'a> LoopAnalysis<'a> {
                 continue;
             }
             let (mut more, mut args) = (slice.clone(), carried.clone());
-            if func.insts[*i].operands.iter().all(|v| self.needs(*v, &mut more, &mut args)) {
-                (slice, carried) = (more, args);
-                taken.push(PrefetchedLoad { load: *i, target: self.target(*i) });
+            let mut operands = func.insts[*i].operands.iter();
+            match operands.try_for_each(|v| self.needs(*v, &mut more, &mut args)) {
+                Ok(()) => {
+                    (slice, carried) = (more, args);
+                    taken.push(PrefetchedLoad { load: *i, target: self.target(*i) });
+                }
+                Err(what) if self.reaches_product(*i) => remarks.push(self.not_ahead(*i, what)),
+                Err(_) => {}
             }
         }
+        (self.planned(taken, &slice, carried), remarks)
+    }
+
+    /// The plan for these loads, whose positions are computed by `slice` from what the loop carries in `carried`.
+    fn planned(
+        &self,
+        mut taken: Vec<PrefetchedLoad>,
+        slice: &BTreeSet<InstId>,
+        carried: BTreeSet<usize>,
+    ) -> Option<PipelinePlan> {
+        let func = self.kernel.func();
+        let insts = &func.blocks[self.body].insts;
         // A load that computes where another load reads is needed at once.
         taken.retain(|t| !slice.contains(&t.load));
         if taken.is_empty() {
@@ -235,23 +256,43 @@ impl<'a> LoopAnalysis<'a> {
         self.written.iter().all(|w| root.is_some() && w.is_some() && *w != root)
     }
 
-    /// Adds the values on which a value depends inside of the loop; returns false if they cannot be computed ahead.
-    fn needs(&self, v: ValueId, slice: &mut BTreeSet<InstId>, carried: &mut BTreeSet<usize>) -> bool {
+    /// Why an operand is loaded where it is used.
+    fn not_ahead(&self, load: InstId, what: InstId) -> Remark {
+        let func = self.kernel.func();
+        let reason = match of_inst(func, what) {
+            _ if !func.insts[what].blocks.is_empty() => "a branch or another loop decides where it is",
+            Effects::Read => "where it is comes from memory that the loop writes",
+            _ => "where it is comes from an operation that cannot be done early",
+        };
+        let text = format!("an operand of a product is not loaded ahead: {reason}");
+        Remark { loc: func.insts[load].loc, text }
+    }
+
+    /// Adds the values on which a value depends inside of the loop.
+    ///
+    /// # Errors
+    /// The instruction that cannot be computed ahead.
+    fn needs(
+        &self,
+        v: ValueId,
+        slice: &mut BTreeSet<InstId>,
+        carried: &mut BTreeSet<usize>,
+    ) -> Result<(), InstId> {
         let func = self.kernel.func();
         match func.values[v].def {
             tk_tile::Def::Arg(block, n) if block == self.body => {
                 // The first is the induction variable.
-                let Some(n) = (n as usize).checked_sub(1) else { return true };
+                let Some(n) = (n as usize).checked_sub(1) else { return Ok(()) };
                 if !carried.insert(n) {
-                    return true;
+                    return Ok(());
                 }
                 let next = yielded(func, self.body).get(n).copied();
-                next.is_some_and(|next| self.needs(next, slice, carried))
+                next.map_or(Ok(()), |next| self.needs(next, slice, carried))
             }
-            tk_tile::Def::Arg(..) => true,
+            tk_tile::Def::Arg(..) => Ok(()),
             tk_tile::Def::Inst(i, _) => {
                 if !func.blocks[self.body].insts.contains(&i) || slice.contains(&i) {
-                    return true;
+                    return Ok(());
                 }
                 let inst = &func.insts[i];
                 let may = match of_inst(func, i) {
@@ -259,9 +300,12 @@ impl<'a> LoopAnalysis<'a> {
                     Effects::Read => inst.operands.first().is_some_and(|p| self.may_read(*p)),
                     Effects::Write | Effects::Ordered => false,
                 };
-                may && inst.blocks.is_empty()
-                    && inst.operands.iter().all(|v| self.needs(*v, slice, carried))
-                    && slice.insert(i)
+                if !may || !inst.blocks.is_empty() {
+                    return Err(i);
+                }
+                inst.operands.iter().try_for_each(|v| self.needs(*v, slice, carried))?;
+                slice.insert(i);
+                Ok(())
             }
         }
     }
