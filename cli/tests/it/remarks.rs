@@ -86,3 +86,37 @@ fn a_persistent_loop_may_end_by_a_condition_of_numbers() {
         assert_eq!(variants.iter().any(|v| v.remarks.iter().any(|r| r.text == why)), says, "{name}");
     }
 }
+
+/// A position that a branch of a few numbers chooses is computed ahead; one that a loop searches is not, which is said.
+#[test]
+fn an_operand_whose_position_a_loop_searches_is_not_loaded_ahead() {
+    if without_ptxas() {
+        return;
+    }
+    let folder = Folder::new("ship-ahead");
+    let source = |position: &str| {
+        format!(
+            "kernel product(a: view[f16, 2], b: view[f16, 2], c: mut view[f32, 2], pages: view[i32, 1])\n    \
+             prefer(a.strides[1] == 1, b.strides[1] == 1)\n{{\n    \
+             let mut acc = zeros([64, 64], f32);\n    for k in range(0, a.shape[1], 64) {{\n        \
+             let page = pages.load([k]);\n        {position}\n        \
+             acc = dot(a.load([0, k], [64, 64]), b.load([at, 0], [64, 64]), acc);\n    }}\n    \
+             c.store([0, 0], acc);\n}}\n"
+        )
+    };
+    let ahead = |position: &str| {
+        folder.write("product.tk", source(position));
+        tk(&folder, &["build", "product.tk", "--target", "sm_80", "--emit", "bundle", "-o", "."]).code(0);
+        let bundle = Bundle::open(&folder.path("product.tkb")).unwrap();
+        let variants = &bundle.manifest().kernels[0].variants;
+        let shared = variants.iter().map(|v| v.shared_bytes).max().unwrap();
+        let texts = variants.iter().flat_map(|v| v.remarks.iter().map(|r| r.text.clone()));
+        (shared, texts.filter(|t| t.contains("not loaded ahead")).collect::<Vec<_>>())
+    };
+    let chosen = ahead("let at = if page >= 0 && page < 100 { page * 64 } else { 0 };");
+    let searched = ahead("let mut at = page; while at > 100 { at = at / 2; }");
+    let text = "an operand of a product is not loaded ahead: a branch or another loop decides where it is";
+    assert_eq!(chosen.1, Vec::<String>::new());
+    assert!(!searched.1.is_empty() && searched.1.iter().all(|t| t == text), "{searched:?}");
+    assert!(chosen.0 > searched.0, "{chosen:?} {searched:?}");
+}
