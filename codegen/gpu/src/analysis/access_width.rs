@@ -117,9 +117,10 @@ pub fn copy(kernel: &Kernel, axis: &AxisInfo, inst: &Inst, copy: &AsyncCopy, r: 
 /// How the fragments of an operand in a buffer with these `bases` are read.
 fn fragment_load(kernel: &Kernel, f: &Fragment, bases: &[i64], elem: DType) -> FragmentLoad {
     let bytes = elem.bytes() as u32;
-    match ldmatrix::read(f, bases, bytes) {
+    match ldmatrix::read(f, bases, bytes, kernel.options.spec) {
         ldmatrix::Read::Rows => FragmentLoad::Matrices,
         ldmatrix::Read::Columns => FragmentLoad::TransposedMatrices,
+        ldmatrix::Read::Transposed => FragmentLoad::Transposed,
         ldmatrix::Read::Own => {
             let at = |b: &[u32; 2]| image(bases, &f.out_bits(), b);
             let threads: Vec<i64> = f.lane().iter().chain(f.warp()).map(at).collect();

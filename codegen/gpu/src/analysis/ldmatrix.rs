@@ -3,8 +3,13 @@
 //! A *matrix load* (`ldmatrix`) reads eight rows of 16 bytes: each of eight lanes gives the address of a row, and every
 //! lane of the warp receives one word, lane `l` word `l % 4` of row `l / 4`. Transposed, a lane receives elements of
 //! two bytes, those of column `l / 4` and rows `2 (l % 4)` and `2 (l % 4) + 1`. Up to four matrices are loaded at a
-//! time, lanes 8 to 15 giving the rows of the second one and so on. Whether it is possible follows from the offsets of
-//! the bits of a fragment in the buffer; otherwise every lane reads its own words.
+//! time, lanes 8 to 15 giving the rows of the second one and so on.
+//!
+//! A *transposed read* (`ds_read_b64_tr_b16`) reads four rows of sixteen elements of two bytes: of sixteen lanes, lane `l`
+//! gives the address of columns `4 (l % 4)` to `4 (l % 4) + 3` of row `l / 4`, and receives column `l` of all four.
+//!
+//! Whether one of them is possible follows from the offsets of the bits of a fragment in the buffer; otherwise every lane
+//! reads its own words.
 //!
 //! The buffer has the order of the [`SharedPlan`] between the stores and the reading lanes, for the way to read that
 //! costs the least.
@@ -15,7 +20,7 @@ use crate::analysis::conversion::bases;
 use crate::ir::shared_access::image;
 use crate::layout::Layout;
 use crate::layout::linear::{LinearLayout, SharedMap, SharedPlan};
-use crate::target::mma::{Fragment, FragmentForm};
+use crate::target::mma::{Fragment, FragmentForm, MmaInstruction};
 use crate::target::spec::TargetSpec;
 
 /// How fragments are read from shared memory.
@@ -25,6 +30,8 @@ pub enum Read {
     Rows,
     /// Matrix loads, transposed; rows of the buffer are across K.
     Columns,
+    /// Transposed reads; rows of the buffer are across K.
+    Transposed,
     /// Every lane reads the elements it owns.
     Own,
 }
@@ -35,6 +42,13 @@ const ROW: u32 = 16;
 const WORDS: usize = 2;
 /// Log2 of the most matrices that one instruction loads.
 const MOST_MATRICES: usize = 2;
+/// Bytes that a lane reads, and receives, of a transposed read.
+const TRANSPOSED: u32 = 8;
+/// Log2 of the rows of a transposed read, and of the neighbours that a lane reads of one.
+const TRANSPOSED_ROWS: usize = 2;
+/// Log2 of the lanes that read a row, and of the words that a lane receives.
+const LANES_OF_ROW: usize = 2;
+const TRANSPOSED_WORDS: usize = 1;
 
 /// Which lanes read which elements at a time. Each entry is a basis of an atom.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,17 +57,35 @@ pub struct Reader {
     pub vector: Vec<[u32; 2]>,
     /// The bits of the lane that gives an address.
     pub lane: Vec<[u32; 2]>,
-    /// Log2 of the matrices of a load; 0 where each lane reads its own elements.
-    pub matrices: usize,
+    /// Log2 of the words that a lane receives of a load of matrices or a transposed read, a word of each matrix; 0 where each
+    /// lane reads its own elements.
+    pub words: usize,
     /// The other register bits.
     pub rest: Vec<[u32; 2]>,
+}
+
+impl Reader {
+    /// Two lanes that read neighbours as one, so that a plan keeps the 16 bytes of stores together.
+    fn by_pairs(mut self) -> Reader {
+        let first = self.lane.len().min(1);
+        self.vector.extend(self.lane.drain(..first));
+        self
+    }
 }
 
 /// The reader, if fragments of elements of `bytes` bytes can be read this way.
 pub fn reader(f: &Fragment, read: Read, bytes: u32) -> Option<Reader> {
     let packed = (4 / bytes.max(1)).checked_ilog2().unwrap_or(0) as usize;
-    if read != Read::Own && f.form() != FragmentForm::Quads {
+    let form = match read {
+        Read::Rows | Read::Columns => Some(FragmentForm::Quads),
+        Read::Transposed => Some(FragmentForm::Mfma),
+        Read::Own => None,
+    };
+    if form.is_some_and(|form| f.form() != form) {
         return None;
+    }
+    if read == Read::Transposed {
+        return transposed(f, bytes);
     }
     let register = f.register();
     let (word, more) = register.split_at_checked(packed)?;
@@ -63,44 +95,66 @@ pub fn reader(f: &Fragment, read: Read, bytes: u32) -> Option<Reader> {
     let reader = |vector: Vec<[u32; 2]>, mut lane: Vec<[u32; 2]>| {
         lane.extend(of_load);
         lane.resize(f.lane().len(), [0, 0]);
-        Some(Reader { vector, lane, matrices, rest: rest.to_vec() })
+        Some(Reader { vector, lane, words: matrices, rest: rest.to_vec() })
     };
     match read {
         Read::Rows => reader([word, columns].concat(), rows.to_vec()),
         Read::Columns if bytes == 2 => reader(rows.to_vec(), [word, columns].concat()),
-        Read::Columns => None,
+        Read::Columns | Read::Transposed => None,
         Read::Own => {
-            Some(Reader { vector: vec![], lane: f.lane().to_vec(), matrices: 0, rest: register.to_vec() })
+            Some(Reader { vector: vec![], lane: f.lane().to_vec(), words: 0, rest: register.to_vec() })
         }
     }
 }
 
-/// How fragments are read from a buffer with these `bases`.
-pub fn read(f: &Fragment, bases: &[i64], bytes: u32) -> Read {
-    let fits = |read: &Read| reader(f, *read, bytes).is_some_and(|r| is_loadable(f, &r, bases, bytes));
-    [Read::Rows, Read::Columns].into_iter().find(fits).unwrap_or(Read::Own)
+/// Returns true if the operands of an instruction can be read across K by transposed reads.
+pub fn is_read_transposed(matrix: &MmaInstruction, spec: &TargetSpec) -> bool {
+    let fits = matrix.bytes() << TRANSPOSED_ROWS == TRANSPOSED;
+    spec.has_transposed_read && matrix.form == FragmentForm::Mfma && fits
 }
 
-/// Returns true if the vector of a reader is 16 bytes in order, and everything else a multiple of that.
-fn is_loadable(f: &Fragment, r: &Reader, bases: &[i64], bytes: u32) -> bool {
+/// The reader of transposed reads: lanes are along rows where they receive columns.
+fn transposed(f: &Fragment, bytes: u32) -> Option<Reader> {
+    let (rows, rest) = f.register().split_at_checked(TRANSPOSED_ROWS)?;
+    let (vector, lanes) = f.lane().split_at_checked(TRANSPOSED_ROWS)?;
+    let (of_row, others) = lanes.split_at_checked(LANES_OF_ROW)?;
+    let fits = bytes << TRANSPOSED_ROWS == TRANSPOSED && f.own >= TRANSPOSED_ROWS;
+    let lane = [of_row, rows, others].concat();
+    fits.then(|| Reader { vector: vector.to_vec(), lane, words: TRANSPOSED_WORDS, rest: rest.to_vec() })
+}
+
+/// How fragments are read from a buffer with these `bases`.
+pub fn read(f: &Fragment, bases: &[i64], bytes: u32, spec: &TargetSpec) -> Read {
+    let fits = |read: &Read| match read {
+        Read::Transposed if !spec.has_transposed_read => false,
+        Read::Transposed => is_loadable(f, *read, bases, (bytes, TRANSPOSED)),
+        Read::Rows | Read::Columns | Read::Own => is_loadable(f, *read, bases, (bytes, ROW)),
+    };
+    [Read::Rows, Read::Columns, Read::Transposed].into_iter().find(fits).unwrap_or(Read::Own)
+}
+
+/// Returns true if the vector of a reader is the `whole` bytes of an access in order, and everything else a multiple of
+/// that.
+fn is_loadable(f: &Fragment, read: Read, bases: &[i64], (bytes, whole): (u32, u32)) -> bool {
+    let Some(r) = reader(f, read, bytes) else { return false };
     let at = |b: &[u32; 2]| image(bases, &f.out_bits(), b);
     let in_order = r.vector.iter().enumerate().all(|(i, b)| at(b) == 1 << i);
-    let row = i64::from(ROW / bytes.max(1));
+    let row = i64::from(whole / bytes.max(1));
     let aligned = r.lane.iter().chain(&r.rest).chain(f.warp()).all(|b| at(b) % row == 0);
-    (bytes << r.vector.len()) == ROW && in_order && aligned
+    (bytes << r.vector.len()) == whole && in_order && aligned
 }
 
 /// The order of a buffer that is stored to from the layout `source` and read as fragments: the offset of each bit of the
 /// coordinates of an atom, in elements.
 pub fn order(source: &Layout, f: &Fragment, bytes: u32, spec: &TargetSpec) -> Vec<i64> {
     let mut best: Option<(u32, Vec<i64>)> = None;
-    for way in [Read::Rows, Read::Columns, Read::Own] {
-        let Some(plan) = reader(f, way, bytes).and_then(|r| plan(source, f, &r, bytes, spec)) else {
-            continue;
-        };
+    for way in [Read::Rows, Read::Columns, Read::Transposed, Read::Own] {
+        let reader = reader(f, way, bytes).filter(|_| way != Read::Transposed || spec.has_transposed_read);
+        let reader = reader.map(|r| if way == Read::Transposed { r.by_pairs() } else { r });
+        let Some(plan) = reader.and_then(|r| plan(source, f, &r, bytes, spec)) else { continue };
         let bases = bases(&plan.map);
         let cost = plan.wavefronts + plan.accesses + packing(f, way, &bases, bytes);
-        if read(f, &bases, bytes) == way && best.as_ref().is_none_or(|b| cost < b.0) {
+        if read(f, &bases, bytes, spec) == way && best.as_ref().is_none_or(|b| cost < b.0) {
             best = Some((cost, bases));
         }
     }

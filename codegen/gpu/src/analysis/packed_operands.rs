@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use tk_ops::{DotOp, Op, ShapeOp};
 use tk_tile::{Def, Func, Id, Module, ValueId, walk};
 
+use crate::analysis::ldmatrix;
 use crate::analysis::mma::kind;
 use crate::ir::attrs::permutation;
 use crate::target::mma;
@@ -22,6 +23,8 @@ pub struct Word {
     pub elements: u32,
     /// The neighbours that a lane multiplies with one instruction: one word or several.
     pub of_lane: u32,
+    /// Lanes can read them across K, and receive them along K ([`crate::analysis::ldmatrix`]).
+    pub is_transposed: bool,
 }
 
 /// The values that matrix instructions multiply in words of several elements.
@@ -39,13 +42,14 @@ pub fn packed_operands(module: &Module, func: &Func, spec: &TargetSpec) -> BTree
             continue;
         };
         let elements = 1 << matrix.packed();
+        let is_transposed = ldmatrix::is_read_transposed(&matrix, spec);
         let of_lane = |side: usize| 1 << matrix.neighbours_of(side);
         let mut open = vec![(*a, 1, of_lane(0)), (*b, 0, of_lane(1))];
         while let Some((v, along, of_lane)) = open.pop() {
             if elements == 1 || !is_alone(v) {
                 continue;
             }
-            found.insert(v, Word { along, elements, of_lane });
+            found.insert(v, Word { along, elements, of_lane, is_transposed });
             let Def::Inst(from, _) = func.values[v].def else { continue };
             let from = &func.insts[from];
             let shape = |v: ValueId| module.types.get(func.ty(v)).shape();

@@ -160,9 +160,10 @@ impl Field for Option<StoreAccess> {
 }
 
 /// The words of [`FragmentLoad`], except `v` and a number.
-const FRAGMENT_LOADS: [(&str, FragmentLoad); 3] = [
+const FRAGMENT_LOADS: [(&str, FragmentLoad); 4] = [
     ("ldmatrix", FragmentLoad::Matrices),
     ("ldmatrix.trans", FragmentLoad::TransposedMatrices),
+    ("ds_read_tr", FragmentLoad::Transposed),
     ("wgmma", FragmentLoad::Instruction),
 ];
 
@@ -182,7 +183,13 @@ impl Field for Option<FragmentLoad> {
             let known = FRAGMENT_LOADS.iter().find(|(w, _)| *w == s).map(|(_, l)| *l);
             known.or_else(|| Some(FragmentLoad::Vector(s.strip_prefix('v')?.parse().ok()?)))
         };
-        word(name, from.take(name), parse, "`ldmatrix`, `ldmatrix.trans`, `wgmma` or `v1`, `v2` ..").map(Some)
+        word(
+            name,
+            from.take(name),
+            parse,
+            "`ldmatrix`, `ldmatrix.trans`, `ds_read_tr`, `wgmma` or `v1`, `v2` ..",
+        )
+        .map(Some)
     }
 }
 

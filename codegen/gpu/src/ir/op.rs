@@ -110,6 +110,8 @@ pub enum FragmentLoad {
     Matrices,
     /// `ldmatrix.trans`; rows of the buffer are across K.
     TransposedMatrices,
+    /// `ds_read_b64_tr_b16`: sixteen lanes read four rows of sixteen elements across K, and each receives a column.
+    Transposed,
     /// Each lane reads its own elements, this many at a time, a power of two.
     Vector(u32),
     /// The matrix instruction itself: wgmma.

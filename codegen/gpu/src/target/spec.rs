@@ -154,6 +154,8 @@ pub struct TargetSpec {
     pub has_mma: bool,
     /// The matrix instructions; of those for the same types, the one with more work first.
     pub matrices: &'static [MmaInstruction],
+    /// It has `ds_read_b64_tr_b16`: lanes read rows of elements of 16 bits from shared memory, and receive columns.
+    pub has_transposed_read: bool,
     /// It has `stmatrix`: the lanes of a warp store matrices of eight rows of 16 bytes to shared memory together.
     pub has_matrix_store: bool,
     /// It has asynchronous matrix products, on operands in shared memory.
@@ -229,6 +231,7 @@ pub const SM_80: TargetSpec = TargetSpec {
     has_tma: false,
     has_mma: true,
     matrices: AMPERE,
+    has_transposed_read: false,
     has_matrix_store: false,
     has_async_mma: false,
     moves_registers: false,
@@ -356,6 +359,7 @@ pub const GFX90A: TargetSpec = TargetSpec {
     has_tma: false,
     has_mma: true,
     matrices: CDNA2,
+    has_transposed_read: false,
     has_matrix_store: false,
     has_async_mma: false,
     moves_registers: false,
@@ -402,6 +406,7 @@ pub const GFX950: TargetSpec = TargetSpec {
     default_shared_bytes: 160 << 10,
     sm: Multiprocessor { shared_bytes: 160 << 10, ..GFX942.sm },
     matrices: CDNA4,
+    has_transposed_read: true,
     propagates_nan: true,
     ..GFX942
 };

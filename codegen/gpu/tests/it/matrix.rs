@@ -128,7 +128,7 @@ fn ways(held: &Layout, f: &Fragment, bases: &[i64], bytes: u32) -> (u32, u32) {
     let (registers, each) = (list(InDim::Register), list(InDim::Lane));
     let run = registers.iter().enumerate().take_while(|(i, p)| **p == bytes << i).count();
     let stores = bank_conflict_ways(&each, (bytes << run).min(16), 32);
-    let way = read(f, bases, bytes);
+    let way = read(f, bases, bytes, &SM_80);
     let r = reader(f, way, bytes).unwrap();
     let rows: Vec<u32> = r.lane.iter().map(|b| at(b)).collect();
     let elements = |list: &[[u32; 2]]| list.iter().map(|b| i64::from(at(b) / bytes)).collect::<Vec<i64>>();
@@ -137,6 +137,7 @@ fn ways(held: &Layout, f: &Fragment, bases: &[i64], bytes: u32) -> (u32, u32) {
     let width = match way {
         Read::Own => bytes << neighbours(f, &elements(&r.rest), &threads, most).len(),
         Read::Rows | Read::Columns => 16,
+        Read::Transposed => 8,
     };
     (stores, bank_conflict_ways(&rows, width, 32))
 }
@@ -149,7 +150,7 @@ fn stored(d: DType, shape: [u32; 3], bits: u32, side: usize, fast: usize) -> (Re
     let bytes = d.bytes() as u32;
     let held = Layout::blocked(&own, &[fast, 1 - fast], 16 / bytes, threads(bits));
     let bases = order(&held, &f, bytes, &SM_80);
-    (read(&f, &bases, bytes), ways(&held, &f, &bases, bytes))
+    (read(&f, &bases, bytes, &SM_80), ways(&held, &f, &bases, bytes))
 }
 
 #[test]
@@ -188,6 +189,40 @@ fn other_factors_are_read_as_matrices_where_rows_are_along_k() {
         }
     }
     assert_eq!(stored(DType::F64, [64, 64, 16], 2, 0, 1).0, Read::Own);
+}
+
+/// Sixteen lanes receive the transpose of four rows of sixteen elements, as the manual of CDNA4 has it: it is what the fragment
+/// says that they own.
+#[test]
+fn factors_across_k_are_read_transposed() {
+    let of_64 = |bits| Threads { lane_bits: 6, warp_bits: bits };
+    let halves = CDNA4.iter().filter(|m| m.form == FragmentForm::Mfma && m.operands.contains(&DType::F16));
+    for (m, shape) in halves.flat_map(|m| [[128, 128, 32], [64, 64, 64], [32, 64, 128]].map(|s| (*m, s))) {
+        let [rows, columns, k] = shape;
+        let plain = Tiles::choose(m, [rows, columns], of_64(2), false).unwrap();
+        let paired = plain.pairs(k, 16).then(|| plain.paired());
+        for (tiles, side) in [plain].into_iter().chain(paired).flat_map(|t| [(t.clone(), 0), (t, 1)]) {
+            let f = tiles.operand(side, k);
+            let own = if side == 0 { [rows, k] } else { [k, columns] };
+            let held = |fast: usize| Layout::blocked(&own, &[fast, 1 - fast], 8, of_64(2));
+            let (along, across) = (1 - side, side);
+            let way = |fast, spec| read(&f, &order(&held(fast), &f, 2, spec), 2, spec);
+            let what = format!("{}, {shape:?}, factor {side}", m.name);
+            assert_eq!(way(along, &GFX950), Read::Own, "{what}");
+            assert_eq!(way(across, &GFX950), Read::Transposed, "{what}");
+            assert_eq!(way(across, &GFX942), Read::Own, "{what}");
+            let (bases, r) = (order(&held(across), &f, 2, &GFX950), reader(&f, Read::Transposed, 2).unwrap());
+            let at = |b: &[u32; 2]| image(&bases, &f.out_bits(), b);
+            let sum = |bits: &[[u32; 2]], n: usize| {
+                bits.iter().enumerate().filter(|(i, _)| n >> i & 1 == 1).fold(0, |all, (_, b)| all ^ at(b))
+            };
+            for (lane, i) in (0..64).flat_map(|l| (0..4).map(move |i| (l, i))) {
+                let from = lane / 16 * 16 + 4 * i + lane % 16 / 4;
+                let found = sum(&r.lane, from) + i64::try_from(lane % 4).unwrap();
+                assert_eq!(found, sum(f.lane(), lane) ^ sum(f.register(), i), "{what}, lane {lane}, {i}");
+            }
+        }
+    }
 }
 
 #[test]

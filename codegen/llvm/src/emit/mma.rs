@@ -70,8 +70,8 @@ enum From<'c> {
 /// An operand in shared memory. All sizes are bytes.
 struct SharedFragments<'c> {
     load: FragmentLoad,
-    /// Log2 of the matrices that one access loads.
-    matrices: usize,
+    /// Log2 of the words that a lane receives of one access to the elements of several lanes.
+    words: usize,
     /// The register bits of the neighbours that one access loads if each lane reads its own elements.
     vector: Vec<usize>,
     /// The offset of the buffer.
@@ -326,6 +326,7 @@ impl<'c> Emit<'_, 'c> {
         let read = match load {
             FragmentLoad::Matrices => Read::Rows,
             FragmentLoad::TransposedMatrices => Read::Columns,
+            FragmentLoad::Transposed => Read::Transposed,
             FragmentLoad::Vector(_) => Read::Own,
             FragmentLoad::Instruction => return bug("an operand of a warp is read by a group"),
         };
@@ -339,7 +340,10 @@ impl<'c> Emit<'_, 'c> {
             FragmentLoad::Vector(n) => {
                 ldmatrix::neighbours(f, &elements(&rest), &elements(&thread), n.trailing_zeros() as usize)
             }
-            FragmentLoad::Matrices | FragmentLoad::TransposedMatrices | FragmentLoad::Instruction => vec![],
+            FragmentLoad::Matrices
+            | FragmentLoad::TransposedMatrices
+            | FragmentLoad::Transposed
+            | FragmentLoad::Instruction => vec![],
         };
         let images: Vec<u64> = thread.iter().map(|p| p.cast_unsigned()).collect();
         let (near, stage) = match self.toggled(&images, inst, buffer)? {
@@ -348,7 +352,7 @@ impl<'c> Emit<'_, 'c> {
         };
         Ok(SharedFragments {
             load,
-            matrices: reader.matrices,
+            words: reader.words,
             vector,
             start: i64::from(found.offset),
             atom: size << f.out_bits().iter().sum::<u32>(),
@@ -451,12 +455,16 @@ impl<'c> Emit<'_, 'c> {
             return self.read_own(side, shared, atom, step);
         }
         let mut out: Vec<BasicValueEnum<'c>> = vec![];
-        let count = words >> shared.matrices;
+        let count = words >> shared.words;
         for n in 0..count {
             let (address, offset) = shared.access(self, atom, step * count + n)?;
             let transposed = shared.load == FragmentLoad::TransposedMatrices;
-            let loaded =
-                self.target.load_matrices(self, address, offset, 1 << shared.matrices, transposed)?;
+            let loaded = match shared.load {
+                FragmentLoad::Transposed => self.target.load_transposed(self, address, offset)?,
+                _matrices => {
+                    self.target.load_matrices(self, address, offset, 1 << shared.words, transposed)?
+                }
+            };
             out.extend(loaded.into_iter().map(BasicValueEnum::from));
         }
         Ok(out)

@@ -143,6 +143,8 @@ pub(super) enum Request {
 pub(super) enum MatrixCall {
     /// Loads this many from shared memory.
     Load { matrices: i32, transposed: bool },
+    /// Loads four elements of 16 bits, of which sixteen lanes receive the transpose.
+    LoadTransposed,
     /// Stores this many to shared memory, possibly transposed.
     Store { matrices: i32, transposed: bool },
     /// Multiplies: position in [`tk_gpu::target::mma::all()`], positions of the types of the operands in `DType::ALL`.
@@ -360,6 +362,11 @@ unsafe extern "C" fn load_matrices(
     unsafe { ask(ctx, Request::Matrix { what, addr, registers, loc }) };
 }
 
+unsafe extern "C" fn load_transposed(ctx: *mut c_void, addr: u32, registers: *mut u8, loc: i32) {
+    // SAFETY: called by a kernel with its context.
+    unsafe { ask(ctx, Request::Matrix { what: MatrixCall::LoadTransposed, addr, registers, loc }) };
+}
+
 unsafe extern "C" fn store_matrices(
     ctx: *mut c_void,
     addr: u32,
@@ -509,6 +516,7 @@ unsafe extern "C" fn step(ctx: *mut c_void, loc: i32) {
 /// | `tk_sim_warp_barrier` | `i32` loc | |
 /// | `tk_sim_shuffle` | `i32` [`Shuffle`], `u32` value, `u32` operand, `i32` loc | `u32` |
 /// | `tk_sim_load_matrices` | `u32` address of a row, `i32` matrices (1, 2, 4), `i32` whether they are transposed, `ptr` to a word of each, `i32` loc | |
+/// | `tk_sim_load_transposed` | `u32` address of four elements of 16 bits, `ptr` to two words, `i32` loc | |
 /// | `tk_sim_store_matrices` | `u32` address of a row, `i32` matrices (1, 2, 4), `i32` whether they are transposed, `ptr` to a word of each, `i32` loc | |
 /// | `tk_sim_multiply` | `i32` instruction (position in `tk_gpu::target::mma::all()`), `i32` type of `a`, `i32` type of `b` (positions in `DType::ALL`), `ptr` to the words of `a`, of `b`, and the accumulator, which the result replaces, `i32` loc | |
 /// | `tk_sim_group_multiply` | `i32` instruction, `i32` type of `a`, `i32` type of `b` as above, `i32` columns, `u64` descriptor of `a`, `u64` descriptor of `b` (PTX manual, "Matrix Descriptor Format"), `i32` flags (1: `a` is in registers as words, 2 and 4: neighbours of `a`, `b` are across K), `ptr` to words of `a`, `ptr` to the accumulator, which may not be read before the wait, `i32` loc | |
@@ -527,7 +535,7 @@ unsafe extern "C" fn step(ctx: *mut c_void, loc: i32) {
 /// | `tk_sim_step` | `i32` loc | for the head of a loop that may not terminate: others get a turn, and the time limit is checked |
 pub fn symbols() -> &'static [(&'static str, usize)] {
     use std::sync::LazyLock;
-    static TABLE: LazyLock<[(&'static str, usize); 32]> = LazyLock::new(|| {
+    static TABLE: LazyLock<[(&'static str, usize); 33]> = LazyLock::new(|| {
         [
             ("tk_sim_tid", tid as *const () as usize),
             ("tk_sim_program_id", program_id as *const () as usize),
@@ -545,6 +553,7 @@ pub fn symbols() -> &'static [(&'static str, usize)] {
             ("tk_sim_warp_barrier", warp_barrier as *const () as usize),
             ("tk_sim_shuffle", shuffle as *const () as usize),
             ("tk_sim_load_matrices", load_matrices as *const () as usize),
+            ("tk_sim_load_transposed", load_transposed as *const () as usize),
             ("tk_sim_store_matrices", store_matrices as *const () as usize),
             ("tk_sim_multiply", multiply as *const () as usize),
             ("tk_sim_group_multiply", group_multiply as *const () as usize),

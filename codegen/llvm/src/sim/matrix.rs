@@ -24,6 +24,11 @@ const LANES: u32 = 32;
 /// Rows of a matrix that is loaded, and bytes of each.
 const ROWS: u32 = 8;
 const ROW_BYTES: usize = 16;
+/// Lanes of the warps that read transposed, those that exchange elements, and bytes of each lane and of an element.
+const LANES_OF_TRANSPOSED: u32 = 64;
+const EXCHANGING: usize = 16;
+const OF_LANE: usize = 8;
+const ELEMENT: usize = 2;
 
 /// Words of f64 have 8 bytes, others 4.
 fn word_bytes(matrix: &MmaInstruction) -> usize {
@@ -45,6 +50,7 @@ impl Block {
         let size = self.sync_points.warp_size;
         let lanes = match what {
             MatrixCall::Load { .. } | MatrixCall::Store { .. } => LANES,
+            MatrixCall::LoadTransposed => LANES_OF_TRANSPOSED,
             MatrixCall::Multiply { kind, .. } => {
                 instruction(kind).map_or(LANES, |i| 1 << i.matrix.lane_bits())
             }
@@ -64,6 +70,7 @@ impl Block {
             MatrixCall::Load { matrices, transposed } => {
                 self.load_matrices(&brought, matrices, transposed, env)
             }
+            MatrixCall::LoadTransposed => self.load_transposed(&brought, env),
             MatrixCall::Store { matrices, transposed } => {
                 self.store_matrices(&brought, matrices, transposed, env)
             }
@@ -141,6 +148,31 @@ impl Block {
                 };
                 // SAFETY: the lane waits, and guarantees that a word of each matrix may be written there.
                 unsafe { std::ptr::copy_nonoverlapping(word.as_ptr(), to.registers.add(4 * n), 4) };
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Block {
+    /// Of sixteen lanes, each four in order read a row of sixteen elements, and lane `i` receives element `i` of all four rows,
+    /// as `ds_read_b64_tr_b16` of CDNA4.
+    fn load_transposed(&mut self, lanes: &[Brought], env: &mut Env<'_>) -> Result<(), Wrong> {
+        let (memory, statistics) = (env.memory, &mut env.statistics);
+        for lanes in lanes.chunks(EXCHANGING) {
+            let mut rows = [0u8; EXCHANGING * OF_LANE];
+            for (part, from) in rows.chunks_mut(OF_LANE).zip(lanes) {
+                let who = Who { lane: from.lane, loc: from.loc };
+                let place = (SimSpace::Shared, u64::from(from.addr), OF_LANE as i32);
+                // SAFETY: the part has this many bytes; `run` requires the rest.
+                unsafe { self.reach.load(memory, statistics, who, place, part.as_mut_ptr())? };
+            }
+            for (to, column) in lanes.iter().zip((0..).step_by(ELEMENT)) {
+                let of_rows = rows.chunks(EXCHANGING * ELEMENT);
+                let own: Vec<u8> =
+                    of_rows.flat_map(|r| r.iter().skip(column).take(ELEMENT)).copied().collect();
+                // SAFETY: the lane waits, and guarantees that two words may be written there.
+                unsafe { std::ptr::copy_nonoverlapping(own.as_ptr(), to.registers, own.len().min(OF_LANE)) };
             }
         }
         Ok(())

@@ -354,6 +354,15 @@ impl<'c> TargetEmitter<'c> for Amdgcn<'c> {
         self.other_lane(e, value, lane)
     }
 
+    fn load_transposed(
+        &self,
+        e: &Emit<'_, 'c>,
+        address: IntValue<'c>,
+        offset: i64,
+    ) -> Res<Vec<IntValue<'c>>> {
+        self.transposed_words(e, address, offset)
+    }
+
     fn multiply(
         &self,
         e: &Emit<'_, 'c>,

@@ -284,6 +284,17 @@ pub trait TargetEmitter<'c> {
         missing("loads of matrices")
     }
 
+    /// Loads four elements of 16 bits from shared memory, of which sixteen lanes receive the transpose
+    /// ([`tk_gpu::analysis::ldmatrix`]): two words.
+    fn load_transposed(
+        &self,
+        _e: &Emit<'_, 'c>,
+        _address: IntValue<'c>,
+        _offset: i64,
+    ) -> Res<Vec<IntValue<'c>>> {
+        missing("transposed reads")
+    }
+
     /// Stores four such matrices: `words` has one of each.
     fn store_matrices(
         &self,

@@ -205,17 +205,17 @@ impl<'c> TargetEmitter<'c> for Sim {
         matrices: u32,
         transposed: bool,
     ) -> Res<Vec<IntValue<'c>>> {
-        let by = address.get_type().const_int(offset.cast_unsigned(), true);
-        let at = e.builder.build_int_add(address, by, "")?;
-        let access = Access::of(address, offset, e.i32().into(), 4, matrices);
-        let alloca = self.alloca(e, &access)?;
-        let transposed = e.int(transposed.into());
-        let args =
-            [at.into(), e.int(matrices).into(), transposed.into(), alloca.into(), self.place(e).into()];
-        self.call(&Place::of(e), "tk_sim_load_matrices", None, &args)?;
-        let one =
-            |i| Ok(e.builder.build_load(e.i32(), self.element(e, &access, alloca, i)?, "")?.into_int_value());
-        (0..matrices as usize).map(one).collect()
+        let how = [e.int(matrices).into(), e.int(transposed.into()).into()];
+        self.load_together(e, ("tk_sim_load_matrices", &how), (address, offset), matrices)
+    }
+
+    fn load_transposed(
+        &self,
+        e: &Emit<'_, 'c>,
+        address: IntValue<'c>,
+        offset: i64,
+    ) -> Res<Vec<IntValue<'c>>> {
+        self.load_together(e, ("tk_sim_load_transposed", &[]), (address, offset), 2)
     }
 
     fn store_matrices(

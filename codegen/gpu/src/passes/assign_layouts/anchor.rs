@@ -216,9 +216,9 @@ impl<'a> Anchors<'a> {
     }
 
     /// The layout of a load: where its elements pass through registers on the way to a product that packs neighbours along
-    /// K into words, each thread loads all elements of a word, and packs them when it stores them ([`packed_operands`]).
-    /// Accesses become as narrow as a register at the least; where they are narrower anyway, each thread loads what a
-    /// lane multiplies.
+    /// K into words, each thread loads all elements of a word, and packs them when it stores them ([`packed_operands`]); not
+    /// where a read transposes. Accesses become as narrow as a register at the least; where they are narrower anyway, each
+    /// thread loads what a lane multiplies.
     fn loaded(&mut self, r: ValueId, shape: &[u32], access: &Coalescing) -> LayoutId {
         let (Some(word), [fastest, next, ..]) = (self.packed.get(&r), access.order.as_slice()) else {
             return self.coalesced(shape, access);
@@ -229,7 +229,7 @@ impl<'a> Anchors<'a> {
         let most = shape.get(word.along).map_or(1, |n| 1 << cut(*n).log2);
         let of_thread = if is_narrow { word.of_lane } else { word.elements };
         let of_thread = of_thread.min(self.options.spec.vector_bytes / access.bytes).min(most);
-        if word.along == *next {
+        if word.along == *next && (is_narrow || !word.is_transposed) {
             let rows = of_thread.min(each / narrowest).max(1);
             let vector = access.vector.min(each / rows);
             return self.layouts.intern(Layout::blocked_rows(

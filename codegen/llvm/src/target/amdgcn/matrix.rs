@@ -1,13 +1,14 @@
 //! Emits matrix instructions of AMD GPUs: MFMA of CDNA, WMMA of RDNA.
 
 use inkwell::types::{BasicType, BasicTypeEnum};
-use inkwell::values::{BasicValue, BasicValueEnum, InstructionOpcode};
+use inkwell::values::{BasicValue, BasicValueEnum, InstructionOpcode, IntValue};
 use tk_gpu::target::mma::{FragmentForm, MmaInstruction};
 use tk_ops::DType;
 
 use super::Amdgcn;
 use crate::emit::value::vector_of;
 use crate::emit::{Emit, Res, bug};
+use crate::target::Space;
 use crate::target::request::MmaRequest;
 
 /// Log2 of the rows and elements along K of the oldest instructions, whose names have no dot before the type.
@@ -49,6 +50,21 @@ fn name(matrix: &MmaInstruction, [left, right]: [DType; 2]) -> String {
 }
 
 impl<'c> Amdgcn<'c> {
+    /// `ds_read_b64_tr_b16`.
+    pub(super) fn transposed_words(
+        &self,
+        e: &Emit<'_, 'c>,
+        address: IntValue<'c>,
+        offset: i64,
+    ) -> Res<Vec<IntValue<'c>>> {
+        let pointer = self.pointer(e, Space::Shared, address, offset)?;
+        let four = e.context.i16_type().vec_type(4).into();
+        let read = self.given(e, "llvm.amdgcn.ds.read.tr16.b64", &[four], &[pointer.into()])?;
+        let words = e.builder.build_bit_cast(read, e.i32().vec_type(2), "")?.into_vector_value();
+        let word = |i| Ok(e.builder.build_extract_element(words, e.int(i), "")?.into_int_value());
+        (0..2).map(word).collect()
+    }
+
     /// An element of an accumulator of MFMA in a register that an instruction can read two of: for stores to shared memory.
     /// LLVM 19 merges two such stores into `ds_write2_b32`, whose operands it then leaves in accumulator registers, which
     /// its verifier rejects.

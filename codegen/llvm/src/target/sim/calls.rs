@@ -134,6 +134,23 @@ impl Sim {
         like.iter().enumerate().map(one).collect()
     }
 
+    /// The words that a lane receives of an instruction by which a warp reads shared memory together.
+    pub(super) fn load_together<'c>(
+        &self,
+        e: &Emit<'_, 'c>,
+        (name, how): (&str, &[BasicValueEnum<'c>]),
+        (address, offset): (IntValue<'c>, i64),
+        words: u32,
+    ) -> Res<Vec<IntValue<'c>>> {
+        let by = address.get_type().const_int(offset.cast_unsigned(), true);
+        let at = e.builder.build_int_add(address, by, "")?;
+        let alloca = self.alloca(e, &Access::of(address, offset, e.i32().into(), 4, words))?;
+        let args = [&[at.into()], how, &[alloca.into(), self.place(e).into()]].concat();
+        self.call(&Place::of(e), name, None, &args)?;
+        let one = |i| Ok(e.builder.build_load(e.i32(), self.word(e, alloca, i)?, "")?.into_int_value());
+        (0..words as usize).map(one).collect()
+    }
+
     pub(super) fn word<'c>(
         &self,
         e: &Emit<'_, 'c>,
