@@ -23,6 +23,8 @@ use super::{Emit, Res};
 
 /// Bytes of a register: loads of less are many, and their branches are better taken all at once.
 const WORD: u32 = 4;
+/// Registers of a lane that are few.
+const FEW: u32 = 256;
 
 impl<'c> Emit<'_, 'c> {
     /// Returns true if an iteration stores what was loaded for the next one, and asks whether there is one.
@@ -58,6 +60,7 @@ impl<'c> Emit<'_, 'c> {
             carried: RefCell::default(),
             toggled: RefCell::default(),
             guard: None,
+            order: RefCell::default(),
             is_raised: Cell::default(),
         }
     }
@@ -93,6 +96,10 @@ impl<'c> Emit<'_, 'c> {
         if self.ahead.is_none() || !self.is_unspecified(other) || !self.is_maskable(then)? {
             return Ok(false);
         }
+        let is_ordered = self.multiplies_ahead() && self.orders_iterations();
+        if is_ordered {
+            self.raise_priority()?;
+        }
         let guard = self.ahead.as_mut().and_then(|a| a.guard.replace(cond));
         self.block(then)?;
         self.ahead.iter_mut().for_each(|a| a.guard = guard);
@@ -105,8 +112,12 @@ impl<'c> Emit<'_, 'c> {
             self.advance_carried(ahead)?;
         }
         // The loads begin before the products, which take as long as they do.
-        self.target.schedules_after(self)?;
-        self.raise_priority()?;
+        if is_ordered {
+            self.order_loads(then)?;
+        } else {
+            self.target.schedules_after(self)?;
+            self.raise_priority()?;
+        }
         for (r, v) in inst.results.iter().zip(given) {
             let val: Val<'c> = self.value(v)?.clone();
             self.define(*r, val);
@@ -117,13 +128,42 @@ impl<'c> Emit<'_, 'c> {
     /// From the loads of the next iteration to its stores to shared memory, a warp that multiplies goes before those that load and
     /// store.
     fn raise_priority(&self) -> Res<()> {
-        let Some(ahead) = &self.ahead else { return Ok(()) };
-        let (body, _) = ahead.body;
+        let Some(ahead) = self.ahead.as_ref().filter(|_| self.multiplies_ahead()) else { return Ok(()) };
+        ahead.is_raised.set(true);
+        self.target.set_priority(self, true)
+    }
+
+    /// Returns true if an iteration of the loop multiplies.
+    fn multiplies_ahead(&self) -> bool {
         let multiplies = |i: &InstId| matches!(GpuOp::of(&self.func().insts[*i]), Some(GpuOp::Mma(_)));
-        if self.func().blocks[body].insts.iter().any(multiplies) {
-            ahead.is_raised.set(true);
-            self.target.set_priority(self, true)?;
+        let body = self.ahead.as_ref().map(|a| a.body.0);
+        body.is_some_and(|body| self.func().blocks[body].insts.iter().any(multiplies))
+    }
+
+    /// Returns true if lanes have registers for what is read between products. Waves of 32 lanes have 256.
+    pub(super) fn orders_iterations(&self) -> bool {
+        self.kernel.options.spec.registers > FEW
+    }
+
+    /// Ends the order of an iteration: what was noted is executed in groups.
+    pub(super) fn order_iteration(&self) -> Res<()> {
+        let Some(ahead) = &self.ahead else { return Ok(()) };
+        let groups = ahead.order.take().groups(self.here()?);
+        groups.into_iter().try_for_each(|(group, n)| self.target.schedule_group(self, group, n))
+    }
+
+    /// Notes the loads of a block for the order of the iteration.
+    fn order_loads(&self, block: BlockId) -> Res<()> {
+        let Some(ahead) = &self.ahead else { return Ok(()) };
+        let mut loads = 0;
+        for i in &self.func().blocks[block].insts {
+            let inst = &self.func().insts[*i];
+            if let Op::Memory(MemoryOp::Load | MemoryOp::ViewLoad) = inst.op {
+                let r = self.result(inst)?;
+                loads += self.count(r)? / self.vector(inst, r)?.max(1) as usize;
+            }
         }
+        ahead.order.borrow_mut().load(self.here()?, loads);
         Ok(())
     }
 

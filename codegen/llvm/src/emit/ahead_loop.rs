@@ -7,6 +7,7 @@ use inkwell::builder::Builder;
 use inkwell::values::{BasicValue, IntValue, PhiValue};
 use tk_tile::{BlockId, ValueId};
 
+use super::interleave::IterationOrder;
 use super::stop::{Res, bug};
 
 /// A loop whose loads run ahead.
@@ -32,6 +33,8 @@ pub struct AheadLoop<'c> {
     pub(super) toggled: RefCell<Vec<ToggledOffset<'c>>>,
     /// Whether there is a next iteration, where loads are masked by that.
     pub(super) guard: Option<IntValue<'c>>,
+    /// What an iteration does, where its order is chosen here.
+    pub(super) order: RefCell<IterationOrder<'c>>,
     /// Whether the warp has a raised priority here.
     pub(super) is_raised: Cell<bool>,
 }

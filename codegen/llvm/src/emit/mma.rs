@@ -19,6 +19,7 @@ use tk_gpu::target::precision::Precision;
 use tk_ops::DType;
 use tk_tile::{Inst, ValueId};
 
+use super::interleave;
 use super::shared::decided;
 use super::value::vector_of;
 use super::{Emit, Res, Stop, bug};
@@ -146,6 +147,7 @@ impl<'c> Emit<'_, 'c> {
         let sides = self.sides((inst, op), &product, &tiles, k)?;
         let [a, b] = &sides;
         let along = cut(k).repeats as usize;
+        self.order_products(&sides, along, atoms)?;
         let MmaInstruction { rounds, is_fnuz, .. } = product.matrix;
         let split = rounds && op.product.precision == Precision::Tf32x3;
         let bits = Bits { rounds, split, is_fnuz };
@@ -193,6 +195,27 @@ impl<'c> Emit<'_, 'c> {
             }
         }
         self.define_regs(r, regs)
+    }
+
+    /// Notes the matrix instructions and reads of a product for the order of an iteration.
+    fn order_products(&self, sides: &[Side<'c>; 2], along: usize, atoms: [usize; 2]) -> Res<()> {
+        let Some(ahead) = self.ahead.as_ref().filter(|_| self.orders_iterations()) else {
+            return Ok(());
+        };
+        let [a, b] = sides;
+        let together = 1 << a.fragment.together;
+        let reads = |(side, atoms): (&Side<'c>, usize)| match &side.from {
+            From::Registers(_) => 0,
+            From::Buffer(shared) => {
+                let (f, of_element) = (&side.fragment, side.dtype.bytes());
+                interleave::reads(shared.load, atoms * (of_element << f.read_together()), of_element)
+            }
+        };
+        let of_step = (atoms[0] << a.fragment.tiles()) * (atoms[1] << b.fragment.tiles());
+        let parts = along * (1 << a.fragment.steps) / together;
+        let reads = [(a, atoms[0]), (b, atoms[1])].map(reads).iter().sum();
+        ahead.order.borrow_mut().multiply(self.here()?, parts, reads, together * of_step);
+        Ok(())
     }
 
     /// One step along K: every instruction of it. Accumulators are numbered with columns faster than rows.

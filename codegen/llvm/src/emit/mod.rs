@@ -17,6 +17,7 @@ pub mod dot;
 pub mod elements;
 pub mod exchange;
 pub mod global;
+pub mod interleave;
 pub mod mma;
 pub mod narrow;
 pub mod place;

@@ -231,6 +231,7 @@ impl<'c> Emit<'_, 'c> {
             self.act_where(Some(first), || self.target.mbarrier_expect(self, barrier, bytes))?;
         }
         if op.ahead {
+            self.order_iteration()?;
             self.target.schedules_after(self)?;
             self.lower_priority()?;
         }

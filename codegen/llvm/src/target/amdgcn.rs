@@ -33,6 +33,7 @@ use tk_tile::message::Form;
 use super::message::{MessageBuffer, Speaks};
 use super::uniform::{self, ScalarUnit};
 use super::{Access, Atomic, Entry, Failing, Lane, Passed, Space, Start, TargetEmitter};
+use crate::emit::interleave::OrderedGroup;
 use crate::emit::value::{bits, vector_of, word};
 use crate::emit::{Emit, Res, Stop, bug};
 use crate::math::{Approximations, LlvmMath};
@@ -466,6 +467,17 @@ impl<'c> TargetEmitter<'c> for Amdgcn<'c> {
     fn schedules_after(&self, e: &Emit<'_, 'c>) -> Res<()> {
         let nothing_moves = e.int(0).into();
         intrinsic(e.builder, e.module, "llvm.amdgcn.sched.barrier", &[], &[nothing_moves]).map(|_| ())
+    }
+
+    fn schedule_group(&self, e: &Emit<'_, 'c>, group: OrderedGroup, count: usize) -> Res<()> {
+        // Masks of `llvm.amdgcn.sched.group.barrier`.
+        let of = match group {
+            OrderedGroup::Products => 0x008,
+            OrderedGroup::Loads => 0x020,
+            OrderedGroup::Reads => 0x100,
+        };
+        let args = [e.int(of).into(), e.int(count as u32).into(), e.int(0).into()];
+        intrinsic(e.builder, e.module, "llvm.amdgcn.sched.group.barrier", &[], &args).map(|_| ())
     }
 
     fn set_priority(&self, e: &Emit<'_, 'c>, is_raised: bool) -> Res<()> {

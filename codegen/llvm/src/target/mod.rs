@@ -21,6 +21,7 @@ use tk_ops::{AtomicOp, DType, ElementwiseOp};
 use tk_tile::Loc;
 use tk_tile::message::{Form, Message};
 
+use crate::emit::interleave::OrderedGroup;
 use crate::emit::{Emit, Res, bug, slots};
 use crate::math::LlvmMath;
 use crate::processor::Processor;
@@ -371,6 +372,12 @@ pub trait TargetEmitter<'c> {
 
     /// What comes next is not scheduled before what came before: it waits for memory.
     fn schedules_after(&self, _e: &Emit<'_, 'c>) -> Res<()> {
+        Ok(())
+    }
+
+    /// Adds a group of so many instructions of a kind to the order of what is between two places at which everything is
+    /// [in order](Self::schedules_after).
+    fn schedule_group(&self, _e: &Emit<'_, 'c>, _group: OrderedGroup, _count: usize) -> Res<()> {
         Ok(())
     }
 
