@@ -56,6 +56,32 @@ fn what_tma_does_not_copy_has_a_reason() {
     assert_eq!(texts.iter().filter(|t| t.contains("\"remarks\": []")).count(), 1);
 }
 
+/// A load that goes straight to shared memory moves 16 bytes.
+#[test]
+fn what_is_not_loaded_straight_to_shared_memory_has_a_reason() {
+    let folder = Folder::new("remarks-direct");
+    let source = "kernel product[UNIT: i32](a: view[f16, 2], b: view[f16, 2], c: mut view[f32, 2]) {\n    \
+                  let mut acc = zeros([64, 64], f32);\n    \
+                  for k in range(0, a.shape[1], 64) {\n        \
+                  acc = dot(a.load([0, k], [64, 64]), b.load([k, program_id(0) * UNIT], [64, 64]), acc);\n    \
+                  }\n    \
+                  c.store([0, 0], acc);\n}\n";
+    folder.write("product.tk", source);
+    for (unit, expected) in [("8", 0), ("4", 1)] {
+        let set = format!("UNIT={unit}");
+        let args =
+            ["build", "product.tk", "--set", &set, "--target", "gfx950", "--emit", "report", "-o", "out"];
+        folder.tk(&args).code(0);
+        let aligned = fs::read_dir(folder.path("out")).unwrap().flatten().map(|e| e.path());
+        let aligned = aligned.filter(|p| p.to_string_lossy().contains(".aligned."));
+        let texts: Vec<String> = aligned.map(|p| fs::read_to_string(p).unwrap()).collect();
+        let why = "an operand of a product is not loaded straight to shared memory: the position along the \
+                   contiguous axis is not known to be a multiple of more";
+        assert_eq!(texts.iter().filter(|t| t.contains(why)).count(), expected, "{unit}: {texts:?}");
+        fs::remove_dir_all(folder.path("out")).unwrap();
+    }
+}
+
 /// A producer warp follows loops that end by a condition, unless that depends on what the program stores.
 #[test]
 fn a_persistent_loop_may_end_by_a_condition_of_numbers() {

@@ -7,6 +7,7 @@ pub mod bounded;
 pub mod coalesce;
 pub mod conversion;
 pub mod counters;
+pub mod direct_loads;
 pub mod dot_chains;
 pub mod ldmatrix;
 pub mod liveness;

@@ -250,6 +250,11 @@ impl Layout {
         self.atom.is_disjoint()
     }
 
+    /// Returns true if adding the coordinates of a register to those of a thread gives the same as exclusive or.
+    pub fn adds_registers(&self) -> bool {
+        self.atom.adds_registers()
+    }
+
     /// Neighbours along a dimension in consecutive registers, from register 0 on: a power of two.
     pub fn vector(&self, dim: usize) -> u32 {
         1 << self.atom.vector_log2(dim)

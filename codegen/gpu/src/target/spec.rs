@@ -148,6 +148,9 @@ pub struct TargetSpec {
     pub streaming_policies: [u32; 2],
     /// Copies to shared memory can be asynchronous.
     pub has_async_copy: bool,
+    /// Bytes that a load moves from the address of each lane to shared memory, those of a warp side by side; 0 if no load does.
+    /// Those of 4 bytes, which CDNA3 has, take as many instructions as registers would, and one for each.
+    pub direct_load_bytes: u32,
     /// One instruction copies a whole tile.
     pub has_tma: bool,
     /// It has matrix instructions ([`TargetSpec::matrices`]).
@@ -228,6 +231,7 @@ pub const SM_80: TargetSpec = TargetSpec {
     has_shifted_loads: true,
     streaming_policies: [0, 0],
     has_async_copy: true,
+    direct_load_bytes: 0,
     has_tma: false,
     has_mma: true,
     matrices: AMPERE,
@@ -356,6 +360,7 @@ pub const GFX90A: TargetSpec = TargetSpec {
     has_shifted_loads: false,
     streaming_policies: [1 | 2, 1 | 2],
     has_async_copy: false,
+    direct_load_bytes: 0,
     has_tma: false,
     has_mma: true,
     matrices: CDNA2,
@@ -406,6 +411,7 @@ pub const GFX950: TargetSpec = TargetSpec {
     default_shared_bytes: 160 << 10,
     sm: Multiprocessor { shared_bytes: 160 << 10, ..GFX942.sm },
     matrices: CDNA4,
+    direct_load_bytes: 16,
     has_transposed_read: true,
     propagates_nan: true,
     ..GFX942

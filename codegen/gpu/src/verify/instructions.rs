@@ -8,7 +8,7 @@ use super::fault::GpuInvariant::S09;
 use super::fault::{Check, GpuVerifyError, each, ensure, fault};
 use crate::analysis::axis::AxisInfo;
 use crate::analysis::bounded::bounded;
-use crate::analysis::{access_width, stmatrix};
+use crate::analysis::{access_width, direct_loads, stmatrix};
 use crate::ir::kernel::Kernel;
 use crate::ir::op::{FragmentLoad, GpuOp, MmaOperand, StoreAccess};
 
@@ -70,6 +70,9 @@ fn access(kernel: &Kernel, axis: &AxisInfo, inst: &Inst) -> Check {
             width(load.vector, access_width::shared(kernel, &load.placement, load.buffer.buffer, r))
         }
         (Some(GpuOp::AsyncCopy(copy)), _, Some(r)) => {
+            ensure(direct_loads::is_possible(kernel, copy, r), S09, || {
+                "the lanes of a warp do not copy 16 bytes each, side by side".into()
+            })?;
             width(copy.vector, access_width::copy(kernel, axis, inst, copy, r))
         }
         (Some(GpuOp::Mma(mma)), Some(acc), _) => {

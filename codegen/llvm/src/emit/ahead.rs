@@ -31,6 +31,7 @@ impl<'c> Emit<'_, 'c> {
     pub(super) fn loads_run_ahead(&self, body: BlockId) -> bool {
         let stores = |i: &InstId| match GpuOp::of(&self.func().insts[*i]) {
             Some(GpuOp::SharedStore(store)) => store.ahead,
+            Some(GpuOp::AsyncCopy(copy)) => copy.ahead,
             _other => false,
         };
         self.func().blocks[body].insts.iter().any(stores)
@@ -108,9 +109,7 @@ impl<'c> Emit<'_, 'c> {
         for v in &given {
             self.advance_last(&self.parts(*v)?);
         }
-        if let Some(ahead) = self.ahead.as_ref().filter(|a| self.here().is_ok_and(|b| b == a.blocks.1)) {
-            self.advance_carried(ahead)?;
-        }
+        self.advance_between_loads()?;
         // The loads begin before the products, which take as long as they do.
         if is_ordered {
             self.order_loads(then)?;
@@ -150,6 +149,30 @@ impl<'c> Emit<'_, 'c> {
         let Some(ahead) = &self.ahead else { return Ok(()) };
         let groups = ahead.order.take().groups(self.here()?);
         groups.into_iter().try_for_each(|(group, n)| self.target.schedule_group(self, group, n))
+    }
+
+    /// After the copies of an iteration to shared memory, for the next one: they begin before the products.
+    pub(super) fn after_copies(&self) -> Res<()> {
+        if self.ahead.is_some() {
+            self.advance_between_loads()?;
+            self.target.schedules_after(self)?;
+            self.raise_priority()?;
+        }
+        Ok(())
+    }
+
+    /// Advances addresses here if this is the first block of the loop.
+    fn advance_between_loads(&self) -> Res<()> {
+        match self.ahead.as_ref().filter(|a| self.here().is_ok_and(|b| b == a.blocks.1)) {
+            Some(ahead) => self.advance_carried(ahead),
+            None => Ok(()),
+        }
+    }
+
+    /// Where an iteration ends without stores: what it multiplies is in order, and has no priority any more.
+    pub(super) fn end_iteration(&self) -> Res<()> {
+        self.order_iteration()?;
+        self.lower_priority()
     }
 
     /// Notes the loads of a block for the order of the iteration.

@@ -204,7 +204,7 @@ impl<'c> Emit<'_, 'c> {
             self.hide_pointers(carried)?;
         }
         let outer = std::mem::replace(&mut self.ahead, ahead);
-        self.loop_body(*body)?;
+        self.loop_body(*body).and_then(|()| self.end_iteration())?;
         let ahead = std::mem::replace(&mut self.ahead, outer);
         ahead.iter().try_for_each(|a| self.advance_addresses(a))?;
         let next: Vec<_> = self.all_parts(&self.ends(*body))?.into_iter().flatten().collect();

@@ -137,7 +137,7 @@ impl<'c> Emit<'_, 'c> {
             return Ok(base);
         }
         let ty = base.get_type();
-        if layout.is_disjoint() {
+        if layout.adds_registers() {
             return Ok(self.builder.build_int_nuw_add(base, ty.const_int(at, false), "")?);
         }
         // Atoms are consecutive; inside of one it is an exclusive or.

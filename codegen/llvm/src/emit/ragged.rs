@@ -60,7 +60,7 @@ impl<'c> Emit<'_, 'c> {
     ) -> Res<RowEnd<'c>> {
         let of_axis = corner.get(along).zip(view.extents.get(along)).zip(view.strides.get(along));
         let Some(((corner, extent), stride)) = of_axis else { return bug("a row has no axis") };
-        let counts_left = corner.non_negative && self.kernel.layouts.get(layout).is_disjoint();
+        let counts_left = corner.non_negative && self.kernel.layouts.get(layout).adds_registers();
         let end = if counts_left { self.left(*corner, *extent, (layout, along), None)? } else { *extent };
         let one = stride.get_type().const_int(1, false);
         let apart = match stride.get_sign_extended_constant() {

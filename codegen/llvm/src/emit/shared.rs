@@ -42,7 +42,7 @@ impl<'c> Emit<'_, 'c> {
             GpuOp::SharedAdd(op) => self.shared_add(inst, op),
             GpuOp::SharedDot(op) => self.shared_dot(inst, op),
             GpuOp::AsyncCopy(op) => self.async_copy(inst, op),
-            GpuOp::AsyncCommit(_) => self.target.async_commit(self),
+            GpuOp::AsyncCommit(_) => self.target.async_commit(self).and_then(|()| self.after_copies()),
             GpuOp::AsyncWait(op) => self.target.async_wait(self, op.pending),
             GpuOp::Mma(op) => self.mma(inst, op),
             GpuOp::IsProducerWarp(op) => self.producer(inst, op),
@@ -154,6 +154,12 @@ impl<'c> Emit<'_, 'c> {
         let vector = decided(op.vector)?;
         let at = Slot { inst, buffer: op.buffer, placement: &op.placement, vector };
         let to = self.places_of(at, r)?;
+        let when = match tk_gpu::ir::shared_access::predicate(inst) {
+            Some(when) => Some(self.scalar(when)?.into_int_value()),
+            None => None,
+        };
+        // In a loop whose loads run ahead the mask says whether there is a next iteration.
+        let outer = self.ahead.as_mut().map(|a| std::mem::replace(&mut a.guard, when));
         let from = match self.ty(place) {
             tk_tile::Type::View { .. } => self.box_places(inst, r, vector)?,
             tk_tile::Type::Tile { .. } => {
@@ -162,8 +168,9 @@ impl<'c> Emit<'_, 'c> {
             }
         };
         let mut first = self.is_first(Some(self.layout_id(r)?))?;
-        if let Some(when) = tk_gpu::ir::shared_access::predicate(inst) {
-            first = self.both(Some(self.scalar(when)?.into_int_value()), first)?;
+        match (outer, &mut self.ahead) {
+            (Some(outer), Some(ahead)) => ahead.guard = outer,
+            _without => first = self.both(when, first)?,
         }
         for (i, from) in from.iter().enumerate() {
             let n = i * vector as usize;

@@ -225,7 +225,7 @@ impl<'c> Emit<'_, 'c> {
         let tile_layout = self.kernel.layouts.get(layout);
         let thread =
             self.thread_coords(layout)?.get(d).copied().ok_or_else(|| Stop::Bug("no such axis".into()))?;
-        if tile_layout.is_disjoint() {
+        if tile_layout.adds_registers() {
             // The part that depends on the thread first: it is the same for every register.
             let start = self.builder.build_int_add(
                 corner,
@@ -260,7 +260,7 @@ impl<'c> Emit<'_, 'c> {
         let mut moving = None;
         let axes = corner.iter().zip(&view.extents).enumerate();
         for (d, (corner, extent)) in axes.filter(|(d, _)| Some(*d) != later) {
-            let inside = if corner.non_negative && tile_layout.is_disjoint() {
+            let inside = if corner.non_negative && tile_layout.adds_registers() {
                 let asked = if corner.moves { guard.take().filter(|_| !corner.ends) } else { None };
                 if corner.moves && corner.few && moving.is_none() {
                     let behind = self.builder.build_int_sub(*extent, corner.at, "")?;
@@ -342,7 +342,7 @@ impl<'c> Emit<'_, 'c> {
         let extended = |at: Vec<IntValue<'c>>| -> Res<Vec<_>> {
             at.into_iter().map(|x| self.extend(x, false)).collect()
         };
-        if !tile_layout.is_disjoint() {
+        if !tile_layout.adds_registers() {
             let at = (0..view.strides.len()).map(|d| self.coord(layout, n, d)).collect::<Res<_>>()?;
             return Ok((self.advanced(view, origin, &extended(at)?)?, 0));
         }
@@ -434,7 +434,7 @@ impl<'c> Emit<'_, 'c> {
             let axis = |name| inst.attrs.int(name).and_then(|d| usize::try_from(d).ok());
             let (bounded, along) = (axis("bounded"), axis("ragged"));
             let (mut places, mut own, mut uniform) = (vec![], vec![], vec![]);
-            if bounded.is_none() && self.kernel.layouts.get(layout).is_disjoint() {
+            if bounded.is_none() && self.kernel.layouts.get(layout).adds_registers() {
                 let at = inst.operands.get(1..=rank).unwrap_or(&[]);
                 let carried = self.carried_address(&view, at, layout)?;
                 own.extend(carried.map(|address| (vec![0; rank], address)));

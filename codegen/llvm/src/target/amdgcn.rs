@@ -6,6 +6,8 @@
 
 mod atomic;
 mod buffer;
+mod direct;
+mod hidden;
 mod masked;
 mod matrix;
 mod message;
@@ -16,14 +18,13 @@ mod thread;
 
 use std::cell::{Cell, OnceCell};
 
-use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::builder::Builder;
 use inkwell::intrinsics::Intrinsic;
 use inkwell::module::{Linkage, Module};
 use inkwell::types::{BasicType, BasicTypeEnum};
 use inkwell::values::{
-    BasicMetadataValueEnum, BasicValue, BasicValueEnum, CallSiteValue, InstructionOpcode, InstructionValue,
-    IntValue, Operand, PointerValue, VectorValue,
+    BasicMetadataValueEnum, BasicValue, BasicValueEnum, InstructionOpcode, InstructionValue, IntValue,
+    Operand, PointerValue, VectorValue,
 };
 use inkwell::{AddressSpace, IntPredicate};
 use tk_ops::ElementwiseOp;
@@ -68,6 +69,8 @@ pub struct Amdgcn<'c> {
     first_of_warp: Cell<Option<IntValue<'c>>>,
     /// Whether sums of products take half of the registers of a lane.
     is_crowded: OnceCell<bool>,
+    /// Whether loads go straight to shared memory.
+    has_direct_loads: OnceCell<bool>,
 }
 
 /// Calls an intrinsic; `types` are those on which it is overloaded.
@@ -329,6 +332,9 @@ impl<'c> TargetEmitter<'c> for Amdgcn<'c> {
             let loaded = e.builder.build_load(ty, pointer, "")?;
             if let Some(inst) = loaded.as_instruction_value() {
                 marked(e, inst, access)?;
+                if space == Space::Shared {
+                    self.reads_nothing_direct(e, inst)?;
+                }
             }
             Ok(loaded)
         })?;
@@ -349,6 +355,19 @@ impl<'c> TargetEmitter<'c> for Amdgcn<'c> {
         }
         let pointer = self.place(e, space, access)?;
         e.act_where(access.predicate, || marked(e, e.builder.build_store(pointer, all)?, access))
+    }
+
+    fn async_copy(&self, e: &Emit<'_, 'c>, from: &Access<'c>, to: &Access<'c>) -> Res<()> {
+        self.direct_load(e, from, to)
+    }
+
+    /// Waves count their loads.
+    fn async_commit(&self, _e: &Emit<'_, 'c>) -> Res<()> {
+        Ok(())
+    }
+
+    fn async_wait(&self, e: &Emit<'_, 'c>, pending: u32) -> Res<()> {
+        self.wait_for_direct_loads(e, pending)
     }
 
     fn shuffle(&self, e: &Emit<'_, 'c>, value: IntValue<'c>, lane: Lane<'c>) -> Res<IntValue<'c>> {
@@ -441,27 +460,11 @@ impl<'c> TargetEmitter<'c> for Amdgcn<'c> {
     }
 
     fn opaque_address(&self, e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<IntValue<'c>> {
-        let ty = x.get_type().fn_type(&[x.get_type().into()], false);
-        let same = e.context.create_inline_asm(ty, String::new(), "=v,0".into(), false, false, None, false);
-        let call = e.builder.build_indirect_call(ty, same, &[x.into()], "")?;
-        // An address that nothing reads is not carried.
-        has_no_effects(e, call);
-        match call.try_as_basic_value().basic() {
-            Some(x) => Ok(x.into_int_value()),
-            None => bug("assembly gave nothing"),
-        }
+        Self::hidden(e, "=v,0", &[x])
     }
 
     fn opaque_word(&self, e: &Emit<'_, 'c>, x: IntValue<'c>, after: IntValue<'c>) -> Res<IntValue<'c>> {
-        let word = e.i32();
-        let ty = word.fn_type(&[word.into(), word.into()], false);
-        let same = e.context.create_inline_asm(ty, String::new(), "=v,0,v".into(), false, false, None, false);
-        let call = e.builder.build_indirect_call(ty, same, &[x.into(), after.into()], "")?;
-        has_no_effects(e, call);
-        match call.try_as_basic_value().basic() {
-            Some(x) => Ok(x.into_int_value()),
-            None => bug("assembly gave nothing"),
-        }
+        Self::hidden(e, "=v,0,v", &[x, after])
     }
 
     fn schedules_after(&self, e: &Emit<'_, 'c>) -> Res<()> {
@@ -568,14 +571,6 @@ impl<'c> TargetEmitter<'c> for Amdgcn<'c> {
         args: &[BasicValueEnum<'c>],
     ) -> Option<BasicValueEnum<'c>> {
         super::function(LlvmMath::new(builder, module, Approximations::Gcn), op, width, fast, args)
-    }
-}
-
-/// Says of assembly that it only computes.
-fn has_no_effects<'c>(e: &Emit<'_, 'c>, call: CallSiteValue<'c>) {
-    for name in ["memory", "nounwind", "willreturn"] {
-        let id = Attribute::get_named_enum_kind_id(name);
-        call.add_attribute(AttributeLoc::Function, e.context.create_enum_attribute(id, 0));
     }
 }
 

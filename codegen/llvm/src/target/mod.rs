@@ -239,7 +239,7 @@ pub trait TargetEmitter<'c> {
     }
 
     /// Starts an asynchronous copy from device memory to shared memory, of zeros without the predicate of `from`;
-    /// nothing is copied without that of `to`.
+    /// without that of `to` nothing is copied, or zeros that nothing reads.
     fn async_copy(&self, _e: &Emit<'_, 'c>, _from: &Access<'c>, _to: &Access<'c>) -> Res<()> {
         missing("asynchronous copies")
     }

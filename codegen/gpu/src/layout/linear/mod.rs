@@ -265,6 +265,17 @@ impl LinearLayout {
         })
     }
 
+    /// Returns true if the bases of registers have a bit each that nothing else has: addition of the element of a register to
+    /// that of a thread is exclusive or.
+    pub fn adds_registers(&self) -> bool {
+        let mut seen = self.thread_bases().iter().fold(0, |all, b| all | b);
+        self.register.iter().all(|b| {
+            let fresh = b.count_ones() <= 1 && seen & b == 0;
+            seen |= b;
+            fresh
+        })
+    }
+
     /// The logarithm of the number of neighbours along a dimension in consecutive registers: the largest `n` such that
     /// register bit `i` has the basis `1 << i` along `dim` for all `i < n`.
     pub fn vector_log2(&self, dim: usize) -> u32 {

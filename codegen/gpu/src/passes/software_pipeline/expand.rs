@@ -14,17 +14,13 @@ use tk_tile::{Attrs, BlockId, Def, Inst, InstId, Type, TypeId, Value, ValueId, w
 
 use super::async_mma::AsyncMma;
 use super::operand_prefetch::OperandPrefetch;
-use crate::ir::attrs::row_major;
 use crate::ir::builder::Edit;
 use crate::ir::caching::Caching;
-use crate::ir::kernel::{ALIGN, Buffer, Kernel, LayoutId};
-use crate::ir::op::{
-    AsyncCommit, AsyncCopy, AsyncWait, Barrier, BufferRef, GpuOp, Placement, SharedLoad, Strides,
-};
+use crate::ir::kernel::{ALIGN, Buffer, Kernel, LayoutId, Remark};
+use crate::ir::op::{AsyncCommit, AsyncCopy, AsyncWait, Barrier, BufferRef, GpuOp, Placement, SharedLoad};
 use crate::ir::params::element_bytes;
 use crate::ir::shared_access;
 use crate::ir::shared_access::touched;
-use crate::layout::linear::InDim;
 use crate::layout::{Layout, padded};
 
 /// Threads of a large program: with as many registers as a lane can have, it fills a multiprocessor of 65536.
@@ -84,9 +80,19 @@ pub struct PipelinePlan {
     pub in_flight: Option<AsyncMma>,
     /// The target has no asynchronous copies: lanes keep loaded values in registers until the iteration is over.
     pub by_registers: bool,
+    /// The results of loads that go straight to shared memory without asynchronous copies of any order, with their layouts; all
+    /// of them or none.
+    pub direct: Vec<(ValueId, Layout)>,
+    /// Why they do not, if the target has such loads.
+    pub remarks: Vec<Remark>,
 }
 
 impl PipelinePlan {
+    /// Returns true if an iteration fills the other one of two stages.
+    pub fn alternates(&self) -> bool {
+        self.by_registers || !self.direct.is_empty()
+    }
+
     /// The distance between an iteration and the one for which it copies.
     pub fn ahead(&self) -> u32 {
         if self.by_registers { 1 } else { self.stages - 1 }
@@ -124,7 +130,7 @@ pub struct Expand<'a> {
     /// The values of the carried part of the slice at the end of an iteration.
     ends: Vec<ValueId>,
     /// Some thread reads what others copied.
-    needs_barrier: bool,
+    pub(super) needs_barrier: bool,
 }
 
 impl<'a> std::ops::Deref for Expand<'a> {
@@ -159,7 +165,7 @@ impl<'a> Expand<'a> {
         let tail = self.func().blocks[outer].insts.split_off(at);
         let begin = self.prologue(outer);
         let zero = self.int(outer, DType::I32, 0);
-        let prefetches = self.needs_barrier && self.is_alone() && !self.plan.by_registers;
+        let prefetches = self.needs_barrier && self.is_alone() && !self.plan.alternates();
         let prefetch = if prefetches { self.prefetch() } else { None };
         let prefetched = match (&prefetch, self.kernel.func().insts[id].operands.first().copied()) {
             (Some(prefetch), Some(lo)) => {
@@ -176,6 +182,13 @@ impl<'a> Expand<'a> {
             let at = self.kernel.func().blocks[outer].insts.iter().position(|i| *i == id).unwrap_or(0);
             let tail = self.func().blocks[outer].insts.split_off(at + 1);
             in_flight.wait_last(&mut self.edit, outer, id);
+            self.func().blocks[outer].insts.extend(tail);
+        }
+        if !self.plan.direct.is_empty() {
+            // The last iteration may load zeros that nothing reads, into memory that others use then.
+            let at = self.kernel.func().blocks[outer].insts.iter().position(|i| *i == id).unwrap_or(0);
+            let tail = self.func().blocks[outer].insts.split_off(at + 1);
+            self.gpu(outer, AsyncWait { pending: 0 }, &[], &[]);
             self.func().blocks[outer].insts.extend(tail);
         }
         self.sweep();
@@ -254,25 +267,6 @@ impl<'a> Expand<'a> {
             }
             GpuOp::change(inst, |op| shared_access::set_stages(op, buffer, stages));
         }
-    }
-
-    /// A placement in which each thread reads what it copied without bank conflicts: elements that a lane accesses at
-    /// once, then lanes, then warps, then the rest of the registers. Also returns whether each thread reads only what
-    /// it copied.
-    fn own_place(&mut self, v: ValueId) -> (Placement, bool) {
-        let ty = self.kernel.module.types.get(self.kernel.func().ty(v));
-        let (shape, bytes) = (ty.shape().unwrap_or(&[]).to_vec(), element_bytes(ty.elem()) as u32);
-        let most = (self.kernel.options.spec.vector_bytes / bytes).max(1);
-        let layout = self.kernel.layout(v).cloned();
-        let alone = layout
-            .as_ref()
-            .is_some_and(|l| l.atom().free_bits(InDim::Lane) == 0 && l.atom().free_bits(InDim::Warp) == 0);
-        self.needs_barrier |= !alone;
-        let placement = match layout.and_then(|l| by_threads(&l, most)) {
-            Some(bases) => Placement::Swizzled { bases },
-            None => Placement::Strided(Strides { start: 0, strides: row_major(&shape) }),
-        };
-        (placement, alone)
     }
 
     /// Removes a load from the loop: with its store, or replaced by a read of the stage.
@@ -459,7 +453,7 @@ impl<'a> Expand<'a> {
         let body = self.plan.body;
         let mut rest = std::mem::take(&mut self.func().blocks[body].insts);
         let end = rest.pop();
-        let apart = self.is_alone() || self.plan.in_flight.is_some();
+        let apart = self.is_alone() && self.plan.direct.is_empty() || self.plan.in_flight.is_some();
         let product = rest.iter().position(|i| self.is_product(*i)).filter(|_| apart);
         let mut after = rest.split_off(product.map_or(0, |n| n + 1));
         let mut waited = None;
@@ -488,7 +482,7 @@ impl<'a> Expand<'a> {
             }
         };
         self.func().blocks[body].insts.append(&mut after);
-        let slot = match self.plan.by_registers {
+        let slot = match self.plan.alternates() {
             true => self.other_stage(body, slot),
             false => self.edit.next_stage(body, slot, self.plan.stages),
         };
@@ -526,6 +520,13 @@ impl<'a> Expand<'a> {
             let is_iteration = self.edit.is_iteration(self.plan.at.1, body, iv, far);
             let stage = self.other_stage(body, slot);
             return (self.branch(body, is_iteration, &args, ahead, (iv, step, far), stage, true), stage);
+        }
+        if self.plan.alternates() {
+            let is_iteration = self.edit.is_iteration(self.plan.at.1, body, iv, far);
+            let stage = self.other_stage(body, slot);
+            let next = self.branch(body, is_iteration, &args, ahead, (iv, step, far), stage, true);
+            self.gpu(body, AsyncCommit {}, &[], &[]);
+            return (next, stage);
         }
         let back = i64::from(self.plan.stages) - i64::from(far);
         let (by, more) = (self.int(body, DType::I32, back), self.int(body, DType::I32, far.into()));
@@ -566,30 +567,4 @@ impl<'a> Expand<'a> {
             }
         }
     }
-}
-
-/// The offset of each bit of the coordinates inside of an atom if the adjacent elements of a lane come first, then
-/// lanes, warps, and the rest of the registers; `None` if bits of coordinates mix.
-fn by_threads(layout: &Layout, most: u32) -> Option<Vec<i64>> {
-    let atom = layout.atom();
-    if !layout.is_disjoint() {
-        return None;
-    }
-    let of = |dim: InDim| (0..atom.bits(dim)).filter_map(|i| atom.basis(dim, i)).collect::<Vec<_>>();
-    let (mut register, mut order) = (of(InDim::Register), vec![]);
-    let fastest = (0..atom.rank()).max_by_key(|d| layout.vector(*d)).unwrap_or(0);
-    let vector = layout.vector(fastest).min(most).trailing_zeros() as usize;
-    order.extend(register.drain(..vector.min(register.len())));
-    order.extend(of(InDim::Lane));
-    order.extend(of(InDim::Warp));
-    order.extend(register);
-    let order: Vec<Vec<u32>> = order.into_iter().filter(|b| b.iter().any(|c| *c != 0)).collect();
-    let mut bases = vec![];
-    for (d, bits) in atom.out_bits().iter().enumerate() {
-        for i in 0..*bits {
-            let unit: Vec<u32> = (0..atom.rank()).map(|e| if e == d { 1 << i } else { 0 }).collect();
-            bases.push(1i64 << order.iter().position(|b| *b == unit)?);
-        }
-    }
-    Some(bases)
 }

@@ -23,8 +23,10 @@
 //! read ahead, and only if nothing in the loop orders memory.
 
 pub mod async_mma;
+mod direct;
 mod expand;
 mod operand_prefetch;
+mod own_stage;
 mod register_stage;
 
 use std::collections::BTreeSet;
@@ -33,7 +35,7 @@ use tk_ops::table::Effects;
 use tk_ops::{ControlOp, MemoryOp, Op};
 use tk_tile::effects::{is_volatile, of_inst};
 use tk_tile::rewrite::yielded;
-use tk_tile::{BlockId, InstId, ValueId, walk};
+use tk_tile::{BlockId, Id, InstId, ValueId, walk};
 
 use self::expand::{Expand, PipelinePlan, PrefetchTarget, PrefetchedLoad};
 use crate::analysis::axis::AxisInfo;
@@ -45,6 +47,7 @@ use crate::ir::op::{GpuOp, Placement, Strides};
 use crate::ir::params::element_bytes;
 use crate::ir::shared_access::other_of;
 use crate::ir::shared_access::{buffers, strided_vector, swizzled_vector, touched};
+use crate::layout::Layout;
 use crate::passes::allocate_shared::{Life, lives};
 use crate::passes::{Pass, Property, Run};
 use crate::verify::verify_lowered;
@@ -76,7 +79,7 @@ fn run(kernel: &mut Kernel) {
         let own = kernel.func().insts[id.1].attrs.int("stages").and_then(|n| u32::try_from(n).ok());
         let fits = plan.ahead() + 1;
         // Lanes that keep the next iteration in registers have no use for more stages than that.
-        let most = if plan.by_registers { STAGES_BY_REGISTERS } else { u32::MAX };
+        let most = if plan.alternates() { STAGES_BY_REGISTERS } else { u32::MAX };
         let fits = if plan.by_registers { plan.stages } else { fits };
         // A kernel that fits only with fewer stages reports it even if no more were requested.
         let usual = Some(STAGES).filter(|_| kernel.options.most_stages < STAGES);
@@ -87,9 +90,16 @@ fn run(kernel: &mut Kernel) {
         }
         // With a single stage the loop is unchanged.
         if kernel.options.most_stages > 1 && (plan.ahead() > 0 || plan.by_registers) {
+            plan.direct.iter().for_each(|(v, layout)| set_layout(kernel, *v, layout.clone()));
+            kernel.remarks.extend(plan.remarks.iter().cloned());
             Expand::new(kernel, plan).apply();
         }
     }
+}
+
+fn set_layout(kernel: &mut Kernel, v: ValueId, layout: Layout) {
+    let layout = kernel.layouts.intern(layout);
+    kernel.value_layouts.get_mut(v.index()).into_iter().for_each(|l| *l = Some(layout));
 }
 
 /// The loops of a block, inner ones first.
@@ -210,6 +220,11 @@ impl<'a> LoopAnalysis<'a> {
         let stages = self.stages.min(self.kernel.options.most_stages).min(max_stages).min(most);
         let in_flight =
             async_mma::product(self.kernel, self.body, &multi_stage_buffers).filter(|_| stages > 1);
+        let (direct, remarks) = match by_registers && stages > 1 {
+            true => self.direct(&taken, pure),
+            false => (vec![], vec![]),
+        };
+        let by_registers = by_registers && direct.is_empty();
         Some(PipelinePlan {
             at: self.at,
             body: self.body,
@@ -220,6 +235,8 @@ impl<'a> LoopAnalysis<'a> {
             carried,
             in_flight,
             by_registers,
+            direct,
+            remarks,
         })
     }
 

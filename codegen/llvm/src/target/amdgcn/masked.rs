@@ -56,7 +56,7 @@ impl<'c> Amdgcn<'c> {
     }
 
     /// A pointer to at least this many zeros.
-    fn zeros(&self, e: &Emit<'_, 'c>, bytes: u32) -> Res<PointerValue<'c>> {
+    pub(super) fn zeros(&self, e: &Emit<'_, 'c>, bytes: u32) -> Res<PointerValue<'c>> {
         let known = self.zeros.get();
         if let Some(zeros) = known.filter(|z| z.bytes >= bytes) {
             return Ok(zeros.pointer);

@@ -60,6 +60,9 @@ impl<'c> Amdgcn<'c> {
         let pointer = self.pointer(e, Space::Shared, address, offset)?;
         let four = e.context.i16_type().vec_type(4).into();
         let read = self.given(e, "llvm.amdgcn.ds.read.tr16.b64", &[four], &[pointer.into()])?;
+        if let Some(inst) = read.as_instruction_value() {
+            self.reads_nothing_direct(e, inst)?;
+        }
         let words = e.builder.build_bit_cast(read, e.i32().vec_type(2), "")?.into_vector_value();
         let word = |i| Ok(e.builder.build_extract_element(words, e.int(i), "")?.into_int_value());
         (0..2).map(word).collect()
