@@ -5,7 +5,7 @@
 //! place, but it can choose what it loads. The order of the buffer is that for the reading lanes, swizzled as
 //! [`super::ldmatrix`] chooses it; its inverse says which element belongs at each place, and so which lane loads it:
 //!
-//! | offset in the buffer, low bits first | neighbours of 16 bytes | those of a warp | warps | the rest |
+//! | offset in the buffer, low bits first | neighbours of 16 bytes | those of a warp | swizzled, then others | the rest |
 //! |---|---|---|---|---|
 //! | owner | registers | lanes | warps | registers |
 //!
@@ -32,7 +32,12 @@ pub fn layout(source: &Layout, bases: &[i64], bytes: u32, spec: &TargetSpec) -> 
     let places = places(bases, atom.out_bits())?;
     let (register, rest) = places.split_at_checked(vector)?;
     let (lane, rest) = rest.split_at_checked(lanes)?;
-    let (warp, rest) = rest.split_at_checked(warps)?;
+    // Warps may have any of the other places: they get those whose elements depend on the swizzle, and what a lane loads with other
+    // instructions is at a known distance.
+    let is_single = |b: &&Vec<u32>| b.iter().map(|c| c.count_ones()).sum::<u32>() == 1;
+    let swizzled = rest.iter().filter(|b| !is_single(b));
+    let others: Vec<Vec<u32>> = swizzled.chain(rest.iter().filter(is_single)).cloned().collect();
+    let (warp, rest) = others.split_at_checked(warps)?;
     let register = [register, rest].concat();
     let atom = LinearLayout::new(atom.out_bits(), register, lane.to_vec(), warp.to_vec()).ok()?;
     let found = Layout::repeated(atom, source.repeats().to_vec());

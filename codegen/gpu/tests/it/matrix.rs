@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use tk_gpu::analysis::conversion::in_warp;
+use tk_gpu::analysis::direct_loads::layout;
 use tk_gpu::analysis::ldmatrix::{Read, neighbours, order, read, reader};
 use tk_gpu::analysis::wgmma_shared::WgmmaShared;
 use tk_gpu::ir::shared_access::{atom_place, image, swizzled_elements};
@@ -221,6 +222,30 @@ fn factors_across_k_are_read_transposed() {
                 let found = sum(&r.lane, from) + i64::try_from(lane % 4).unwrap();
                 assert_eq!(found, sum(f.lane(), lane) ^ sum(f.register(), i), "{what}, lane {lane}, {i}");
             }
+        }
+    }
+}
+
+/// What is loaded straight to shared memory: lanes fill a buffer side by side, each element has one owner, and other accesses of a
+/// lane are at known distances.
+#[test]
+fn lanes_load_what_belongs_at_their_places() {
+    let m = *CDNA4.iter().find(|m| m.operands.contains(&DType::F16)).unwrap();
+    for (shape, bits) in [([128, 128, 32], 2), ([128, 128, 64], 3), ([128, 64, 32], 2)] {
+        let of = Threads { lane_bits: 6, warp_bits: bits };
+        for (side, fast) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+            let [rows, columns, k] = shape;
+            let f = Tiles::choose(m, [rows, columns], of, false).unwrap().operand(side, k);
+            let own = if side == 0 { [rows, k] } else { [k, columns] };
+            let held = Layout::blocked(&own, &[fast, 1 - fast], 8, of);
+            let bases = order(&held, &f, 2, &GFX950);
+            let what = format!("{shape:?}, factor {side}, {fast}");
+            let found = layout(&held, &bases, 2, &GFX950).unwrap_or_else(|| panic!("{what}"));
+            let atom = found.atom();
+            assert!(atom.is_surjective() && atom.is_injective() && found.adds_registers(), "{what}");
+            assert_eq!(found.vector(fast), 8, "{what}");
+            let lane = |i| image(&bases, atom.out_bits(), &atom.basis(InDim::Lane, i).unwrap());
+            assert!((0..6).all(|i| lane(i) == 8 << i), "{what}");
         }
     }
 }

@@ -65,8 +65,14 @@ impl LoopAnalysis<'_> {
         };
         let known = access(&self.kernel.module, func, &self.axis, options, inst).ok_or(NOT_STORED)?;
         let whole = options.spec.direct_load_bytes;
-        if known.certain * known.bytes < whole {
+        if known.vector * known.bytes < whole {
             return Err(known.limit);
+        }
+        if known.certain * known.bytes < whole {
+            return Err("neighbours are not known to be inside together, at an aligned address");
+        }
+        if source.registers() as u32 * known.bytes < whole {
+            return Err("lanes have less than 16 bytes each");
         }
         let layout = direct_loads::layout(source, bases, known.bytes, options.spec);
         let fastest = known.order.first().copied().unwrap_or(0);
