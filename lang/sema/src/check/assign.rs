@@ -152,7 +152,9 @@ impl Cx<'_> {
         let mut h = self.need_value(h);
         if let Some(op) = op {
             let current = self.value(place);
-            h = match self.lower_accumulator(op, &current, &h, self.local(target.0).span) {
+            let at = self.local(target.0).span;
+            let lower = self.lower_accumulator(op, &current, &h, at);
+            h = match lower.or_else(|| self.narrower_accumulator(op, &current, &h, at)) {
                 Some(d) => self.fail(d),
                 None => self.binary_op(op, current, h, span),
             };
@@ -193,6 +195,34 @@ impl Cx<'_> {
         }))
     }
 
+    /// Reports `total += x` where `x` is of a wider type than `total`, which may start with this type.
+    fn narrower_accumulator(&self, op: BinOp, current: &HExpr, h: &HExpr, at: Span) -> Option<Diagnostic> {
+        let (from, to) = (self.dterm_of(&current.ty)?, self.dterm_of(&h.ty)?);
+        let is_shift = matches!(op, BinOp::Shl | BinOp::Shr);
+        if is_shift || !self.is_wider((to, h.span), from) || !self.castable(from) {
+            return None;
+        }
+        let [from, to] = [from, to].map(|t| self.show_elem(&Elem::D(t)));
+        let message =
+            format!("`{}=` keeps the type `{from}` of its variable, but this is of `{to}`", op.symbol());
+        let d = Diagnostic::error(codes::ELEMENT_MISMATCH, h.span, message, format!("this is `{to}`"));
+        let d = d.label(at, format!("declared here with `{from}`"));
+        let d = match self.text_until(at, ';').and_then(|declared| typed_as(declared, &from, &to)) {
+            Some((start, len, text)) => {
+                let start = at.end + start as u32;
+                d.fix(format!("start with `{to}`"), Span { start, end: start + len as u32, ..at }, text)
+            }
+            None => d,
+        };
+        Some(d.fix(format!("cast to `{from}`"), h.span, self.cast_text(h.span, &from)))
+    }
+
+    /// The text between a name and the next character of this kind.
+    fn text_until(&self, name: Span, end: char) -> Option<&str> {
+        let text = &self.p.sources.get(name.file)?.text;
+        Some(text.get(name.end as usize..)?.split_once(end)?.0)
+    }
+
     /// Returns true for a tile that is assigned to a variable for one number, or for a tile that broadcasts to it.
     fn is_larger(&self, h: &HExpr, ty: &Ty) -> bool {
         let (Ty::Tile { elem: Elem::D(_), shape: x }, Ty::Tile { elem: Elem::D(_), shape: y }) = (&h.ty, ty)
@@ -216,8 +246,7 @@ impl Cx<'_> {
         d.fixes.clear();
         let Ty::Tile { elem, shape } = &h.ty else { return self.fail(d) };
         // `let mut total = 0.0;`, without a type.
-        let behind = self.text(Span { start: at.end, end: h.span.start.max(at.end), ..at });
-        let value = behind.split_once(';').and_then(|(value, _)| value.strip_prefix(" = "));
+        let value = self.text_until(at, ';').and_then(|value| value.strip_prefix(" = "));
         let is_number = |v: &str| v.trim_start_matches('-') == "inf" || v.parse::<f64>().is_ok();
         let value = value.filter(|v| is_number(v) || v.starts_with("zeros("));
         let (shape, elem) = (self.show_shape(shape), self.show_elem(elem));
@@ -396,6 +425,20 @@ impl Cx<'_> {
         }
         HStmtKind::Assign { local: id, path, value: h }
     }
+}
+
+/// Where the text after the name in a declaration says that its numbers are of a type, and the text for another one there.
+fn typed_as(declared: &str, from: &str, to: &str) -> Option<(usize, usize, String)> {
+    let value = declared.strip_prefix(" = ")?;
+    if value.parse::<f64>().is_ok() {
+        return Some((0, 0, format!(": {to}")));
+    }
+    let made = value.starts_with("zeros(") || value.starts_with("full(");
+    let number = |v: &str| v.parse::<f64>().is_ok();
+    let typed = value.strip_suffix(&format!(" as {from}")).is_some_and(number)
+        || made && value.ends_with(&format!(", {from})"));
+    let end = declared.len() - usize::from(made);
+    typed.then(|| (end - from.len(), from.len(), to.to_string()))
 }
 
 /// `_`, which takes what is not needed.

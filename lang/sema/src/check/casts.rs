@@ -172,6 +172,16 @@ impl Cx<'_> {
         }
     }
 
+    /// Returns true if a sum of the second type cannot take the first: it is the wider of two floats too, and `T.acc` of `T`.
+    pub(super) fn is_wider(&self, a: (DTerm, Span), b: DTerm) -> bool {
+        match (a.0, b) {
+            (DTerm::Known(x), DTerm::Known(y)) if x.is_float() && y.is_float() => x.bits() > y.bits(),
+            (DTerm::Acc(x), DTerm::Param(y)) => x == y,
+            (DTerm::Known(x), DTerm::Param(_)) if self.is_cast(a, x.name()) => true,
+            (_, _) => self.wider(a.0, b),
+        }
+    }
+
     /// Returns true if `as` goes to a term.
     pub fn castable(&self, to: DTerm) -> bool {
         self.set_of(to).is_some_and(|s| s.and(DTypeSet::BOOL) == DTypeSet::EMPTY)
