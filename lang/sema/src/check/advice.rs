@@ -19,6 +19,9 @@ pub(super) const VIEWS: &str = "a list has compile-time values; a loop over view
 /// How a number becomes a tile.
 pub(super) const ONE_ELEMENT: &str = "a tile of one element is `full([1], v, f32)`";
 
+/// The title of a fix.
+pub(super) const TRANSPOSE: &str = "transpose it with `.T`";
+
 impl Cx<'_> {
     /// Says how a value in memory is read, where a tile is wanted.
     pub fn read_first(&self, d: Diagnostic, h: &HExpr) -> Diagnostic {
@@ -262,18 +265,20 @@ impl Cx<'_> {
         if !self.dims_equal(m, q) || !self.dims_equal(n, p) {
             return None;
         }
-        let text = self.text(span);
-        // The transpose of a transpose is what there was.
-        if at.is_none()
-            && let Some(x) = text.strip_suffix(".T").filter(|x| self.is_postfix(x))
-        {
-            return Some(d.fix("remove `.T`", span, x));
-        }
-        if self.is_transpose(span) || at.is_some_and(|at| self.is_transpose(at)) {
+        let is_turned = self.is_transpose(span) && !(at.is_none() && self.text(span).ends_with(".T"));
+        if is_turned || at.is_some_and(|at| self.is_transpose(at)) {
             return None;
         }
-        let text = if self.is_postfix(&text) { text } else { format!("({text})") };
-        Some(d.fix("transpose it with `.T`", span, format!("{text}.T")))
+        Some(self.turn(d, span, ".T", TRANSPOSE))
+    }
+
+    /// Offers the transpose of an operand. That of a transpose is what there was.
+    pub(super) fn turn(&self, d: Diagnostic, span: Span, turned: &str, title: &str) -> Diagnostic {
+        let text = self.text(span);
+        match text.strip_suffix(turned).filter(|x| self.is_postfix(x)) {
+            Some(x) => d.fix(format!("remove `{turned}`"), span, x),
+            None => d.fix(title, span, format!("{}{turned}", self.operand(span))),
+        }
     }
 
     /// The quotient of a number of elements and an extent that divides it for all values of its parameters.

@@ -5,6 +5,7 @@ use tk_syntax::{Diagnostic, codes};
 
 use super::Slots;
 use super::misc::tile;
+use crate::check::advice::TRANSPOSE;
 use crate::check::cx::Cx;
 use crate::hir::{HArg, HExpr};
 use crate::poly::Poly;
@@ -135,10 +136,8 @@ impl Cx<'_> {
         // `[BM, BK] x [BN, BK]` is the product with the second operand transposed, `[BK, BM] x [BK, BN]` with the first.
         let turned = [(b, self.dims_equal(n, k), "second"), (a, self.dims_equal(m, l), "first")];
         for (h, _, which) in turned.iter().filter(|t| t.1) {
-            let text = self.text(h.span);
-            let text = if self.is_postfix(&text) { text } else { format!("({text})") };
             let turned = if batch.is_some() { ".permute([0, 2, 1])" } else { ".T" };
-            d = d.fix(format!("transpose the {which} operand"), h.span, format!("{text}{turned}"));
+            d = self.turn(d, h.span, turned, &format!("transpose the {which} operand"));
         }
         if d.fixes.is_empty() {
             d = self.equality_hint(d, k, l);
@@ -228,9 +227,8 @@ impl Cx<'_> {
             );
             let d = Diagnostic::error(codes::DOT_SHAPE, h.span, message, format!("this is `{shown}`"));
             let turned = found.is_some_and(|f| f.len() == 2 && f.iter().rev().zip(&wanted).all(is_extent));
-            let text = self.operand(h.span);
             self.report(match turned && divides {
-                true => d.fix("transpose it with `.T`", h.span, format!("{text}.T")),
+                true => self.turn(d, h.span, ".T", TRANSPOSE),
                 false => d.note("each block of the same length along K has one scale"),
             });
             return None;
