@@ -270,7 +270,7 @@ fn powers(s: &StopPoint<'_, '_>, offset: isize) -> bool {
 }
 
 /// `2 ** N` of a compile-time parameter or a number, which is `1 << N`, between these texts.
-pub fn power_of_two(base: &str, exponent: &str, (before, after): (&str, &str)) -> Option<String> {
+fn power_of_two(base: &str, exponent: &str, (before, after): (&str, &str)) -> Option<String> {
     let of_integer = exponent.chars().all(|c| c.is_ascii_digit())
         || exponent.starts_with(|c: char| c.is_ascii_uppercase())
             && exponent.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
@@ -283,26 +283,45 @@ pub fn power_of_two(base: &str, exponent: &str, (before, after): (&str, &str)) -
     Some(if alone { format!("1 << {exponent}") } else { format!("(1 << {exponent})") })
 }
 
+/// What `x ** y` is here, between these texts: the title of a fix and its text.
+pub fn power_instead(base: &str, exponent: &str, around: (&str, &str)) -> (String, String) {
+    if let Some(text) = power_of_two(base, exponent, around) {
+        return ("write `<<`".to_string(), text);
+    }
+    let is_name = base.chars().all(|c| c.is_alphanumeric() || c == '_');
+    let text = match exponent.trim_end_matches(".0") {
+        "2" if is_name => format!("{base} * {base}"),
+        "3" if is_name => format!("{base} * {base} * {base}"),
+        "0.5" => format!("sqrt({base})"),
+        "-0.5" => format!("rsqrt({base})"),
+        _other => return ("use `pow`".to_string(), format!("pow({base}, {exponent})")),
+    };
+    let title = format!("write `{text}`");
+    // What binds as tightly, or tighter.
+    let (before, after) = (around.0.trim_end(), around.1.trim_start());
+    let alone = before.ends_with(['[', '(', ',', '=', '+', '{', '}', ';'])
+        && !(after.starts_with(['.', '[', '(']) || after.starts_with("as "));
+    (title, if alone || !text.contains(' ') { text } else { format!("({text})") })
+}
+
 /// The message for `x ** y`, with a fix where both are a name, a number or something in parentheses.
 fn power(s: &StopPoint<'_, '_>) -> Diagnostic {
     let d = s.error(NO_POWER);
     let fixed = || {
-        let (left, right) = (s.operand_before(-3)?, s.operand_from(0)?);
+        let sign = isize::from(s.peek(0) == Some(Tok::Minus));
+        let right = s.place(s.token(0)?).to(s.operand_from(sign)?);
+        let left = s.operand_before(-3)?;
         let inner = |span: Span| {
             let text = s.cx.text.get(span.start as usize..span.end as usize).unwrap_or("");
             text.strip_prefix('(').and_then(|t| t.strip_suffix(')')).unwrap_or(text)
         };
         let whole = left.to(right);
-        let around = |text: Option<&str>| text.unwrap_or("").to_string();
-        let (before, after) =
-            (around(s.cx.text.get(..whole.start as usize)), around(s.cx.text.get(whole.end as usize..)));
-        Some(match power_of_two(inner(left), inner(right), (&before, &after)) {
-            Some(text) => ("write `<<`", whole, text),
-            None => ("use `pow`", whole, format!("pow({}, {})", inner(left), inner(right))),
-        })
+        let before = s.cx.text.get(..whole.start as usize).unwrap_or("");
+        let after = s.cx.text.get(whole.end as usize..).unwrap_or("");
+        Some((whole, power_instead(inner(left), inner(right), (before, after))))
     };
     match fixed() {
-        Some((title, whole, text)) => d.fix(title, whole, text),
+        Some((whole, (title, text))) => d.fix(title, whole, text),
         None => d,
     }
 }

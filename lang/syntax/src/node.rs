@@ -8,7 +8,7 @@ use crate::ast::*;
 use crate::c::of_c;
 use crate::codes::{BAD_LITERAL, SYNTAX, TOO_DEEP};
 use crate::diag::Diagnostic;
-use crate::habits::power_of_two;
+use crate::habits::power_instead;
 use crate::literal;
 use crate::span::{FileId, Span};
 
@@ -237,10 +237,7 @@ impl Cx<'_> {
             let (of, power) = (a.node.span, b.node.span);
             let (base, exponent) = (text(of.start, of.end), text(power.start + 1, power.end).trim_start());
             let (before, after) = (text(0, span.start), text(span.end, self.text.len() as u32));
-            let (title, fixed) = match power_of_two(base, exponent, (before, after)) {
-                Some(shift) => ("write `<<`", shift),
-                None => ("use `pow`", format!("pow({base}, {exponent})")),
-            };
+            let (title, fixed) = power_instead(base, exponent, (before, after));
             let d = Diagnostic::error(SYNTAX, span, NO_POWER, "");
             self.diags.push(d.fix(title, span, fixed));
             return self.expr_at(ExprKind::Err, depth, span);

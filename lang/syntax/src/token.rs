@@ -306,14 +306,14 @@ pub fn lex_range<'s>(file: FileId, text: &'s str, start: usize, divisions: &BTre
             }
             Ok(tok) => tok,
             Err(()) if bad_text(&mut out, text, span, slice) => continue,
-            Err(()) => Tok::Bad,
+            Err(()) => bad_token(slice),
         };
         let (tok, reported) = match bad_literal(tok, span, slice) {
             Some(d) => {
                 out.diags.push(d);
                 (Tok::Hole, true)
             }
-            None => (tok, tok == Tok::Bad),
+            None => (tok, tok == Tok::Bad || slice == "~"),
         };
         if let Some(doc) = doc.take() {
             out.docs.push((range.start, doc));
@@ -503,6 +503,11 @@ fn bad_number(span: Span, slice: &str) -> Diagnostic {
     } else {
         d.note("Numbers look like 12, 1_000, 0xff, 0b101, 1.5 or 1e-3.")
     }
+}
+
+/// The token of a text that is none: of `~` the checker says what it is for the type of the operand.
+fn bad_token(slice: &str) -> Tok<'static> {
+    if slice == "~" { Tok::Bang } else { Tok::Bad }
 }
 
 /// Reports text that is no token. True if it continues the piece before it, which has been reported.

@@ -312,7 +312,17 @@ impl Program {
 
     fn all_diagnostics(&self) -> impl Iterator<Item = &Diagnostic> {
         let of_notes = self.all_notes().chain([&self.exported]).flat_map(|n| &n.diags);
-        self.syntax.iter().chain(of_notes).chain(&self.concluded)
+        // Of some characters the type of an operand says more.
+        let is_bad = |d: &&Diagnostic| d.code == tk_syntax::codes::BAD_TOKEN;
+        let known: Vec<Span> = self
+            .bodies
+            .values()
+            .flat_map(|b| &b.notes.diags)
+            .filter(is_bad)
+            .map(|d| d.primary.span)
+            .collect();
+        let syntax = self.syntax.iter().filter(move |d| !is_bad(d) || !known.contains(&d.primary.span));
+        syntax.chain(of_notes).chain(&self.concluded)
     }
 
     /// The diagnostics of the program in order of place.

@@ -9,7 +9,7 @@ use super::cx::Cx;
 use super::types::MAX_RANK;
 use crate::hir::{HArg, HExpr, HKind};
 use crate::poly::Poly;
-use crate::types::{Elem, Ty};
+use crate::types::{DTerm, Elem, Ty};
 
 impl Cx<'_> {
     /// The row of an operator.
@@ -35,12 +35,31 @@ impl Cx<'_> {
         if let (UnOp::Neg, HKind::Float(f)) = (op, &h.kind) {
             return HExpr { kind: HKind::Float(-f), span, ..h };
         }
+        if let Some(flipped) = self.complement(&h, span) {
+            return flipped;
+        }
         let (name, shown) = match op {
             UnOp::Neg => ("unary -", "`-`"),
             UnOp::Not => ("unary !", "`!`"),
         };
         let Some(row) = self.op_row(name, span) else { return HExpr::err(span) };
         self.elementwise(row, shown, vec![Some(h)], span)
+    }
+
+    /// `~x` of integers, which the lexer takes for `!x` and reports.
+    fn complement(&mut self, h: &HExpr, span: Span) -> Option<HExpr> {
+        let sign = Span { end: span.start + 1, ..span };
+        let operand = HExpr { span, ..h.clone() };
+        let dtype = match self.dterm_of(&h.ty).filter(|_| self.text(sign) == "~")? {
+            DTerm::Known(dtype) if dtype.is_int() => dtype,
+            DTerm::Known(_) => return None,
+            DTerm::Param(_) | DTerm::Acc(_) | DTerm::Infer(_) => return Some(operand),
+        };
+        let ones = if dtype.is_signed() { "-1".to_string() } else { format!("{}.max", dtype.name()) };
+        let text = format!("{} ^ {ones}", self.operand(h.span));
+        let d = Diagnostic::error(codes::BAD_TOKEN, sign, "unexpected character `~`", "");
+        self.report(d.fix(format!("flip the bits: `{text}`"), span, format!("({text})")));
+        Some(operand)
     }
 
     pub fn binary(&mut self, op: BinOp, a: &ast::Expr, b: &ast::Expr, span: Span) -> HExpr {
@@ -345,7 +364,7 @@ fn is_scalar(t: &Ty) -> bool {
 }
 
 pub(crate) fn is_bool(cx: &Cx, t: &Ty) -> bool {
-    cx.dterm_of(t) == Some(crate::types::DTerm::Known(tk_ops::DType::Bool))
+    cx.dterm_of(t) == Some(DTerm::Known(tk_ops::DType::Bool))
 }
 
 /// A known shape as the tuple of its extents.
