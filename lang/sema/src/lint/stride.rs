@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 
 use tk_ops::{DType, ElementwiseOp, Op};
+use tk_syntax::diag::Replacement;
 use tk_syntax::{Span, codes};
 
 use super::{Cx, Values, each, warning};
@@ -21,9 +22,7 @@ pub(super) fn function(cx: &mut Cx, f: &HFn) {
     while let Some(value) = search.later.pop() {
         search.look(value, false);
     }
-    for found in search.found {
-        report(cx, found);
-    }
+    report(cx, &search.found);
 }
 
 /// The offset, if this adds one to a pointer.
@@ -50,16 +49,33 @@ struct Found<'a> {
     direct: bool,
 }
 
-fn report(cx: &mut Cx, found: Found) {
-    let name = &found.param.name;
+/// Warns of all products of a function at once.
+fn report(cx: &mut Cx, found: &[Found]) {
+    let Some((first, more)) = found.split_first() else { return };
+    let mut params: Vec<(&str, Span)> = found.iter().map(|f| (f.param.name.as_str(), f.param.span)).collect();
+    params.sort_by_key(|p| p.1.start);
+    params.dedup();
+    let names: Vec<String> = params.iter().map(|(name, _)| format!("`{name}`")).collect();
+    let names = match names.split_last() {
+        Some((last, before @ [_, ..])) => format!("{} and {last}", before.join(", ")),
+        Some(_) | None => names.concat(),
+    };
+    let [this, wraps, the, it] = match more {
+        [] => ["this product", "wraps", "the", "it"],
+        [_, ..] => ["these products", "wrap", "each", "them"],
+    };
     let message =
-        format!("this product of `i32` values wraps at 2^31, which `{name}` may be large enough to reach");
-    let label = if found.direct { "added to a pointer" } else { "a part of what is added to a pointer" };
-    let mut d = warning(codes::NARROW_OFFSET, found.product.span, message, label)
-        .label(found.param.span, "this is `i32`")
-        .note(format!("declare `{name}` as `i64`, or compute the offset in `i64`"));
-    if found.direct {
-        d = d.fix("compute it in `i64`", found.factor.span.after(), " as i64");
+        format!("{this} of `i32` values {wraps} at 2^31, which {names} may be large enough to reach");
+    let label =
+        |f: &Found| if f.direct { "added to a pointer" } else { "a part of what is added to a pointer" };
+    let mut d = warning(codes::NARROW_OFFSET, first.product.span, message, label(first));
+    d = more.iter().fold(d, |d, f| d.label(f.product.span, label(f)));
+    d = params.iter().fold(d, |d, (_, span)| d.label(*span, "this is `i32`"));
+    d = d.note(format!("declare {names} as `i64`, or compute {the} offset in `i64`"));
+    let wide = |f: &Found| Replacement { span: f.factor.span.after(), text: " as i64".to_string() };
+    let edits: Vec<Replacement> = found.iter().filter(|f| f.direct).map(wide).collect();
+    if !edits.is_empty() {
+        d = d.fix_all(format!("compute {it} in `i64`"), edits);
     }
     cx.warn(d);
 }
