@@ -85,6 +85,8 @@ impl Cx<'_> {
                 _ => self.tune(id, c),
             }
         }
+        self.clusters(id);
+        self.rows_without_members(id, f);
     }
 
     fn clause_int(&mut self, e: &ast::Expr) -> Option<HExpr> {

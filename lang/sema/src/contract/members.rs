@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::sets::{SetValue, set_text};
 use super::{Device, HostArg, LaunchError, Plan, plan_on};
 use crate::eval::{Bindings, CVal, EvalResult, Evaluator};
-use crate::hir::{CKind, CVarId, FnId, HFn, HTuneRow, Hir};
+use crate::hir::{CKind, CVarId, FnId, HExpr, HFn, HTuneRow, Hir};
 use crate::target::Target;
 use crate::types::Ty;
 
@@ -161,6 +161,25 @@ fn combine(
     default: &Bindings,
     out: &mut Vec<Values>,
 ) -> EvalResult<()> {
+    for (values, bindings) in of_row(hir, f, entries, default)? {
+        let holds = condition.as_ref().is_none_or(|c| {
+            // A condition that has no value for a member does not choose it.
+            Evaluator::new(hir, &bindings).condition(c).unwrap_or(false)
+        });
+        if holds && out.len() < MOST && !values.is_empty() {
+            out.push(values);
+        }
+    }
+    Ok(())
+}
+
+/// The combinations of the values of a row, and the compile-time values that each gives.
+pub(crate) fn of_row(
+    hir: &Hir,
+    f: &HFn,
+    entries: &[(String, Vec<HExpr>)],
+    default: &Bindings,
+) -> EvalResult<Vec<(Values, Bindings)>> {
     let mut all: Vec<(Values, BTreeMap<CVarId, CVal>)> = vec![(vec![], default.cvars.clone())];
     for (name, list) in entries {
         let id = f.cparams.iter().find(|c| hir.cvar(**c).name == *name);
@@ -183,15 +202,6 @@ fn combine(
         }
         all = next;
     }
-    for (values, cvars) in all {
-        let bindings = Bindings { cvars, ..default.clone() };
-        let holds = condition.as_ref().is_none_or(|c| {
-            // A condition that has no value for a member does not choose it.
-            Evaluator::new(hir, &bindings).condition(c).unwrap_or(false)
-        });
-        if holds && out.len() < MOST && !values.is_empty() {
-            out.push(values);
-        }
-    }
-    Ok(())
+    let bind = |(values, cvars)| (values, Bindings { cvars, ..default.clone() });
+    Ok(all.into_iter().map(bind).collect())
 }

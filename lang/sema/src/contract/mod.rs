@@ -32,6 +32,7 @@ pub use closed::{
 };
 pub use exports::{as_sets, instances};
 pub use host::{HostParam, Table, kernel_named, launch_name, parameters, rank_names};
+pub(crate) use members::of_row;
 pub use members::{Member, Values, candidates, is_listed, members, with_values};
 pub use reads::{ArgUse, argument_uses};
 pub(crate) use sets::set_text;
@@ -212,8 +213,18 @@ pub fn clusters_divide_grid(hir: &Hir, kernel: FnId, bindings: &Bindings, cluste
         return Ok(());
     }
     let f = hir.func(kernel);
-    let (name, clause) = (&f.name, f.contract.launch.iter().find(|(n, _)| n == "cluster"));
-    let place = clause.map_or(f.span, |(_, e)| e.span);
+    let clause = f.contract.launch.iter().find(|(n, _)| n == "cluster");
+    cluster_fits(hir, f, bindings, (cluster.into(), clause.map_or(f.span, |(_, e)| e.span)))
+}
+
+/// The same of a number of programs that is more than 1, from this place.
+pub(crate) fn cluster_fits(
+    hir: &Hir,
+    f: &HFn,
+    bindings: &Bindings,
+    (cluster, place): (i128, Span),
+) -> EvalResult<()> {
+    let name = &f.name;
     if ![2, 4, 8].contains(&cluster) {
         let message = format!("`cluster` of kernel `{name}` is {cluster}, but must be 1, 2, 4 or 8");
         return Err(refuse(codes::CLAUSE, place, message));
@@ -222,12 +233,18 @@ pub fn clusters_divide_grid(hir: &Hir, kernel: FnId, bindings: &Bindings, cluste
         let message = format!("`cluster` of kernel `{name}` needs a grid of three axes: it divides the last");
         return Err(refuse(codes::CLAUSE, place, message));
     };
-    let Ok(n) = Evaluator::new(hir, bindings).int(extent) else {
-        let message =
-            format!("`cluster` of kernel `{name}` needs a compile-time extent of the last axis of the grid");
-        return Err(refuse(codes::CLAUSE, extent.span, message));
+    let n = match Evaluator::new(hir, bindings).int(extent) {
+        Ok(n) => n,
+        // In the definition of a kernel parameters have no values yet.
+        Err(_) if extent.konst => return Ok(()),
+        Err(_) => {
+            let message = format!(
+                "`cluster` of kernel `{name}` needs a compile-time extent of the last axis of the grid"
+            );
+            return Err(refuse(codes::CLAUSE, extent.span, message));
+        }
     };
-    if n % i128::from(cluster) == 0 {
+    if n % cluster == 0 {
         return Ok(());
     }
     let message = format!(
