@@ -2,9 +2,11 @@
 
 use tk_ops::{DType, Op};
 use tk_syntax::ast::{self, ExprKind};
+use tk_syntax::diag::Replacement;
 use tk_syntax::{Diagnostic, Span, codes};
 
-use super::cx::Cx;
+use super::SigAst;
+use super::cx::{Cx, Sym};
 use super::names::closest;
 use crate::contract;
 use crate::hir::{CVarId, FnId, HExpr, HKind, HTuneRow, LocalId, Requirement, Scratch, Tune};
@@ -87,6 +89,33 @@ impl Cx<'_> {
         }
         self.clusters(id);
         self.rows_without_members(id, f);
+    }
+
+    /// Says where a clause belongs that is a statement, and moves it there.
+    pub(super) fn clause_in_body(&self, d: Diagnostic, name: &str, call: Span) -> Option<Diagnostic> {
+        let sig = self.func.and_then(|id| self.p.sigs.get(id.0 as usize));
+        let Some(SigAst::Fn(f)) = sig.map(|s| &s.ast).filter(|_| CLAUSES.contains(&name)) else {
+            return None;
+        };
+        let d = d.note(format!(
+            "`{name}(..)` is a clause of a kernel: it is written between its parameters and its body"
+        ));
+        let (text, source) = (self.text(call), &self.p.sources.get(call.file)?.text);
+        let is_of_body = |word: &str| matches!(self.meaning(word), Some(Sym::Local(id)) if id.0 as usize >= f.params.len());
+        let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
+        let is_known = f.clauses.iter().any(|c| c.name.text == name);
+        let before = source.get(..call.start as usize)?.trim_end().len() as u32;
+        let is_statement = source.get(call.end as usize..)?.starts_with(';');
+        if !f.kernel || is_known || !is_statement || words.any(is_of_body) {
+            return Some(d);
+        }
+        let removed = Span { start: before, end: call.end + 1, ..call };
+        let place = f.clauses.last().map_or(f.sig_span, |c| c.span).after();
+        let edits = vec![
+            Replacement { span: place, text: format!(" {text}") },
+            Replacement { span: removed, text: String::new() },
+        ];
+        Some(d.fix_all("move it there", edits))
     }
 
     fn clause_int(&mut self, e: &ast::Expr) -> Option<HExpr> {

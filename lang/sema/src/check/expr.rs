@@ -234,6 +234,8 @@ impl Cx<'_> {
         );
         if let Some(ended) = self.declared_in_block(d.clone(), &n.text) {
             d = ended;
+        } else if let Some(moved) = call.and_then(|(_, at)| self.clause_in_body(d.clone(), &n.text, at)) {
+            d = moved;
         } else if let Some(hint) = self.foreign_hint(d.clone(), &n.text, n.span) {
             d = hint;
         } else if let Some(file) = files::of_std(&n.text) {
