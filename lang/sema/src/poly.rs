@@ -1,7 +1,7 @@
 //! Symbolic integers: the normal form in which extents are compared.
 //!
 //! A [`Poly`] is an integer polynomial over atoms: compile-time parameters, and opaque applications of `/`, `%`,
-//! `cdiv`, `minimum`, `maximum`, `next_pow2`, and choices `if a == b { c } else { d }`. Equal normal forms are equal
+//! `cdiv`, `minimum`, `maximum`, `next_pow2`, `1 << k`, `>>`, and choices `if a == b { c } else { d }`. Equal normal forms are equal
 //! values; the reverse need not hold. The rules `(c * e) / c = e` and `cdiv(c * e, c) = e` are applied while a polynomial is built.
 
 use std::collections::BTreeMap;
@@ -18,6 +18,10 @@ pub enum PolyFn {
     Min,
     Max,
     NextPow2,
+    /// `1 << k` of `[1, k]`; `a << k` is the product of `a` with it.
+    Shl,
+    /// `a >> k` of `[a, k]`: the quotient by `1 << k`, rounded down.
+    Shr,
     /// `if a == b { c } else { d }` of `[a, b, c, d]`.
     Choose,
 }
@@ -176,6 +180,11 @@ impl Poly {
                 return Some(q);
             }
         }
+        if let (PolyFn::Shr, [a, k]) = (f, args.as_slice())
+            && let Some(q) = a.exact_div(&Poly::apply(PolyFn::Shl, vec![Poly::int(1), k.clone()])?)
+        {
+            return Some(q);
+        }
         if let (PolyFn::Rem, [a, b]) = (f, args.as_slice())
             && a.exact_div(b).is_some()
         {
@@ -322,7 +331,8 @@ impl Poly {
         // Alone, a choice needs no parentheses.
         match self.terms.iter().next() {
             Some((m, 1))
-                if self.terms.len() == 1 && matches!(m.as_slice(), [Atom::Fn(PolyFn::Choose, _)]) =>
+                if self.terms.len() == 1
+                    && matches!(m.as_slice(), [Atom::Fn(PolyFn::Choose | PolyFn::Shl | PolyFn::Shr, _)]) =>
             {
                 out.get(1..out.len() - 1).unwrap_or_default().to_string()
             }
@@ -345,6 +355,8 @@ fn show_atom(a: &Atom, name: &dyn Fn(&Atom) -> String) -> String {
         PolyFn::Min => format!("minimum({})", text.join(", ")),
         PolyFn::Max => format!("maximum({})", text.join(", ")),
         PolyFn::NextPow2 => format!("next_pow2({})", text.join(", ")),
+        PolyFn::Shl => format!("({} << {})", operand(0), operand(1)),
+        PolyFn::Shr => format!("({} >> {})", operand(0), operand(1)),
         PolyFn::Choose => {
             let at = |i: usize| text.get(i).map_or("?", String::as_str);
             format!("(if {} == {} {{ {} }} else {{ {} }})", at(0), at(1), at(2), at(3))
@@ -373,7 +385,19 @@ pub fn eval_fn(f: PolyFn, v: &[i128]) -> Option<i128> {
         (PolyFn::NextPow2, [a]) => {
             u128::try_from(*a).unwrap_or(1).max(1).checked_next_power_of_two().map(|x| x as i128)
         }
+        // The bits of an `i32` that is no extent.
+        (PolyFn::Shl, [a, k]) if (0..31).contains(k) => Some(a << k),
+        (PolyFn::Shr, [a, k]) => Some(a >> u32::try_from(*k).unwrap_or(127).min(127)),
         (PolyFn::Choose, [a, b, yes, no]) => Some(if a == b { *yes } else { *no }),
-        (PolyFn::Div | PolyFn::Rem | PolyFn::CeilDiv | PolyFn::NextPow2 | PolyFn::Choose, _) => None,
+        (
+            PolyFn::Shl
+            | PolyFn::Shr
+            | PolyFn::Div
+            | PolyFn::Rem
+            | PolyFn::CeilDiv
+            | PolyFn::NextPow2
+            | PolyFn::Choose,
+            _,
+        ) => None,
     }
 }

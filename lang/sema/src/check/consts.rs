@@ -129,7 +129,7 @@ impl Cx<'_> {
                 _ => None,
             },
             HKind::DTypeFact(d, fact) => match self.norm(*d) {
-                DTerm::Known(k) => dtype_fact(k, fact).map(Poly::int),
+                DTerm::Known(k) => super::dtypes::dtype_fact(k, fact).map(Poly::int),
                 DTerm::Param(id) => Some(Poly::atom(Atom::DTypeFact(id, fact))),
                 DTerm::Acc(_) | DTerm::Infer(_) => None,
             },
@@ -142,16 +142,6 @@ impl Cx<'_> {
                 _ => None,
             },
             HKind::Builtin(row, args) => {
-                let f = match row.name {
-                    "+" | "-" | "*" | "unary -" => None,
-                    "/" => Some(PolyFn::Div),
-                    "%" => Some(PolyFn::Rem),
-                    "cdiv" => Some(PolyFn::CeilDiv),
-                    "minimum" => Some(PolyFn::Min),
-                    "maximum" => Some(PolyFn::Max),
-                    "next_pow2" => Some(PolyFn::NextPow2),
-                    _ => return None,
-                };
                 let mut ps = vec![];
                 for a in args {
                     match a {
@@ -160,14 +150,26 @@ impl Cx<'_> {
                         HArg::List(_) | HArg::Shape(_) | HArg::Word(_) => return None,
                     }
                 }
-                match (f, row.name, ps.as_slice()) {
-                    (Some(f), _, _) => Poly::apply(f, ps),
-                    (None, "+", [a, b]) => a.add(b),
-                    (None, "-", [a, b]) => a.sub(b),
-                    (None, "*", [a, b]) => a.mul(b),
-                    (None, "unary -", [a]) => a.neg(),
-                    _ => None,
-                }
+                // Extents have this type; of others it would say which bits are lost.
+                let is_i32 = matches!(self.dterm_of(&h.ty), Some(DTerm::Known(DType::I32) | DTerm::Infer(_)));
+                let f = match (row.name, ps.as_slice()) {
+                    ("+", [a, b]) => return a.add(b),
+                    ("-", [a, b]) => return a.sub(b),
+                    ("*", [a, b]) => return a.mul(b),
+                    ("unary -", [a]) => return a.neg(),
+                    ("<<", [a, k]) if is_i32 => {
+                        return a.mul(&Poly::apply(PolyFn::Shl, vec![Poly::int(1), k.clone()])?);
+                    }
+                    (">>", _) => PolyFn::Shr,
+                    ("/", _) => PolyFn::Div,
+                    ("%", _) => PolyFn::Rem,
+                    ("cdiv", _) => PolyFn::CeilDiv,
+                    ("minimum", _) => PolyFn::Min,
+                    ("maximum", _) => PolyFn::Max,
+                    ("next_pow2", _) => PolyFn::NextPow2,
+                    (_, _) => return None,
+                };
+                Poly::apply(f, ps)
             }
             HKind::If { cond, then, els: Some(els) } if then.stmts.is_empty() && els.stmts.is_empty() => {
                 let HKind::Builtin(row, sides) = &cond.kind else { return None };
@@ -588,13 +590,4 @@ fn closed(h: &mut HExpr, callees: &mut Vec<crate::hir::FnId>) -> bool {
     let mut ok = true;
     crate::visit::children(h, &mut |e| ok = ok && closed(e, callees));
     ok
-}
-
-fn dtype_fact(d: DType, fact: &str) -> Option<i128> {
-    match (fact, d.int_range()) {
-        ("bits", _) => Some(i128::from(d.bits())),
-        ("min", Some((lo, _))) => Some(lo),
-        ("max", Some((_, hi))) => Some(hi),
-        _ => None,
-    }
 }

@@ -406,3 +406,13 @@ pub(crate) fn widen_to(h: &mut HExpr, to: DTerm) {
     let inner = std::mem::replace(h, HExpr::err(h.span));
     *h = HExpr { span: inner.span, konst: inner.konst, ty, kind: HKind::Cast(Box::new(inner)) };
 }
+
+/// The number of `T.bits` and the like.
+pub(super) fn dtype_fact(d: DType, fact: &str) -> Option<i128> {
+    match (fact, d.int_range()) {
+        ("bits", _) => Some(i128::from(d.bits())),
+        ("min", Some((lo, _))) => Some(lo),
+        ("max", Some((_, hi))) => Some(hi),
+        _ => None,
+    }
+}

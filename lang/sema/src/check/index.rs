@@ -334,6 +334,8 @@ impl Cx<'_> {
                     PolyFn::Min => "minimum",
                     PolyFn::Max => "maximum",
                     PolyFn::NextPow2 => "next_pow2",
+                    PolyFn::Shl => "<<",
+                    PolyFn::Shr => ">>",
                     PolyFn::Choose => return HExpr::err(span),
                 };
                 let args: Vec<HExpr> = args.iter().map(|p| self.poly_expr(p, span)).collect();

@@ -8,11 +8,11 @@ use super::SigAst;
 use super::cx::Cx;
 use super::foreign::unwrapped;
 use crate::hir::{CVarId, HArg, HExpr, HKind};
-use crate::poly::{Atom, Poly, PolyFn};
+use crate::poly::{Atom, Poly, PolyFn, eval_fn};
 use crate::types::{Shape, Ty};
 
 /// What is said of extents whose difference has no normal form.
-const NOT_COMPARED: &str = "extents are compared as sums and products; in place of shifts and the like take a parameter, `*` and `/`, as in `N / S` with `require(N % S == 0)`";
+const NOT_COMPARED: &str = "extents are compared as sums, products, quotients and shifts; in place of other operations take a parameter, `*` and `/`, as in `N / S` with `require(N % S == 0)`";
 
 /// Quotients of divisibility facts are opaque atoms from here up, apart from those of expressions.
 const QUOTIENTS: u32 = 1 << 31;
@@ -361,9 +361,12 @@ fn quotients(p: &Poly, divided: &mut BTreeMap<CVarId, i128>) {
     for (mono, _) in p.terms() {
         for a in mono {
             let Atom::Fn(f, args) = a else { continue };
-            if let (PolyFn::Div | PolyFn::CeilDiv | PolyFn::Rem, [e, by]) = (f, args.as_slice())
-                && let (Some(id), Some(by)) = (e.as_param(), by.as_int().filter(|by| *by > 0))
-            {
+            let by = match (f, args.as_slice()) {
+                (PolyFn::Div | PolyFn::CeilDiv | PolyFn::Rem, [_, by]) => by.as_int(),
+                (PolyFn::Shr, [_, k]) => k.as_int().and_then(|k| eval_fn(PolyFn::Shl, &[1, k])),
+                (_, _) => None,
+            };
+            if let (Some(id), Some(by)) = (args.first().and_then(Poly::as_param), by.filter(|by| *by > 0)) {
                 let known = divided.entry(id).or_insert(1);
                 *known = known.checked_mul(by / gcd(*known, by)).unwrap_or(*known);
             }

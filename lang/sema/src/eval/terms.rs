@@ -287,6 +287,11 @@ fn apply(f: PolyFn, v: &[i128], span: Span) -> EvalResult<i128> {
     }
     match eval_fn(f, v) {
         Some(v) => Ok(v),
+        // As the operator on `i32`.
+        None if let (PolyFn::Shl, [a, k]) = (f, v) => {
+            let amount = u32::try_from(*k).unwrap_or(u32::MAX);
+            Ok((*a as i32).checked_shl(amount).unwrap_or(0).into())
+        }
         None => fail(span, format!("`{f:?}` has no value for {v:?}")),
     }
 }
