@@ -346,7 +346,7 @@ pub struct ExplainLaunchArgs {
 }
 
 /// `tk profile`
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[cfg_attr(
     not(feature = "llvm"),
     allow(dead_code, reason = "without the compiler, only the help reads them")
@@ -379,7 +379,7 @@ pub struct ProfileArgs {
 }
 
 /// A GPU that need not be there.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[cfg_attr(
     not(feature = "llvm"),
     allow(dead_code, reason = "without the compiler, only the help reads them")

@@ -12,6 +12,7 @@ use tk_sema::contract::{HostArg, Plan};
 use tk_syntax::{FileId, SourceMap};
 
 use crate::args::ProfileArgs;
+use crate::bench::sweep;
 use crate::explain_launch::{open, place};
 use crate::front;
 use crate::report::{Line, Profiled, ProfiledLine, no_program};
@@ -26,6 +27,12 @@ pub fn run(terminal: &Terminal, args: &ProfileArgs) -> Outcome {
     let gpu = place(&args.gpu)?;
     let (path, name) = front::split_target(&args.target);
     let (session, jit) = open(terminal, &args.input, (path, name), &args.sets)?;
+    let (points, fixed) = sweep::points(&args.args)?;
+    let [point] = points.as_slice() else {
+        return Err(Failure::Sentence(format!("one launch is profiled, and these are {}", points.len())));
+    };
+    let (arguments, given) = point.with_parameters(&session, (path, name), (&fixed, &args.sets))?;
+    let args = &ProfileArgs { args: arguments, sets: given, ..args.clone() };
     let Prepared { kernel, sets, values } = prepare(&session, path, name, &args.args, &args.sets)?;
     let hosts: Vec<HostArg> = values.iter().map(tk_runtime::host_arg).collect();
     if let Some(device) = args.device {

@@ -32,6 +32,20 @@ fn profile(folder: &Folder, script: &str, more: &[&str]) -> Ran {
 }
 
 #[test]
+fn extents_may_be_named() {
+    let folder = Folder::new("profile-extents");
+    let file = format!("{ROOT}/benches/gpu/model/rows.tk::softmax");
+    let run = |args: &[&str]| {
+        let args = [&["profile", &file, "--message-format", "json"], args].concat();
+        Ran::new(command::command(&folder.path(""), &args).output().unwrap())
+    };
+    let named = run(&["n=2^10", "x=empty:f16[8192,n]", "y=empty:f16[8*n,n]"]);
+    assert_eq!(named.code(0).out, run(&ARGUMENTS).code(0).out);
+    let several = run(&["n=64,128", "x=empty:f16[8192,n]", "y=empty:f16[8192,n]"]);
+    assert!(several.code(2).out.contains("one launch is profiled, and these are 2"), "{}", several.out);
+}
+
+#[test]
 fn samples_belong_to_lines() {
     let folder = Folder::new("profile-measured");
     let more = ["--device", "cuda", "--set", "ROWS=4", "--message-format", "json"];
