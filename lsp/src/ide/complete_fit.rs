@@ -181,6 +181,8 @@ pub(super) struct Fit<'t> {
     is_required: bool,
     /// Whether the place is in a condition or the grid of a launch.
     in_clause: bool,
+    /// Whether it is in the key of a tuner, which is made of parameters, extents and constants.
+    in_key: bool,
 }
 
 impl<'t> Fit<'t> {
@@ -240,6 +242,10 @@ impl<'t> Fit<'t> {
             computes,
             is_required: called.is_some_and(|c| c.position < required),
             in_clause: call.is_some_and(|c| matches!(c.callee, "require" | "prefer" | "grid")),
+            in_key: tokens.iter().rposition(|t| *t == "tune").is_some_and(|at| {
+                let clause = tokens.get(at..).unwrap_or(&[]);
+                clause.starts_with(&["tune", "(", "key", "="]) && !clause.contains(&"{")
+            }),
         }
     }
 
@@ -254,7 +260,9 @@ impl<'t> Fit<'t> {
             _any if matches!(self.wants, Gives::Function | Gives::Optional | Gives::Known) => {
                 if c.gives == self.wants { MATCHES + FIRST_OF_KIND } else { self.builtin_or(c) }
             }
+            K::Builtin | K::Function if self.in_key => -LAUNCHED - MISFIT,
             K::Builtin => self.builtin(c),
+            K::Variable | K::Parameter if c.gives == Gives::View && self.in_key => LAUNCHED,
             K::Variable | K::Parameter
                 if c.gives == Gives::View && self.in_clause && self.begins_argument =>
             {

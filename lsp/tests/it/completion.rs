@@ -386,6 +386,21 @@ fn the_first_item() {
     }
 }
 
+/// Parameters, extents and constants, of which a key is made, come before functions.
+#[test]
+fn what_a_key_is_made_of() {
+    for key in ["key = ", "key = (", "key = (n, "] {
+        let text = format!(
+            "const LIMIT = 4;\nfn fit(n: i32) -> i32 {{ n }}\nkernel k[BLOCK: i32 = 4](x: view[f32, 1], n: i32) grid(1) tune({key}"
+        );
+        let mut ws = workspace(&[("a.tk", &text)]);
+        let found = shown(&mut ws, "/w/a.tk", text.len(), "");
+        let mut first: Vec<&str> = found.iter().take(4).map(String::as_str).collect();
+        first.sort_unstable();
+        assert_eq!(first, ["BLOCK", "LIMIT", "n", "x"], "{text}: {:?}", &found[..SHOWN]);
+    }
+}
+
 /// What an example goes on with, where a statement, an index or a value begins.
 #[test]
 fn what_an_example_goes_on_with() {
