@@ -12,10 +12,11 @@ use super::add_require::add_require;
 use super::complete::{add_use, importable, public_items};
 use super::diagnostics::diagnostics;
 use super::extract::extract;
-use super::form::{applied, keep_form, keep_line_ends};
+use super::form::{keep_form, keep_line_ends};
 use super::inline_let::{inline_let, keeps_types};
 use super::scope::scope;
 use super::source_actions::with_comments;
+use super::trial::Trials;
 use super::walk::{Node, around, declaration};
 use super::{Analysis, TextEdit, Workspace};
 
@@ -71,36 +72,43 @@ const TITLED: usize = 4;
 /// the list: an editor also asks at every place of the cursor.
 pub fn actions(ws: &mut Workspace, path: &str, range: Range<usize>, asked: bool) -> Vec<Action> {
     let a = ws.analysis(path);
-    let mut out = vec![];
-    let mut tried = 0;
-    for (i, d) in diagnostics(ws, path).iter().enumerate() {
+    let found = diagnostics(ws, path);
+    let is_here = |d: &Diagnostic| {
         let s = super::diagnostics::underlined(&a, d);
-        if range.end < s.start as usize || (s.end as usize) < range.start {
-            continue;
-        }
+        range.end >= s.start as usize && (s.end as usize) >= range.start
+    };
+    let here: Vec<(usize, &Diagnostic)> = found.iter().enumerate().filter(|(_, d)| is_here(d)).collect();
+    let imported: Vec<Vec<Action>> = here.iter().map(|found| imports(ws, &a, path, *found)).collect();
+    let (mut out, mut tried, mut trials) = (vec![], 0, Trials::new(ws, &a, path));
+    for ((i, d), imported) in here.into_iter().zip(imported) {
         for fix in fitting(&a, d) {
             let action = of_fix(&a, fix, Some(i));
             let is_guess = GUESSES.contains(&d.code);
             tried += usize::from(is_guess);
-            if !is_guess || tried <= TRIED && mends(ws, &a, path, &action) {
+            if !is_guess || tried <= TRIED && mends(&mut trials, &a, &action) {
                 out.push(action);
             }
         }
-        imports(ws, &a, path, (i, d), &mut out);
+        for action in imported {
+            // A diagnostic may offer the same.
+            if !out.iter().any(|x: &Action| x.title == action.title) {
+                out.push(action);
+            }
+        }
     }
     let Some(at) = a.offset(range.start).filter(|_| asked) else {
         out.iter_mut().for_each(|x| keep_line_ends(a.root_text(), &mut x.edits));
         return out;
     };
     out.extend(inline_let(&a, at).filter(|x| {
-        let inlined = after(ws, &a, path, x);
-        inlined.is_some_and(|i| errors(&i).count() <= errors(&a).count() && keeps_types(&a, at, x, &i))
+        let inlined = trials.after(x);
+        inlined.is_some_and(|i| errors(i).count() <= errors(&a).count() && keeps_types(&a, at, x, i))
     }));
-    out.extend(extract(&a, &range).filter(|x| checks(ws, &a, path, x)));
-    out.extend(add_require(&a, &range).filter(|x| checks(ws, &a, path, x)));
+    out.extend(extract(&a, &range).filter(|x| checks(&mut trials, &a, x)));
+    out.extend(add_require(&a, &range).filter(|x| checks(&mut trials, &a, x)));
     if let Some(call) = memory_call(&a, at) {
         masks(&a, &call, &mut out);
-        out.extend(to_view(&a, &call).filter(|x| checks(ws, &a, path, x)));
+        out.extend(to_view(&a, &call).filter(|x| checks(&mut trials, &a, x)));
     }
     keep_form(a.root_text(), path, &mut out);
     out
@@ -108,12 +116,12 @@ pub fn actions(ws: &mut Workspace, path: &str, range: Range<usize>, asked: bool)
 
 /// The fixes of each diagnostic of a file that its code actions offer: of guesses, those of the first few that mend something.
 pub fn offered(ws: &Workspace, a: &Analysis, path: &str, found: &[Diagnostic]) -> Vec<Vec<String>> {
-    let mut tried = 0;
+    let (mut tried, mut trials) = (0, Trials::new(ws, a, path));
     let of_one = |d: &Diagnostic| {
         let is_guess = GUESSES.contains(&d.code);
         let fixes = fitting(a, d).filter(|fix| {
             tried += usize::from(is_guess);
-            !is_guess || tried <= TITLED && mends(ws, a, path, &of_fix(a, fix, None))
+            !is_guess || tried <= TITLED && mends(&mut trials, a, &of_fix(a, fix, None))
         });
         fixes.map(|fix| fix.title.clone()).collect()
     };
@@ -152,19 +160,13 @@ fn of_fix(a: &Analysis, fix: &Fix, diagnostic: Option<usize>) -> Action {
 }
 
 /// Returns true if an action adds no diagnostic.
-fn checks(ws: &Workspace, a: &Analysis, path: &str, action: &Action) -> bool {
-    after(ws, a, path, action).is_some_and(|mended| errors(&mended).count() <= errors(a).count())
-}
-
-/// The analysis of the text that an action leaves.
-fn after(ws: &Workspace, a: &Analysis, path: &str, action: &Action) -> Option<Analysis> {
-    let text = applied(a.root_text(), &action.edits)?;
-    Some(ws.analyse(path, &[(path.to_string(), text)].into()))
+fn checks(trials: &mut Trials, a: &Analysis, action: &Action) -> bool {
+    trials.after(action).is_some_and(|mended| errors(mended).count() <= errors(a).count())
 }
 
 /// Returns true if an action leaves fewer errors, none that is new, and none of the form on its lines.
-fn mends(ws: &Workspace, a: &Analysis, path: &str, action: &Action) -> bool {
-    let Some(mended) = after(ws, a, path, action) else { return false };
+fn mends(trials: &mut Trials, a: &Analysis, action: &Action) -> bool {
+    let Some(mended) = trials.after(action) else { return false };
     let is_old = |d: &Diagnostic| errors(a).any(|old| (old.code, &old.message) == (d.code, &d.message));
     let line = |at: usize| mended.root_text().get(..at).map_or(0, |t| t.matches('\n').count());
     let lines: Vec<usize> = action.edits.iter().map(|e| line(e.place.start)).collect();
@@ -174,7 +176,7 @@ fn mends(ws: &Workspace, a: &Analysis, path: &str, action: &Action) -> bool {
         GUESSES.contains(&d.code) && s.file == Analysis::ROOT && lines.iter().any(|l| at.contains(l))
     };
     let fine = |d: &Diagnostic| is_old(d) && !is_left(d);
-    errors(&mended).count() < errors(a).count() && errors(&mended).all(fine)
+    errors(mended).count() < errors(a).count() && errors(mended).all(fine)
 }
 
 /// The errors of an analysis.
@@ -183,24 +185,17 @@ fn errors(a: &Analysis) -> impl Iterator<Item = &Diagnostic> {
 }
 
 /// Imports of what an unknown name could be.
-fn imports(ws: &mut Workspace, a: &Analysis, path: &str, found: (usize, &Diagnostic), out: &mut Vec<Action>) {
+fn imports(ws: &mut Workspace, a: &Analysis, path: &str, found: (usize, &Diagnostic)) -> Vec<Action> {
     let (number, d) = found;
+    let mut out = vec![];
     if d.code != codes::UNKNOWN_NAME {
-        return;
+        return out;
     }
     let name = a.text(d.primary.span);
     let mut add = |what: String| {
         let edit = add_use(a, path, &what);
         let title = format!("import it: `use {what};`");
-        // A diagnostic may offer the same.
-        if !out.iter().any(|x: &Action| x.title == title) {
-            out.push(Action {
-                title,
-                kind: ActionKind::QuickFix,
-                edits: vec![edit],
-                diagnostic: Some(number),
-            });
-        }
+        out.push(Action { title, kind: ActionKind::QuickFix, edits: vec![edit], diagnostic: Some(number) });
     };
     let all = importable(ws, path);
     let is_operand = is_operand(a, d.primary.span);
@@ -219,6 +214,7 @@ fn imports(ws: &mut Workspace, a: &Analysis, path: &str, found: (usize, &Diagnos
         let modules: std::collections::BTreeSet<&String> = all.values().flatten().map(|m| &m.0).collect();
         modules.into_iter().filter(|m| m.rsplit("::").next() == Some(name)).for_each(|m| add(m.clone()));
     }
+    out
 }
 
 /// `load(p, ..)` or `store(p, ..)`.

@@ -35,6 +35,7 @@ mod stop;
 pub mod symbols;
 mod texts;
 pub mod tokens;
+mod trial;
 mod walk;
 pub mod workspace;
 

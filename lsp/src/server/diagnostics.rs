@@ -107,15 +107,15 @@ impl Server {
         if self.documents.get(path).is_some() {
             return self.diagnostics(path);
         }
+        self.found_diagnostics(path)
+    }
+
+    /// The diagnostics of a file, those that were found before if nothing has changed.
+    pub fn found_diagnostics(&mut self, path: &str) -> Vec<lsp::Diagnostic> {
         let number = self.ws.number(path);
         match self.found.get(path) {
             Some((of, found)) if number == Some(*of) => found.clone(),
-            Some(_) | None => {
-                let found = self.diagnostics(path);
-                let number = self.ws.number(path).map(|n| (path.to_string(), (n, found.clone())));
-                self.found.extend(number);
-                found
-            }
+            Some(_) | None => self.diagnostics(path),
         }
     }
 
@@ -124,7 +124,11 @@ impl Server {
         let found = crate::ide::diagnostics::diagnostics(&mut self.ws, path);
         let analysis = self.ws.analysis(path);
         let titles = crate::ide::actions::offered(&self.ws, &analysis, path, &found);
-        found.iter().zip(titles).filter_map(|(d, titles)| self.diagnostic(d, titles, &analysis)).collect()
+        let shown = found.iter().zip(titles).filter_map(|(d, titles)| self.diagnostic(d, titles, &analysis));
+        let shown: Vec<lsp::Diagnostic> = shown.collect();
+        let number = self.ws.number(path).map(|n| (path.to_string(), (n, shown.clone())));
+        self.found.extend(number);
+        shown
     }
 
     /// The file that explains a code; searched once.

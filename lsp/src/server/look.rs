@@ -319,7 +319,7 @@ impl Server {
             |a: &Action| p.context.only.as_ref().is_none_or(|only| only.iter().any(|o| covers(o, a.kind)));
         let found: Vec<Action> = found.into_iter().filter(wanted).collect();
         let mended = found.iter().any(|a| a.diagnostic.is_some());
-        let diagnostics = if mended { self.diagnostics(&path) } else { vec![] };
+        let diagnostics = if mended { self.found_diagnostics(&path) } else { vec![] };
         let mut answer = vec![];
         for (i, action) in found.iter().enumerate() {
             // The first fix of a diagnostic is the best one.
