@@ -9,7 +9,7 @@ use tk_syntax::diag::Fix;
 use tk_syntax::{Code, Diagnostic, Span, codes};
 
 use super::add_require::add_require;
-use super::complete::{add_use, importable, public_items};
+use super::complete::{add_use, modules, public_items};
 use super::diagnostics::diagnostics;
 use super::extract::extract;
 use super::form::{keep_form, keep_line_ends};
@@ -197,24 +197,35 @@ fn imports(ws: &mut Workspace, a: &Analysis, path: &str, found: (usize, &Diagnos
         let title = format!("import it: `use {what};`");
         out.push(Action { title, kind: ActionKind::QuickFix, edits: vec![edit], diagnostic: Some(number) });
     };
-    let all = importable(ws, path);
     let is_operand = is_operand(a, d.primary.span);
-    for (module, file) in all.get(name).into_iter().flatten() {
-        let other = ws.analysis(file);
-        let named = |s: &&Symbol| s.name == name;
-        let item = public_items(&other).find(named);
-        if is_operand && item.is_some_and(|s| matches!(s.kind, SymbolKind::Fn(_))) {
-            continue;
-        }
-        add(format!("{module}::{name}"));
-    }
     // In `math::gelu` it is the file that is unknown.
     let behind = a.root_text().get(d.primary.span.end as usize..).unwrap_or("");
-    if behind.trim_start().starts_with("::") {
-        let modules: std::collections::BTreeSet<&String> = all.values().flatten().map(|m| &m.0).collect();
-        modules.into_iter().filter(|m| m.rsplit("::").next() == Some(name)).for_each(|m| add(m.clone()));
+    let is_file = behind.trim_start().starts_with("::");
+    let modules = modules(ws, path);
+    for (module, file) in &modules {
+        // Most files need no check.
+        if !ws.text(file).is_some_and(|text| declares(&text, name)) {
+            continue;
+        }
+        let other = ws.analysis(file);
+        let item = public_items(&other).find(|s| s.name == name);
+        if item.is_some_and(|s| !(is_operand && matches!(s.kind, SymbolKind::Fn(_)))) {
+            add(format!("{module}::{name}"));
+        }
+    }
+    for (module, _) in modules.into_iter().filter(|_| is_file) {
+        if module.rsplit("::").next() == Some(name) {
+            add(module);
+        }
     }
     out
+}
+
+/// Returns true if a text may have an item with a name.
+fn declares(text: &str, name: &str) -> bool {
+    let is_declared = |before: &str| ["fn", "kernel", "struct", "const"].iter().any(|w| before.ends_with(w));
+    text.match_indices(name)
+        .any(|(at, _)| text.get(..at).is_some_and(|before| is_declared(before.trim_end())))
 }
 
 /// `load(p, ..)` or `store(p, ..)`.

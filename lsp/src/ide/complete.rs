@@ -356,19 +356,23 @@ pub(super) fn public_items(a: &Analysis) -> impl Iterator<Item = &Symbol> {
 /// Items of other files that could be imported: name, `use`, and the file.
 pub(super) fn importable(ws: &mut Workspace, path: &str) -> BTreeMap<String, Vec<(String, String)>> {
     let mut out: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
-    let mut files: Vec<(String, String)> = Workspace::std_files()
-        .filter(|f| f.0 != "prelude")
-        .map(|(name, file)| (tk_sema::std_path(name), file))
-        .collect();
-    let folder = path.rfind('/').map_or("", |i| path.get(..=i).unwrap_or("")).to_string();
-    files.extend(siblings(ws, path).into_iter().map(|s| (s.clone(), format!("{folder}{s}.tk"))));
-    for (module, file) in files {
+    for (module, file) in modules(ws, path) {
         let a = ws.analysis(&file);
         for s in public_items(&a) {
             out.entry(s.name.clone()).or_default().push((module.clone(), file.clone()));
         }
     }
     out
+}
+
+/// What can be imported from: the `use` and the file.
+pub(super) fn modules(ws: &Workspace, path: &str) -> Vec<(String, String)> {
+    let library = Workspace::std_files().filter(|f| f.0 != "prelude");
+    let mut files: Vec<(String, String)> =
+        library.map(|(name, file)| (tk_sema::std_path(name), file)).collect();
+    let folder = path.rfind('/').map_or("", |i| path.get(..=i).unwrap_or("")).to_string();
+    files.extend(siblings(ws, path).into_iter().map(|s| (s.clone(), format!("{folder}{s}.tk"))));
+    files
 }
 
 /// The edit that adds a `use` line to a file.
