@@ -103,6 +103,22 @@ impl Diagnostic {
         self.fix_all(title, vec![Replacement { span, text: text.into() }])
     }
 
+    /// Adds a fix that uses a name in place of a text.
+    pub fn use_instead(self, span: Span, name: impl Into<String>) -> Self {
+        self.instead("use", span, name.into())
+    }
+
+    /// Adds a fix that writes one text in place of another.
+    pub fn write_instead(self, span: Span, text: impl Into<String>) -> Self {
+        self.instead("write", span, text.into())
+    }
+
+    /// One function of all, since a format is larger than a call.
+    #[inline(never)]
+    fn instead(self, verb: &str, span: Span, text: String) -> Self {
+        self.fix(format!("{verb} `{text}`"), span, text)
+    }
+
     /// Adds a fix of several edits.
     pub fn fix_all(mut self, title: impl Into<String>, edits: Vec<Replacement>) -> Self {
         self.fixes.push(Fix { title: title.into(), edits });

@@ -244,7 +244,7 @@ impl<'s> StopPoint<'_, 's> {
         let text_of_names = format!("({})", text(names)?);
         let d = self.error("several variables are declared in parentheses: `let (a, b) = ..`");
         let Some(values) = self.several_until_end(end + 2) else {
-            return Some(d.fix(format!("write `{text_of_names}`"), names, text_of_names));
+            return Some(d.write_instead(names, text_of_names));
         };
         let edits = [(names, text_of_names), (values, format!("({})", text(values)?))];
         let edits = edits.map(|(span, text)| Replacement { span, text });

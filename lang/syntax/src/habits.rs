@@ -360,7 +360,7 @@ fn is_name(t: &Token<'_>) -> bool {
 fn words(s: &StopPoint<'_, '_>) -> Option<Diagnostic> {
     let replace = |word: &str, with: &str| {
         let d = s.error(format!("`{word}` is written `{with}`"));
-        Some(d.fix(format!("write `{with}`"), s.span(), with))
+        Some(d.write_instead(s.span(), with))
     };
     let word = match s.peek(0)? {
         Tok::Id(word) => word,
@@ -381,7 +381,7 @@ fn word_before(s: &StopPoint<'_, '_>, before: &str) -> Option<Diagnostic> {
     let place = s.place(s.token(-1)?);
     let instead = |with: &str| {
         let d = s.error(format!("`{before}` is written `{with}`"));
-        Some(d.fix(format!("write `{with}`"), place, with))
+        Some(d.write_instead(place, with))
     };
     match before {
         "not" => {

@@ -291,7 +291,7 @@ impl Cx<'_> {
             let [one, other] = [first.node.span.to(a.span), b.span.to(third.node.span)]
                 .map(|s| self.text.get(s.start as usize..s.end as usize).unwrap_or(""));
             let text = format!("({one}) != ({other})");
-            self.diags.push(d.fix(format!("write `{text}`"), span, text));
+            self.diags.push(d.write_instead(span, text));
             return self.expr_at(ExprKind::Err, 0, span);
         }
         let ordered = |op| matches!(op, BinOp::Lt | BinOp::Le | BinOp::Gt | BinOp::Ge);

@@ -41,7 +41,7 @@ pub fn step(s: &StopPoint<'_, '_>) -> Diagnostic {
 pub fn membership(s: &StopPoint<'_, '_>) -> Diagnostic {
     let d = s.error("`in` is only part of a loop; a value is compared with each, `a == 1 || a == 2`");
     match compared(s) {
-        Some((whole, text)) => d.fix(format!("write `{text}`"), whole, text),
+        Some((whole, text)) => d.write_instead(whole, text),
         None => d,
     }
 }

@@ -191,7 +191,7 @@ impl Cx<'_> {
         }
         let shown = self.show(&h.ty);
         let message = format!("a position is a list with an entry for each axis, not `{shown}`");
-        let d = Diagnostic::error(codes::POSITION, h.span, message, format!("this is `{shown}`"));
+        let d = Diagnostic::error(codes::POSITION, h.span, message, super::this_is(&shown));
         if !shape.is_scalar() && !takes_tiles {
             return Some(d.note(
                 "`load` and `store` take the corner of a box; `gather` and `scatter` take tiles of positions",
@@ -409,7 +409,7 @@ impl Cx<'_> {
         }
         let message = format!("`{}` of a test takes a shape, an element type and a seed", s.name);
         let shown = self.show(&h.ty);
-        let mut d = Diagnostic::error(codes::ARGUMENT_COUNT, h.span, message, format!("this is `{shown}`"));
+        let mut d = Diagnostic::error(codes::ARGUMENT_COUNT, h.span, message, super::this_is(&shown));
         if host.param("seed").is_some() {
             let text = self.text(h.span);
             let fixed = match &one.value.kind {
@@ -435,7 +435,7 @@ impl Cx<'_> {
             return true;
         }
         let message = format!("{what} is not defined for `{known}`");
-        let d = Diagnostic::error(codes::CLASS, at, message, format!("this is `{known}`"));
+        let d = Diagnostic::error(codes::CLASS, at, message, super::this_is(known.name()));
         let d = d.note(format!("it is defined for {}", DTypeSet::FLOAT));
         let d = match known.is_int() {
             true => d.note(format!("`uniform(shape, low, high, {known}, seed = 1)` draws integers")),

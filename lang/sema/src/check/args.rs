@@ -171,7 +171,7 @@ impl Cx<'_> {
         match text.find('(').filter(|_| !either) {
             Some(end) => {
                 let word = Span { end: call.start + end as u32, ..call };
-                d.fix(format!("use `{name}`"), word, name)
+                d.use_instead(word, name)
             }
             None => d,
         }
@@ -208,7 +208,7 @@ impl Cx<'_> {
                 let whole = n.span.to(value.span);
                 d = d.fix(format!("use `{s} = {word}`"), whole, format!("{s} = {word}"));
             } else if let Some(s) = Cx::foreign_parameter(&n.text, &names).or_else(close) {
-                d = d.fix(format!("use `{s}`"), n.span, s);
+                d = d.use_instead(n.span, s);
             } else if !ps.names.is_empty() {
                 d = d.note(format!("its parameters are {}", list(&ps.names)));
             }

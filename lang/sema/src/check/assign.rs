@@ -205,7 +205,7 @@ impl Cx<'_> {
         let [from, to] = [from, to].map(|t| self.show_elem(&Elem::D(t)));
         let message =
             format!("`{}=` keeps the type `{from}` of its variable, but this is of `{to}`", op.symbol());
-        let d = Diagnostic::error(codes::ELEMENT_MISMATCH, h.span, message, format!("this is `{to}`"));
+        let d = Diagnostic::error(codes::ELEMENT_MISMATCH, h.span, message, super::this_is(&to));
         let d = d.label(at, format!("declared here with `{from}`"));
         let d = match self.text_until(at, ';').and_then(|declared| typed_as(declared, &from, &to)) {
             Some((start, len, text)) => {
@@ -353,7 +353,7 @@ impl Cx<'_> {
             d.note(format!("declare it with `let mut {}`, before the `if` if it is used after it", name.text))
         };
         self.report(match near {
-            Some((near, _)) => d.fix(format!("use `{near}`"), name.span, near),
+            Some((near, _)) => d.use_instead(name.span, near),
             None => d,
         });
         let local = self.new_local(name, ty, true);

@@ -263,7 +263,7 @@ impl Cx<'_> {
         let function = self.func.map(|id| self.hir().func(id));
         let of_kernel = function.is_some_and(|f| f.kind == FnKind::Kernel);
         let message = if of_kernel { "a kernel returns no value" } else { "this function returns no value" };
-        let d = Diagnostic::error(codes::RETURN_TYPE, h.span, message, format!("this is `{shown}`"));
+        let d = Diagnostic::error(codes::RETURN_TYPE, h.span, message, super::this_is(&shown));
         match function {
             Some(_) if of_kernel => {
                 d.note("the caller makes an array for the result, and the kernel writes to it: `y: mut view[f32, 1]` and `y.store(at, value)`")

@@ -405,7 +405,7 @@ impl Cx<'_> {
                     let near = super::names::closest(&n.text, names.iter().map(String::as_str));
                     self.report(match (Self::launch_option(&n.text), near) {
                         (Some(sentence), _) => d.note(sentence),
-                        (None, Some(s)) => d.fix(format!("use `{s}`"), n.span, s),
+                        (None, Some(s)) => d.use_instead(n.span, s),
                         (None, None) => d,
                     });
                 }
@@ -541,7 +541,7 @@ impl Cx<'_> {
                 codes::NOT_CALLABLE,
                 callee.span,
                 format!("`{shown}` cannot be called"),
-                format!("this is `{shown}`"),
+                super::this_is(&shown),
             );
         };
         if let Some(a) = args.iter().find_map(|a| a.name.as_ref()) {
@@ -575,7 +575,7 @@ impl Cx<'_> {
                     codes::RANK_MISMATCH,
                     h.span,
                     format!("this function takes a scalar, not `{shown}`"),
-                    format!("this is `{shown}`"),
+                    super::this_is(&shown),
                 );
                 if args.len() == 1 {
                     d = d.fix("apply it to every element", span, format!("map({f}, {x})"));

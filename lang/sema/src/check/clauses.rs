@@ -31,7 +31,7 @@ impl Cx<'_> {
                 if let Some(ours) = Self::launch_option_named(name) {
                     d = d.note(format!("it is an option of a launch: `launch({ours} = ..)`"));
                 } else if let Some(s) = closest(name, CLAUSES.iter().copied()) {
-                    d = d.fix(format!("use `{s}`"), c.name.span, s);
+                    d = d.use_instead(c.name.span, s);
                 }
                 self.report(d);
                 continue;
@@ -247,7 +247,7 @@ impl Cx<'_> {
         let names: Vec<&str> = launch_options().collect();
         let ours = Self::foreign_parameter(&n.text, &names);
         if let Some(s) = ours.or_else(|| closest(&n.text, names.iter().copied())) {
-            d = d.fix(format!("use `{s}`"), n.span, s);
+            d = d.use_instead(n.span, s);
         } else {
             let list: Vec<String> = launch_options().map(|o| format!("`{o}`")).collect();
             d = d.note(format!("there are {}", list.join(", ")));
@@ -337,7 +337,7 @@ impl Cx<'_> {
                             codes::CLAUSE,
                             t.span,
                             format!("a workspace is a `*mut` pointer, not `{shown}`"),
-                            format!("this is `{shown}`"),
+                            super::this_is(&shown),
                         );
                     }
                     if let Some(before) = self.locals.iter().find(|l| l.name == n.text).map(|l| l.span) {
@@ -519,7 +519,7 @@ impl Cx<'_> {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let ours = Self::foreign_parameter(&n.text, &names);
         if let Some(s) = ours.or_else(|| closest(&n.text, names.iter().copied())) {
-            d = d.fix(format!("use `{s}`"), n.span, s);
+            d = d.use_instead(n.span, s);
         }
         self.report(d);
     }

@@ -74,7 +74,7 @@ impl Cx<'_> {
             code.unwrap_or(default),
             h.span,
             format!("{what} is `{need}`, but this is `{have}`"),
-            format!("this is `{have}`"),
+            super::this_is(&have),
         );
         if have == need
             && let Some(d) = self.namesakes(d.clone(), &have)

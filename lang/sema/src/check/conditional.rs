@@ -145,9 +145,9 @@ impl Cx<'_> {
             codes::BRANCHES,
             at(&els),
             format!("the arms of this `if` have different types: `{a}` and `{b}`"),
-            format!("this is `{b}`"),
+            super::this_is(&b),
         )
-        .label(at(&then), format!("this is `{a}`"));
+        .label(at(&then), super::this_is(&a));
         if konst {
             self.split = Some(span);
             d = d.note("arms of a compile-time `if` may differ where it initialises a `let`; otherwise give both arms one type");
@@ -176,7 +176,7 @@ impl Cx<'_> {
                     codes::TYPE_MISMATCH,
                     opt.span,
                     format!("`if let` tests an optional view, but this is `{shown}`"),
-                    format!("this is `{shown}`"),
+                    super::this_is(&shown),
                 );
                 Ty::Err
             }
@@ -232,7 +232,7 @@ impl Cx<'_> {
                     codes::CONDITION,
                     h.span,
                     format!("a condition must be a bool, not `{shown}`"),
-                    format!("this is `{shown}`"),
+                    super::this_is(&shown),
                 );
                 if let Ty::Tile { elem: Elem::D(_), shape } = other
                     && shape.is_scalar()

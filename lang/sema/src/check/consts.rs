@@ -50,7 +50,7 @@ impl Cx<'_> {
                 codes::TYPE_MISMATCH,
                 h.span,
                 format!("expected an integer, found `{shown}`"),
-                format!("this is `{shown}`"),
+                super::this_is(&shown),
             );
             let d = if text == "None" { d.note("`None` adds a dimension in index brackets only") } else { d };
             let d = if h.ty == Ty::DType { self.number_in_brackets(d, h) } else { d };
@@ -307,7 +307,7 @@ impl Cx<'_> {
             codes::NOT_STATIC_ARG,
             h.span,
             format!("`{name}` is of {want}, but this is `{shown}`"),
-            format!("this is `{shown}`"),
+            super::this_is(&shown),
         );
         CTerm::Err
     }
@@ -409,7 +409,7 @@ impl Cx<'_> {
                 codes::TYPE_MISMATCH,
                 e.span,
                 format!("expected a shape, found `{shown}`"),
-                format!("this is `{shown}`"),
+                super::this_is(&shown),
             );
             if shown.starts_with('i') {
                 let text = self.text(e.span);

@@ -254,9 +254,9 @@ impl Cx<'_> {
             codes::ELEMENT_MISMATCH,
             b.1,
             format!("{what} needs equal element types, but has `{ta}` and `{tb}`"),
-            format!("this is `{tb}`"),
+            super::this_is(&tb),
         )
-        .label(a.1, format!("this is `{ta}`"))
+        .label(a.1, super::this_is(&ta))
     }
 
     /// The dtype term of a tile of scalars.
@@ -300,7 +300,7 @@ impl Cx<'_> {
                     codes::BOUND,
                     span,
                     format!("{what} is not defined for every `{name}`: {} not possible", not_possible(&bad)),
-                    format!("this is `{shown}`"),
+                    super::this_is(&shown),
                 )
                 .label(at, format!("`{name}` may be {}", bad.join(", ")))
                 .note(format!("it is defined for {set}"))
@@ -310,7 +310,7 @@ impl Cx<'_> {
                     codes::CLASS,
                     span,
                     format!("{what} is not defined for `{shown}`"),
-                    format!("this is `{shown}`"),
+                    super::this_is(&shown),
                 )
                 .note(format!("it is defined for {set}"));
                 let rounded_up = what == "`ceil`";
@@ -318,7 +318,7 @@ impl Cx<'_> {
                     diag = diag.note("a quotient of integers that is rounded up is `cdiv(a, b)`");
                 }
                 if let Some((whole, text)) = self.rounded_up(span).filter(|_| rounded_up) {
-                    diag = diag.fix(format!("write `{text}`"), whole, text);
+                    diag = diag.write_instead(whole, text);
                 } else if set.has(DType::F32)
                     && !have.and(DTypeSet::ORDERED).within(DTypeSet::EMPTY)
                     && !set.has(DType::Bool)

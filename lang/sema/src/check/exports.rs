@@ -91,7 +91,7 @@ impl Cx<'_> {
             Diagnostic::error(codes::ARGUMENT_NAME, n.span, message, "unknown compile-time parameter");
         d.declared = Some(f.span);
         if let Some(best) = closest(&n.text, known.iter().map(|k| k.1.as_str())) {
-            d = d.fix(format!("use `{best}`"), n.span, best);
+            d = d.use_instead(n.span, best);
         }
         self.report(d);
         None

@@ -242,7 +242,7 @@ impl Cx<'_> {
             // The library has just this name.
             d = self.importing(d, n.span.file, &format!("{}::{}", files::std_path(file), n.text));
         } else if let Some(s) = near {
-            d = d.fix(format!("use `{s}`"), n.span, s);
+            d = d.use_instead(n.span, s);
         } else {
             d = self.declared_in_brackets(d, n);
         }

@@ -400,7 +400,7 @@ pub(super) fn member(p: &mut Program, from: usize, module: usize, name: &ast::Na
                 "unknown item",
             );
             if let Some(s) = super::names::closest(&name.text, names.iter().map(String::as_str)) {
-                d = d.fix(format!("use `{s}`"), name.span, s);
+                d = d.use_instead(name.span, s);
             }
             p.report(d);
             None

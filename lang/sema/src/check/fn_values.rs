@@ -155,7 +155,7 @@ impl Cx<'_> {
                 codes::NOT_CALLABLE,
                 e.span,
                 format!("expected a function, found `{shown}`"),
-                format!("this is `{shown}`"),
+                super::this_is(&shown),
             );
         };
         if !self.need_const(&h) {
@@ -169,7 +169,7 @@ impl Cx<'_> {
                 codes::TYPE_MISMATCH,
                 e.span,
                 format!("`{shown}` cannot be called with ({})", args.join(", ")),
-                format!("this is `{shown}`"),
+                super::this_is(&shown),
             );
         }
         h

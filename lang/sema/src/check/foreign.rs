@@ -181,7 +181,7 @@ impl Cx<'_> {
             _ => None,
         };
         match fixed.or(cast) {
-            Some(text) => d.fix(format!("write `{text}`"), span, text),
+            Some(text) => d.write_instead(span, text),
             None => d,
         }
     }
@@ -439,7 +439,7 @@ impl Cx<'_> {
     /// The element type that a text names, for `dtype = "float32"`.
     pub fn foreign_dtype(&self, d: Diagnostic, e: &ast::Expr) -> Diagnostic {
         match self.dtype_text(e, &Ty::Err) {
-            Some(to) if matches!(e.kind, ExprKind::Str(_)) => d.fix(format!("use `{to}`"), e.span, to),
+            Some(to) if matches!(e.kind, ExprKind::Str(_)) => d.use_instead(e.span, to),
             _ => d,
         }
     }

@@ -65,7 +65,7 @@ impl Cx<'_> {
             _ => None,
         };
         match limited {
-            Some(text) => Some(d.fix(format!("write `{text}`"), span, text)),
+            Some(text) => Some(d.write_instead(span, text)),
             None => Some(d.note(format!("{}; `{ours}` is its name here", refused(row?, &exprs)?))),
         }
     }
@@ -181,7 +181,7 @@ impl Cx<'_> {
         let message = "an extent is not inferred, it is written";
         let d = Diagnostic::error(codes::EXTENT, item.span, message, "not an extent");
         let d = match self.remaining(count, &others) {
-            Some(text) => d.fix(format!("write `{text}`"), item.span, text),
+            Some(text) => d.write_instead(item.span, text),
             None => d.note("it is the number of elements by the product of the other extents"),
         };
         self.report(d);

@@ -39,12 +39,7 @@ impl Cx<'_> {
                 if !h.ty.is_err() {
                     let shown = self.show(&h.ty);
                     let message = format!("`pointers` takes the addresses of buffers, but this is `{shown}`");
-                    let d = Diagnostic::error(
-                        codes::TYPE_MISMATCH,
-                        h.span,
-                        message,
-                        format!("this is `{shown}`"),
-                    );
+                    let d = Diagnostic::error(codes::TYPE_MISMATCH, h.span, message, super::this_is(&shown));
                     let d = self.fix_by_buffer(d, h, false);
                     self.fail(d);
                 }
@@ -318,7 +313,7 @@ impl Cx<'_> {
             codes::LAUNCH_DTYPE,
             h.span,
             format!("`{pname}` of kernel `{kernel}` is `{a}`, but this is `{b}`"),
-            format!("this is `{b}`"),
+            super::this_is(&b),
         );
         let is_written = matches!(inner, Ty::View { mutable: true, .. })
             || matches!(inner, Ty::Tile { elem: Elem::Ptr { mutable: true, .. }, .. });

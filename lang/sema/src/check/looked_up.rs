@@ -55,7 +55,7 @@ impl Cx<'_> {
         let extents = shape.dims().filter(|d| !d.is_empty() && self.is_int(&at.ty))?;
         let shown = self.show(&at.ty);
         let message = format!("expected an integer, found `{shown}`");
-        let d = Diagnostic::error(codes::TYPE_MISMATCH, at.span, message, format!("this is `{shown}`"));
+        let d = Diagnostic::error(codes::TYPE_MISMATCH, at.span, message, super::this_is(&shown));
         let (x, index) = (self.operand(base.span), self.text(at.span));
         let others = || items.iter().enumerate().filter(|(i, _)| *i != place).map(|(_, s)| s);
         let kept = others().all(|s| matches!(s, Subscript::Slice(None, None, _)));
@@ -103,7 +103,7 @@ impl Cx<'_> {
         let text = format!("{} + arange(0, {count})", self.text(a.span));
         let message = "`arange` begins and ends at compile-time values";
         let d = Diagnostic::error(codes::NOT_CONST, a.span, message, "this is only known at run time");
-        self.report(d.fix(format!("write `{text}`"), s.span, text));
+        self.report(d.write_instead(s.span, text));
         None
     }
 

@@ -74,7 +74,7 @@ impl Cx<'_> {
                 codes::NOT_ITERABLE,
                 iter.span,
                 format!("a loop runs over `range(..)`, `static_range(..)` or a list, not over `{shown}`"),
-                format!("this is `{shown}`"),
+                super::this_is(&shown),
             );
             let of_views = matches!(&h.ty, Ty::Tuple(ts) if ts.iter().any(|t| matches!(t, Ty::View { .. })));
             let d = if of_views { d.note(super::advice::VIEWS) } else { d };
@@ -133,7 +133,7 @@ impl Cx<'_> {
                     let all: Vec<&str> = ["start", "end", "step"].iter().chain(options).copied().collect();
                     let ours = Self::foreign_parameter(other, &all);
                     if let Some(s) = ours.or_else(|| super::names::closest(other, all.iter().copied())) {
-                        d = d.fix(format!("use `{s}`"), n.span, s);
+                        d = d.use_instead(n.span, s);
                     }
                     self.report(d);
                     return None;

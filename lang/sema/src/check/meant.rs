@@ -100,7 +100,7 @@ impl Cx<'_> {
         }
         let (need, have) = (self.show_elem(elem), self.show(&h.ty));
         let message = format!("`other` of `load` is of `{need}`, but this is `{have}`");
-        let d = Diagnostic::error(codes::ELEMENT_MISMATCH, h.span, message, format!("this is `{have}`"));
+        let d = Diagnostic::error(codes::ELEMENT_MISMATCH, h.span, message, super::this_is(&have));
         let d = Self::parameter_elsewhere("`load`", "mask").into_iter().fold(d, Diagnostic::note);
         self.report(d);
         true
@@ -125,7 +125,7 @@ impl Cx<'_> {
         }
         let shown = self.show(&h.ty);
         let message = format!("`{name}` cannot be `{shown}`");
-        let d = Diagnostic::error(codes::ARGUMENT_NAME, h.span, message, format!("this is `{shown}`"));
+        let d = Diagnostic::error(codes::ARGUMENT_NAME, h.span, message, super::this_is(&shown));
         self.report(d.note(sentence));
         true
     }

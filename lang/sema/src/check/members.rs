@@ -136,7 +136,7 @@ impl Cx<'_> {
         if let Some(hint) = self.foreign_member_hint(d.clone(), &name.text, name.span) {
             d = hint;
         } else if let Some(s) = closest(&name.text, names.iter().copied()) {
-            d = d.fix(format!("use `{s}`"), name.span, s);
+            d = d.use_instead(name.span, s);
         } else if matches!(ty, Ty::Option(_)) {
             let text = self.text(base.span);
             d = d.note(format!("it may be absent; test it first: `if let v = {text} {{ .. }}`"));
@@ -222,7 +222,7 @@ impl Cx<'_> {
                 )
                 .note("it has `bits`, `min`, `max`, `acc`");
                 if let Some(s) = closest(other, ["bits", "min", "max", "acc"].into_iter()) {
-                    diag = diag.fix(format!("use `{s}`"), name.span, s);
+                    diag = diag.use_instead(name.span, s);
                 }
                 self.fail(diag)
             }
@@ -260,7 +260,7 @@ impl Cx<'_> {
         let message = format!("`{which}` has no `{}`", name.text);
         let mut d = Diagnostic::error(codes::UNKNOWN_MEMBER, name.span, message, "unknown member");
         if let Some(best) = closest(&name.text, known.iter().copied()) {
-            d = d.fix(format!("use `{best}`"), name.span, best);
+            d = d.use_instead(name.span, best);
         }
         self.fail(d.note(format!("it has {}", list.join(", "))))
     }
@@ -279,7 +279,7 @@ impl Cx<'_> {
         }
         let shown = self.show(&h.ty);
         let message = format!("`{}` is a `{shown}`, not a method", name.text);
-        let d = Diagnostic::error(codes::NOT_CALLABLE, name.span, message, format!("this is `{shown}`"));
+        let d = Diagnostic::error(codes::NOT_CALLABLE, name.span, message, super::this_is(&shown));
         let call = Span { start: name.span.end, ..span };
         self.fail(match args {
             [] => d.fix("remove the parentheses", call, ""),
@@ -326,7 +326,7 @@ impl Cx<'_> {
         }
         let known: Vec<&str> = s.fields.iter().map(|f| f.0.as_str()).collect();
         if let Some(best) = closest(&name.text, known.iter().copied()) {
-            d = d.fix(format!("use `{best}`"), name.span, best);
+            d = d.use_instead(name.span, best);
         }
         self.report(d);
         None

@@ -192,6 +192,12 @@ impl PartialEq for ConstAst {
     }
 }
 
+/// The label of a value of a type. One function of all, since a format is larger than a call.
+#[inline(never)]
+pub(crate) fn this_is(shown: &str) -> String {
+    format!("this is `{shown}`")
+}
+
 /// The type of a constant.
 #[derive(Clone, PartialEq)]
 pub(crate) enum ConstTy {

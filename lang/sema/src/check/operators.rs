@@ -111,7 +111,7 @@ impl Cx<'_> {
                     codes::TYPE_MISMATCH,
                     at,
                     format!("{what} works on tiles and scalars, not on `{bad_ty}`"),
-                    format!("this is `{bad_ty}`"),
+                    super::this_is(&bad_ty),
                 );
                 let d = if op == BinOp::Add { self.gather_instead(d, bad, other, span) } else { d };
                 let d = match &bad.kind {
@@ -188,8 +188,8 @@ impl Cx<'_> {
             format!("comparison of a signed and an unsigned integer: `{ta}` and `{tb}`"),
             "",
         )
-        .label(l.span, format!("this is `{ta}`"))
-        .label(r.span, format!("this is `{tb}`"))
+        .label(l.span, super::this_is(&ta))
+        .label(r.span, super::this_is(&tb))
         .fix(format!("cast to `{to}`"), r.span, cast);
         Some(self.fail(d))
     }
@@ -247,7 +247,7 @@ impl Cx<'_> {
                     codes::POINTER_OP,
                     off.span,
                     format!("a pointer offset is an integer, not `{shown}`"),
-                    format!("this is `{shown}`"),
+                    super::this_is(&shown),
                 );
             }
         }

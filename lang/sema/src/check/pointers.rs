@@ -148,6 +148,6 @@ impl Cx<'_> {
             Some(_) | None if self.is_postfix(of) => format!("{of}.shape[0]"),
             Some(_) | None => return d,
         };
-        d.fix(format!("write `{fixed}`"), span, fixed)
+        d.write_instead(span, fixed)
     }
 }

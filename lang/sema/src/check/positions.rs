@@ -23,7 +23,7 @@ impl Cx<'_> {
                 codes::POSITION,
                 h.span,
                 format!("a position is one integer per axis, not `{shown}`"),
-                format!("this is `{shown}`"),
+                super::this_is(&shown),
             );
             let d = self.takes_positions(d, of);
             let d = if is_view {

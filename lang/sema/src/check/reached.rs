@@ -65,7 +65,7 @@ impl Cx<'_> {
         let message = format!("`{}` takes a pointer", row.name);
         let label = "an integer for every axis leaves no view";
         let d = Diagnostic::error(codes::VIEW_INDEX, base.span, message, label);
-        Some(self.fail(d.fix(format!("write `{text}`"), base.span, text)))
+        Some(self.fail(d.write_instead(base.span, text)))
     }
 
     /// The pointer to an element of a view.

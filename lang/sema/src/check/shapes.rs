@@ -213,9 +213,9 @@ impl Cx<'_> {
             codes::SHAPE_MISMATCH,
             b.1,
             format!("{what} needs equal shapes, but has `{sa}` and `{sb}`"),
-            format!("this is `{sb}`"),
+            super::this_is(&sb),
         )
-        .label(a.1, format!("this is `{sa}`"));
+        .label(a.1, super::this_is(&sa));
         if sa == sb
             && let Some(d) = self.namesakes(d.clone(), &sa)
         {

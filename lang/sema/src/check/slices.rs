@@ -149,7 +149,7 @@ impl Cx<'_> {
     fn not_from_end(&mut self, at: Span, meant: &str) -> HExpr {
         let message = "positions in a view count from 0, not from the end";
         let d = Diagnostic::error(codes::INDEX, at, message, "a negative position");
-        self.fail(d.fix(format!("write `{meant}`"), at, meant))
+        self.fail(d.write_instead(at, meant))
     }
 
     /// A part of a test's buffer: `b[1:3, :]` with compile-time ends, which may be empty.
@@ -211,7 +211,7 @@ impl Cx<'_> {
             let whole = self.text(span);
             let index = whole.get((b.span.end - span.start) as usize..).unwrap_or("");
             let fixed = format!("{}.tile(){index}", self.text(b.span));
-            return self.fail(d.fix(format!("write `{fixed}`"), span, fixed));
+            return self.fail(d.write_instead(span, fixed));
         }
         self.mk(HKind::SubView(Box::new(b), out), Ty::Buffer { elem, shape }, span, false)
     }

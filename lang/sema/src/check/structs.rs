@@ -77,7 +77,7 @@ impl Cx<'_> {
                     )
                     .label(s.span, "declared here");
                     if let Some(best) = super::names::closest(&n.text, names.into_iter()) {
-                        d = d.fix(format!("use `{best}`"), n.span, best);
+                        d = d.use_instead(n.span, best);
                     }
                     self.report(d);
                     ok = false;

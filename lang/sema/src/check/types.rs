@@ -46,7 +46,7 @@ impl Cx<'_> {
                         codes::TYPE_MISMATCH,
                         t.span,
                         format!("only views can be optional, not `{shown}`"),
-                        format!("this is `{shown}`"),
+                        super::this_is(&shown),
                     );
                     Ty::Err
                 }
@@ -210,7 +210,7 @@ impl Cx<'_> {
         if let Some(hint) = self.foreign_type_hint(d.clone(), &name.text, name.span) {
             d = hint;
         } else if let Some(s) = near {
-            d = d.fix(format!("use `{s}`"), name.span, s);
+            d = d.use_instead(name.span, s);
         } else if name.text.starts_with(|c: char| c.is_ascii_uppercase()) {
             d = d.note(format!(
                 "a parameter in brackets declares a type: `kernel k[{}: float](..)`",

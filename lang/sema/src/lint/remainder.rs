@@ -184,5 +184,5 @@ fn report(cx: &mut Cx, e: &HExpr) {
         false if bare == left && !left.contains(' ') => format!("({left} % {by} + {by}) % {by}"),
         false => format!("(({bare}) % {by} + {by}) % {by}"),
     };
-    cx.warn(d.fix(format!("write `{text}`"), e.span, text));
+    cx.warn(d.write_instead(e.span, text));
 }

@@ -106,7 +106,7 @@ impl Cx<'_> {
         }
         let to = self.show_elem(&Elem::D(to));
         let message = format!("`cast` rounds floats to floats; a cast to `{to}` is written `as {to}`");
-        let d = Diagnostic::error(codes::CLASS, at, message, format!("this is `{to}`"));
+        let d = Diagnostic::error(codes::CLASS, at, message, super::super::this_is(&to));
         let text = format!("({})", self.cast_text(x.span, &to));
         self.report(d.fix(format!("cast to `{to}`"), s.span, text));
         true

@@ -53,7 +53,7 @@ impl Cx<'_> {
                     codes::TYPE_MISMATCH,
                     span,
                     format!("tiles, or a tuple or struct of tiles, are needed here, not `{shown}`"),
-                    format!("this is `{shown}`"),
+                    super::super::this_is(&shown),
                 );
                 None
             }
@@ -81,7 +81,7 @@ impl Cx<'_> {
                 codes::TYPE_MISMATCH,
                 span,
                 format!("`{shown}` has no values to work on"),
-                format!("this is `{shown}`"),
+                super::super::this_is(&shown),
             );
         }
         Some((out, shape?))
@@ -173,7 +173,7 @@ impl Cx<'_> {
                     codes::TYPE_MISMATCH,
                     h.span,
                     format!("`map` works on tiles, not on `{shown}`"),
-                    format!("this is `{shown}`"),
+                    super::super::this_is(&shown),
                 );
                 return None;
             };
@@ -310,7 +310,7 @@ impl Cx<'_> {
         let message = format!(
             "`gather` along axis {shown} of a tile `{a}` needs an index of these extents, the axis aside, not of `{b}`"
         );
-        let mut d = Diagnostic::error(codes::SHAPE_MISMATCH, index.span, message, format!("this is `{b}`"));
+        let mut d = Diagnostic::error(codes::SHAPE_MISMATCH, index.span, message, super::super::this_is(&b));
         if let (Some([count]), Some(axis)) = (found.as_deref(), along) {
             let text = self.along(&self.text(index.span), (dims, axis), count);
             d = d.fix("take these positions everywhere along the axis", index.span, text);
@@ -364,7 +364,7 @@ impl Cx<'_> {
                         codes::SHAPE_MISMATCH,
                         v.span,
                         format!("keys have shape `{a}`, but values have `{b}`"),
-                        format!("this is `{b}`"),
+                        super::super::this_is(&b),
                     );
                     return None;
                 }

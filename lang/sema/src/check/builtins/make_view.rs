@@ -19,7 +19,7 @@ impl Cx<'_> {
                 codes::TYPE_MISMATCH,
                 p.span,
                 format!("`view` needs a pointer, not `{shown}`"),
-                format!("this is `{shown}`"),
+                super::super::this_is(&shown),
             );
             return None;
         };
@@ -29,7 +29,7 @@ impl Cx<'_> {
                 codes::TYPE_MISMATCH,
                 p.span,
                 format!("`view` needs one pointer, not `{shown}`"),
-                format!("this is `{shown}`"),
+                super::super::this_is(&shown),
             );
             return None;
         }
@@ -148,7 +148,7 @@ impl Cx<'_> {
                     codes::POSITION,
                     h.span,
                     format!("{what} is a list, not `{shown}`"),
-                    format!("this is `{shown}`"),
+                    super::super::this_is(&shown),
                 )
                 .fix("write it as a list", h.span, format!("[{text}]"));
                 self.report(d);

@@ -93,7 +93,7 @@ impl Cx<'_> {
             codes::TYPE_MISMATCH,
             p.span,
             format!("`{}` needs a pointer, not `{shown}`", s.row.name),
-            format!("this is `{shown}`"),
+            super::super::this_is(&shown),
         );
         if matches!(p.ty, Ty::View { .. }) {
             let text = self.text(p.span);
@@ -115,7 +115,7 @@ impl Cx<'_> {
                 (None, Some(HArg::List(at))) => {
                     let at: Vec<String> = at.iter().map(|e| self.text(e.span)).collect();
                     let pointer = self.element_pointer(&v, &at);
-                    d.fix(format!("write `{pointer}`"), p.span, pointer)
+                    d.write_instead(p.span, pointer)
                 }
                 (_, _) => d.note(format!(
                     "an element of a view is reached by a method: `{v}.{}([at], ..)`",
@@ -136,7 +136,7 @@ impl Cx<'_> {
             format!("store through a {kind} that is not `mut`"),
             "written here",
         )
-        .label(p.span, format!("this is `{shown}`"));
+        .label(p.span, super::super::this_is(&shown));
         if let Some(at) = root {
             d = d.label(at, "declared here");
             match self.is_of_declared_table(at, &p.ty) {
@@ -226,7 +226,7 @@ impl Cx<'_> {
             codes::MASK,
             h.span,
             format!("a mask must be `bool`, not `{shown}`"),
-            format!("this is `{shown}`"),
+            super::super::this_is(&shown),
         );
         d = match self.offset_given(d.clone(), s, &h) {
             Some(d) => d,
@@ -253,7 +253,7 @@ impl Cx<'_> {
                 codes::TYPE_MISMATCH,
                 h.span,
                 format!("`{name}` is a tile or scalar, not `{shown}`"),
-                format!("this is `{shown}`"),
+                super::super::this_is(&shown),
             );
             self.report(self.read_first(d, &h));
             return None;
@@ -282,9 +282,9 @@ impl Cx<'_> {
             codes::SHAPE_MISMATCH,
             h.span,
             format!("`{name}` has shape `{b}`, but the access has `{a}`"),
-            format!("this is `{b}`"),
+            super::super::this_is(&b),
         )
-        .label(at, format!("this is `{a}`"));
+        .label(at, super::super::this_is(&a));
         self.report(d);
         None
     }
@@ -327,7 +327,7 @@ impl Cx<'_> {
             )
             .note(format!("it is one of {}", list.join(", ")));
             if let Some(best) = crate::check::names::closest(&n.text, words.iter().copied()) {
-                d = d.fix(format!("use `{best}`"), e.span, best);
+                d = d.use_instead(e.span, best);
             }
             self.report(d);
             return None;
@@ -336,7 +336,7 @@ impl Cx<'_> {
         let message = format!("`{name}` is one of {}", list.join(", "));
         let d = Diagnostic::error(codes::ARGUMENT_NAME, e.span, message, "");
         self.report(match Self::foreign_word(e).filter(|w| words.contains(w)) {
-            Some(word) => d.fix(format!("use `{word}`"), e.span, word),
+            Some(word) => d.use_instead(e.span, word),
             None => d.note("it is written out; a compile-time `if` chooses between two calls"),
         });
         None
@@ -393,7 +393,7 @@ impl Cx<'_> {
             _ => {
                 let shown = self.show_shape(&shape);
                 let at = s.this.as_ref().map_or(s.span, |t| t.span);
-                let d = Diagnostic::error(codes::RANK_MISMATCH, e.span, format!("the shape of a box in a view of rank {rank} has {rank} extents, but this is `{shown}`"), format!("this is `{shown}`")).label(at, format!("rank {rank}"));
+                let d = Diagnostic::error(codes::RANK_MISMATCH, e.span, format!("the shape of a box in a view of rank {rank} has {rank} extents, but this is `{shown}`"), super::super::this_is(&shown)).label(at, format!("rank {rank}"));
                 let have = shape.dims().map_or(0, <[Poly]>::len);
                 self.report(self.part_of_view(d, s, rank as usize, have));
                 None
@@ -444,7 +444,7 @@ impl Cx<'_> {
                 codes::RANK_MISMATCH,
                 h.span,
                 format!("a view of rank {} stores tiles of its rank or single elements, not `{shown}`", vt.1),
-                format!("this is `{shown}`"),
+                super::super::this_is(&shown),
             )
             .label(v.span, format!("rank {}", vt.1));
             let have = shape.dims().map_or(0, <[Poly]>::len);

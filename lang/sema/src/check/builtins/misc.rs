@@ -104,7 +104,7 @@ impl Cx<'_> {
                     codes::TYPE_MISMATCH,
                     h.span,
                     format!("`{}` works on tiles, not on `{shown}`", s.row.name),
-                    format!("this is `{shown}`"),
+                    super::super::this_is(&shown),
                 );
                 let d = match self.method_instead(s, &h) {
                     Some(text) => d.fix(format!("call `{text}`"), s.span, text),
@@ -163,7 +163,7 @@ impl Cx<'_> {
         if self.dterm_of(&c.ty) != Some(DTerm::Known(DType::Bool)) {
             let shown = self.show(&c.ty);
             let message = format!("the condition of `where` must be `bool`, not `{shown}`");
-            let mut d = Diagnostic::error(codes::MASK, c.span, message, format!("this is `{shown}`"));
+            let mut d = Diagnostic::error(codes::MASK, c.span, message, super::super::this_is(&shown));
             if self.dterm_of(&c.ty).is_some() {
                 d = self.compare_with_zero(d, c.span);
             }
@@ -193,7 +193,7 @@ impl Cx<'_> {
                             codes::TYPE_MISMATCH,
                             h.span,
                             format!("`where` works on tiles and scalars, not on `{shown}`"),
-                            format!("this is `{shown}`"),
+                            super::super::this_is(&shown),
                         );
                         self.report(self.read_first(d, h));
                         return None;
@@ -337,7 +337,7 @@ impl Cx<'_> {
                 codes::CONDITION,
                 h.span,
                 format!("{what} needs a bool or a tile of bools, not `{shown}`"),
-                format!("this is `{shown}`"),
+                super::super::this_is(&shown),
             );
             return None;
         }
@@ -416,7 +416,7 @@ impl Cx<'_> {
                             codes::TYPE_MISMATCH,
                             h.span,
                             format!("`assert_close` compares tiles, not `{shown}`"),
-                            format!("this is `{shown}`"),
+                            super::super::this_is(&shown),
                         );
                         self.report(self.read_first(d, h));
                         return None;

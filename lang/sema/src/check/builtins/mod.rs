@@ -173,8 +173,7 @@ impl Cx<'_> {
             ParamKind::DType if h.ty == Ty::Str => {
                 let shown = self.text(h.span);
                 let message = format!("`{}` is an element type, not a text", p.name);
-                let d =
-                    Diagnostic::error(codes::TYPE_MISMATCH, h.span, message, format!("this is `{shown}`"));
+                let d = Diagnostic::error(codes::TYPE_MISMATCH, h.span, message, super::this_is(&shown));
                 return self.fail(self.foreign_dtype(d, e));
             }
             ParamKind::DType => Some(Ty::DType),
@@ -193,7 +192,7 @@ impl Cx<'_> {
                         codes::TYPE_MISMATCH,
                         h.span,
                         format!("`{}` is a tile or scalar, not `{shown}`", p.name),
-                        format!("this is `{shown}`"),
+                        super::this_is(&shown),
                     );
                     self.fail(self.read_first(d, &h))
                 }
@@ -231,7 +230,7 @@ impl Cx<'_> {
                         codes::TYPE_MISMATCH,
                         h.span,
                         format!("{what} works on scalars and tiles of scalars, not on `{shown}`"),
-                        format!("this is `{shown}`"),
+                        super::this_is(&shown),
                     );
                     return self.fail(self.read_first(d, &h));
                 }
@@ -280,7 +279,7 @@ impl Cx<'_> {
                 codes::TYPE_MISMATCH,
                 x.span,
                 format!("{what} works on tiles of scalars, not on `{shown}`"),
-                format!("this is `{shown}`"),
+                super::this_is(&shown),
             );
             return self.fail(self.read_first(d, &x));
         };
@@ -331,7 +330,7 @@ impl Cx<'_> {
                 let d = Diagnostic::error(codes::NOT_CONST, span, message, "neither `true` nor `false`");
                 let ours = self.text(span).to_lowercase();
                 let is_word = matches!(ours.as_str(), "true" | "false");
-                self.report(if is_word { d.fix(format!("use `{ours}`"), span, ours) } else { d });
+                self.report(if is_word { d.use_instead(span, ours) } else { d });
                 None
             }
         }

@@ -92,7 +92,7 @@ impl Cx<'_> {
         }
         let (x, y) = (self.show_elem(&Elem::D(operand)), self.show_elem(&Elem::D(acc)));
         let message = format!("`dot` of `{x}` cannot accumulate in `{y}`");
-        let d = Diagnostic::error(codes::ELEMENT_MISMATCH, h.span, message, format!("this is `{y}`"));
+        let d = Diagnostic::error(codes::ELEMENT_MISMATCH, h.span, message, super::super::this_is(&y));
         let shape = match &h.ty {
             Ty::Tile { shape, .. } => self.show_shape(shape),
             _other => "[M, N]".to_string(),
@@ -116,8 +116,8 @@ impl Cx<'_> {
         let differ = |cx: &Self, which: &str, p: &Poly, q: &Poly| {
             let (p, q) = (crate::show::poly(cx.hir(), p), crate::show::poly(cx.hir(), q));
             let message = format!("`dot` of `{ta}` with `{tb}`: the {which} extents `{p}` and `{q}` differ");
-            Diagnostic::error(codes::DOT_SHAPE, b.span, message, format!("this is `{tb}`"))
-                .label(a.span, format!("this is `{ta}`"))
+            Diagnostic::error(codes::DOT_SHAPE, b.span, message, super::super::this_is(&tb))
+                .label(a.span, super::super::this_is(&ta))
         };
         if let Some((p, q)) = batch
             && !self.dims_equal(p, q)
@@ -158,8 +158,8 @@ impl Cx<'_> {
                 format!("`dot_scaled` multiplies matrices of rank 2, not `{ta}` with `{tb}`")
             }
         };
-        let mut d = Diagnostic::error(codes::DOT_SHAPE, b.span, message, format!("this is `{tb}`"))
-            .label(a.span, format!("this is `{ta}`"));
+        let mut d = Diagnostic::error(codes::DOT_SHAPE, b.span, message, super::super::this_is(tb))
+            .label(a.span, super::super::this_is(ta));
         if let Some(d) = [a, b].into_iter().find_map(|h| self.element_loaded(d.clone(), h)) {
             self.report(d);
             return None;
@@ -225,7 +225,7 @@ impl Cx<'_> {
             let message = format!(
                 "the scales of `{operand}` in `dot_scaled` are `tile[e8m0]` of shape `{shape}`, not `{shown}`"
             );
-            let d = Diagnostic::error(codes::DOT_SHAPE, h.span, message, format!("this is `{shown}`"));
+            let d = Diagnostic::error(codes::DOT_SHAPE, h.span, message, super::super::this_is(&shown));
             let turned = found.is_some_and(|f| f.len() == 2 && f.iter().rev().zip(&wanted).all(is_extent));
             self.report(match turned && divides {
                 true => self.turn(d, h.span, ".T", TRANSPOSE),
@@ -241,7 +241,8 @@ impl Cx<'_> {
         let Some(dtype) = self.dterm_of(&h.ty) else {
             let shown = self.show(&h.ty);
             let message = format!("a scale is a tile of `e8m0`, not `{shown}`");
-            let d = Diagnostic::error(codes::ELEMENT_MISMATCH, h.span, message, format!("this is `{shown}`"));
+            let d =
+                Diagnostic::error(codes::ELEMENT_MISMATCH, h.span, message, super::super::this_is(&shown));
             self.report(self.read_first(d, h));
             return None;
         };
@@ -251,7 +252,7 @@ impl Cx<'_> {
         }
         let shown = self.show_elem(&Elem::D(dtype));
         let message = format!("a scale is of type `e8m0`, not `{shown}`");
-        let d = Diagnostic::error(codes::ELEMENT_MISMATCH, h.span, message, format!("this is `{shown}`"));
+        let d = Diagnostic::error(codes::ELEMENT_MISMATCH, h.span, message, super::super::this_is(&shown));
         let bytes = set.within(DTypeSet::of(&[DType::U8, DType::I8]));
         let text = self.text(h.span);
         self.report(match bytes {

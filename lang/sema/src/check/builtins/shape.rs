@@ -48,7 +48,7 @@ impl Cx<'_> {
                         codes::SHAPE_MISMATCH,
                         x.span,
                         format!("`{a}` does not broadcast to `{b}`"),
-                        format!("this is `{a}`"),
+                        super::super::this_is(&a),
                     );
                     return None;
                 }
@@ -89,7 +89,7 @@ impl Cx<'_> {
     fn unsplit(&mut self, x: &HExpr, shape: &Shape) {
         let shown = self.show(&x.ty);
         let message = format!("`split` needs a last dimension of 2, but this is `{shown}`");
-        let mut d = Diagnostic::error(codes::SHAPE_MISMATCH, x.span, message, format!("this is `{shown}`"));
+        let mut d = Diagnostic::error(codes::SHAPE_MISMATCH, x.span, message, super::super::this_is(&shown));
         if let Some([extent]) = shape.dims()
             && let Some(pairs) = self.quotient(extent, &Poly::int(2)).filter(|p| p.opaque().is_empty())
         {
@@ -133,9 +133,9 @@ impl Cx<'_> {
                 codes::SHAPE_MISMATCH,
                 y.span,
                 format!("{what} needs compatible shapes, but has `{a}` and `{b}`"),
-                format!("this is `{b}`"),
+                super::super::this_is(&b),
             )
-            .label(x.span, format!("this is `{a}`"));
+            .label(x.span, super::super::this_is(&a));
             self.report(diag);
             return None;
         }
@@ -176,9 +176,9 @@ impl Cx<'_> {
             codes::SHAPE_MISMATCH,
             at,
             format!("`reshape` keeps the number of elements, but goes from `{sa}` to `{sb}`"),
-            format!("this is `{sb}`"),
+            super::super::this_is(&sb),
         )
-        .label(x.span, format!("this is `{sa}`"));
+        .label(x.span, super::super::this_is(&sa));
         d = self.equality_hint(d, &a, &b);
         self.report(d);
         None
