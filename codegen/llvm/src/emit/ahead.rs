@@ -468,13 +468,13 @@ impl<'c> Emit<'_, 'c> {
             return Ok(None);
         }
         let Some((is_other, first)) = self.alternates(ahead, slot)? else { return Ok(None) };
-        let of = (images.to_vec(), is_other != first);
+        let of = (self.tid, images.to_vec(), is_other != first);
         if let Some(known) = ahead.toggled.borrow().iter().find(|t| t.of == of && t.stage == stage) {
             return Ok(Some(known.phi.as_basic_value().into_int_value()));
         }
         let (b, here) = (self.builder, self.here()?);
         ahead.before(b);
-        let by = self.int(if of.1 { stage } else { 0 });
+        let by = self.int(if of.2 { stage } else { 0 });
         let start = b.build_or(self.linear(self.tid, images)?, by, "")?;
         let phi = ahead.phi(b, start)?;
         b.position_at_end(here);

@@ -57,8 +57,8 @@ pub(super) struct CarriedAddress<'c> {
 pub(super) struct ToggledOffset<'c> {
     pub(super) phi: PhiValue<'c>,
     pub(super) stage: u32,
-    /// What it is computed from: the offsets of the bits of a thread, and the stage of the first iteration.
-    pub(super) of: (Vec<u64>, bool),
+    /// What it is computed from: a thread, the offsets of its bits, and the stage of the first iteration.
+    pub(super) of: (IntValue<'c>, Vec<u64>, bool),
 }
 
 impl<'c> AheadLoop<'c> {

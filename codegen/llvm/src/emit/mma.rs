@@ -483,7 +483,7 @@ impl<'c> Emit<'_, 'c> {
             let (address, offset) = shared.access(self, atom, step * count + n)?;
             let transposed = shared.load == FragmentLoad::TransposedMatrices;
             let loaded = match shared.load {
-                FragmentLoad::Transposed => self.target.load_transposed(self, address, offset)?,
+                FragmentLoad::Transposed => self.target.load_transposed(self, (address, offset))?,
                 _matrices => {
                     self.target.load_matrices(self, address, offset, 1 << shared.words, transposed)?
                 }

@@ -153,7 +153,11 @@ impl<'c> Emit<'_, 'c> {
         let (place, r) = (self.operand(inst, 0)?, self.result(inst)?);
         let vector = decided(op.vector)?;
         let at = Slot { inst, buffer: op.buffer, placement: &op.placement, vector };
-        let to = self.places_of(at, r)?;
+        let own = self.tid;
+        self.tid = self.target.copying_thread().unwrap_or(own);
+        let to = self.places_of(at, r);
+        self.tid = own;
+        let to = to?;
         let when = match tk_gpu::ir::shared_access::predicate(inst) {
             Some(when) => Some(self.scalar(when)?.into_int_value()),
             None => None,

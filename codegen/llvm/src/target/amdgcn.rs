@@ -361,6 +361,10 @@ impl<'c> TargetEmitter<'c> for Amdgcn<'c> {
         self.direct_load(e, from, to)
     }
 
+    fn copying_thread(&self) -> Option<IntValue<'c>> {
+        self.first_of_warp.get()
+    }
+
     /// Waves count their loads.
     fn async_commit(&self, _e: &Emit<'_, 'c>) -> Res<()> {
         Ok(())
@@ -374,13 +378,8 @@ impl<'c> TargetEmitter<'c> for Amdgcn<'c> {
         self.other_lane(e, value, lane)
     }
 
-    fn load_transposed(
-        &self,
-        e: &Emit<'_, 'c>,
-        address: IntValue<'c>,
-        offset: i64,
-    ) -> Res<Vec<IntValue<'c>>> {
-        self.transposed_words(e, address, offset)
+    fn load_transposed(&self, e: &Emit<'_, 'c>, at: (IntValue<'c>, i64)) -> Res<Vec<IntValue<'c>>> {
+        self.transposed_words(e, at)
     }
 
     fn multiply(

@@ -244,6 +244,11 @@ pub trait TargetEmitter<'c> {
         missing("asynchronous copies")
     }
 
+    /// The first thread of the warp, if the places of its copies are those of all lanes, side by side.
+    fn copying_thread(&self) -> Option<IntValue<'c>> {
+        None
+    }
+
     /// Makes the copies since the last commit a group.
     fn async_commit(&self, _e: &Emit<'_, 'c>) -> Res<()> {
         missing("asynchronous copies")
@@ -287,12 +292,7 @@ pub trait TargetEmitter<'c> {
 
     /// Loads four elements of 16 bits from shared memory, of which sixteen lanes receive the transpose
     /// ([`tk_gpu::analysis::ldmatrix`]): two words.
-    fn load_transposed(
-        &self,
-        _e: &Emit<'_, 'c>,
-        _address: IntValue<'c>,
-        _offset: i64,
-    ) -> Res<Vec<IntValue<'c>>> {
+    fn load_transposed(&self, _e: &Emit<'_, 'c>, _at: (IntValue<'c>, i64)) -> Res<Vec<IntValue<'c>>> {
         missing("transposed reads")
     }
 

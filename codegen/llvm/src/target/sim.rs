@@ -209,13 +209,8 @@ impl<'c> TargetEmitter<'c> for Sim {
         self.load_together(e, ("tk_sim_load_matrices", &how), (address, offset), matrices)
     }
 
-    fn load_transposed(
-        &self,
-        e: &Emit<'_, 'c>,
-        address: IntValue<'c>,
-        offset: i64,
-    ) -> Res<Vec<IntValue<'c>>> {
-        self.load_together(e, ("tk_sim_load_transposed", &[]), (address, offset), 2)
+    fn load_transposed(&self, e: &Emit<'_, 'c>, at: (IntValue<'c>, i64)) -> Res<Vec<IntValue<'c>>> {
+        self.load_together(e, ("tk_sim_load_transposed", &[]), at, 2)
     }
 
     fn store_matrices(

@@ -4,13 +4,13 @@
 //! which they have waited, so reads are said to alias none (`noalias`); nothing moves across the wait.
 
 use inkwell::AddressSpace;
-use inkwell::values::{BasicMetadataValueEnum, InstructionValue, IntValue, MetadataValue};
+use inkwell::values::{BasicMetadataValueEnum, InstructionValue, MetadataValue};
 use tk_gpu::ir::op::GpuOp;
 use tk_tile::walk;
 
 use super::{Amdgcn, GLOBAL, is_streamed};
 use crate::emit::{Emit, Res, Stop, bug};
-use crate::target::{Access, Space, TargetEmitter};
+use crate::target::{Access, Space};
 use inkwell::intrinsics::Intrinsic;
 
 /// The instruction.
@@ -42,9 +42,8 @@ impl<'c> Amdgcn<'c> {
             }
             None => place,
         };
-        // The first lane is at the address that the instruction takes.
-        let start: IntValue<'c> = self.uniform(e, to.address)?;
-        let shared = self.pointer(e, Space::Shared, start, to.offset)?;
+        // It is that of the first lane (`copying_thread`), in a scalar register.
+        let shared = self.pointer(e, Space::Shared, to.address, to.offset)?;
         let ty = e.context.ptr_type(AddressSpace::from(GLOBAL));
         let found = Intrinsic::find(LOAD).and_then(|f| {
             let types = [ty.into()];

@@ -54,8 +54,7 @@ impl<'c> Amdgcn<'c> {
     pub(super) fn transposed_words(
         &self,
         e: &Emit<'_, 'c>,
-        address: IntValue<'c>,
-        offset: i64,
+        (address, offset): (IntValue<'c>, i64),
     ) -> Res<Vec<IntValue<'c>>> {
         let pointer = self.pointer(e, Space::Shared, address, offset)?;
         let four = e.context.i16_type().vec_type(4).into();
