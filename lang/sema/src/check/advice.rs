@@ -89,7 +89,12 @@ impl Cx<'_> {
         let given: Vec<&ast::Expr> = s.exprs.iter().flatten().copied().collect();
         let takes_positions = row.params.get(1).is_some_and(|p| p.kind == ParamKind::Positions);
         match (&h.ty, given.as_slice()) {
-            (Ty::View { rank, .. }, [x, at]) if takes_positions && self.known_rank(rank) == Some(1) => {
+            (Ty::View { rank, .. }, [x, at])
+                if takes_positions
+                    && self.known_rank(rank) == Some(1)
+                    // Positions in memory are loaded first.
+                    && !self.variable(at).is_some_and(|v| matches!(self.local(v).ty, Ty::View { .. })) =>
+            {
                 let text = self.text(x.span);
                 let x = if self.is_postfix(&text) { text } else { format!("({text})") };
                 Some(format!("{x}.{}([{}])", row.name, self.text(at.span)))

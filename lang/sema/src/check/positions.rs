@@ -1,6 +1,6 @@
 //! Positions in views: integers of any type, as the type that the view counts in.
 
-use tk_ops::DType;
+use tk_ops::{DType, DTypeSet};
 use tk_syntax::ast;
 use tk_syntax::{Diagnostic, Span, codes};
 
@@ -8,6 +8,9 @@ use super::builtins::Slots;
 use super::cx::Cx;
 use crate::hir::{HExpr, HKind};
 use crate::types::{DTerm, Ty};
+
+/// What is said of a view of positions.
+pub(super) const LOADED_FIRST: &str = "the positions are loaded first: `let i = ids.load([0], [BLOCK]);`";
 
 impl Cx<'_> {
     /// A position in a view, for this operation: i32, or i64 where the view's extents are.
@@ -18,26 +21,40 @@ impl Cx<'_> {
         }
         let is_view = matches!(&h.ty, Ty::View { .. });
         if is_view || matches!(&h.ty, Ty::Tile { shape, .. } if !shape.is_scalar()) {
-            let shown = self.show(&h.ty);
-            let d = Diagnostic::error(
-                codes::POSITION,
-                h.span,
-                format!("a position is one integer per axis, not `{shown}`"),
-                super::this_is(&shown),
-            );
+            let d = self.no_position(&h);
             let d = self.takes_positions(d, of);
-            let d = if is_view {
-                d.note("the positions are loaded first: `let i = ids.load([0], [BLOCK]);`")
-            } else {
-                d
-            };
-            self.report(d);
+            self.report(if is_view { d.note(LOADED_FIRST) } else { d });
             return None;
         }
         if !self.need_int(&h) {
             return None;
         }
         self.fit_position(h, wide)
+    }
+
+    fn no_position(&self, h: &HExpr) -> Diagnostic {
+        let shown = self.show(&h.ty);
+        let message = format!("a position is one integer per axis, not `{shown}`");
+        Diagnostic::error(codes::POSITION, h.span, message, format!("this is `{shown}`"))
+    }
+
+    /// A tile of positions, for `gather` and the like. Reports a view of them, which is loaded first.
+    pub(super) fn positions_of(&mut self, e: &ast::Expr) -> Option<HExpr> {
+        let h = self.value(e);
+        if matches!(&h.ty, Ty::View { .. }) {
+            let d = self.no_position(&h).note(LOADED_FIRST);
+            self.report(d);
+            return None;
+        }
+        let h = self.need_value(h);
+        let Some(d) = self.dterm_of(&h.ty) else {
+            if !h.ty.is_err() {
+                let d = self.no_position(&h);
+                self.report(d);
+            }
+            return None;
+        };
+        self.need_class("a position", d, DTypeSet::INT, h.span).then_some(h)
     }
 
     /// A position as the type that the view counts in. One of another integer type becomes the nearest value of that

@@ -534,11 +534,7 @@ impl Cx<'_> {
         };
         let mut at = vec![];
         for i in items {
-            let h = self.value(i);
-            let d = self.dterm_of(&h.ty)?;
-            if !self.need_class("a position", d, DTypeSet::INT, h.span) {
-                return None;
-            }
+            let h = self.positions_of(i)?;
             at.push(h);
         }
         self.at_count(at.len(), vt.1, e.span, s)?;
