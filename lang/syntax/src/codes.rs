@@ -135,7 +135,7 @@ catalogue! {
     NARROW_OFFSET = "W0503", "pointer offset may wrap";
     PADDING = "W0504", "padding lanes affect a reduction";
     MEETING = "W0505", "elements of a tile meet in one element of memory";
-    REMAINDER = "W0506", "remainder that gives a position may be negative";
+    REMAINDER = "W0506", "position may be negative";
 
     UNUSED_RESULT = "W0601", "result is never used";
 

@@ -1,10 +1,11 @@
 //! Slices: compile-time ones of tiles and of buffers of tests, and views of a part of a view.
 
+use tk_ops::Op;
 use tk_syntax::ast::{self, ExprKind, Subscript};
 use tk_syntax::{Diagnostic, Span, codes};
 
 use super::cx::Cx;
-use crate::hir::{HExpr, HKind, HSlice};
+use crate::hir::{HArg, HExpr, HKind, HSlice};
 use crate::poly::Poly;
 use crate::show;
 use crate::types::{Elem, Ty};
@@ -134,8 +135,18 @@ impl Cx<'_> {
     /// The same for the begin or the end of a slice, also where it has a name: `-B`, or a constant that is negative.
     fn end_from_end(&mut self, e: &ast::Expr, h: &HExpr, base: Span, axis: usize) -> Option<String> {
         let of_literal = self.meant_from_end(h, base, axis);
-        if of_literal.is_some() || !h.konst {
+        if of_literal.is_some() {
             return of_literal;
+        }
+        if !h.konst {
+            let HKind::Builtin(_, args) = &h.kind else { return None };
+            let [HArg::Expr(k)] = args.as_slice() else { return None };
+            let counts = match &k.kind {
+                HKind::Extent(..) => true,
+                HKind::Builtin(row, _) => matches!(row.op, Op::Control(_)),
+                _other => false,
+            };
+            return self.negated_from_end(e, base, axis).filter(|_| counts);
         }
         let n = self.poly(h)?.as_int();
         match n {

@@ -1,4 +1,5 @@
-//! W0506: `%` of what may be negative gives a position or the offset of a pointer, such as `(i - 1) % n`.
+//! W0506: `%` of what may be negative gives a position or the offset of a pointer, such as `(i - 1) % n`, or a slice of a
+//! view begins or ends at a negated value, `x[:-n]`.
 //!
 //! `%` has the sign of its left side, so that the remainder is negative where that is: as a position it is outside, where
 //! Python's counts on a ring. Reported is a left side that is a difference of non-negative numbers of which the first one
@@ -10,11 +11,12 @@ use tk_ops::{ControlOp, CreateOp, ElementwiseOp, MemoryOp, Op};
 use tk_syntax::{Span, codes};
 
 use super::{Cx, Values, each, warning};
-use crate::hir::{HArg, HExpr, HFn, HKind, HStmtKind, LocalId};
+use crate::hir::{HArg, HExpr, HFn, HKind, HSlice, HStmtKind, LocalId};
 use crate::types::{DTerm, Elem, Ty};
 
 pub(super) fn function(cx: &mut Cx, f: &HFn) {
     let (mut places, mut guarded, mut counters) = (vec![], vec![], BTreeSet::new());
+    let mut slices = vec![];
     each(
         &f.body,
         &mut |s| {
@@ -26,6 +28,7 @@ pub(super) fn function(cx: &mut Cx, f: &HFn) {
         },
         &mut |e| {
             places.extend(positions(e));
+            slices.extend(negated_ends(e));
             if let HKind::If { cond, then, els } = &e.kind
                 && !cond.konst
             {
@@ -36,8 +39,10 @@ pub(super) fn function(cx: &mut Cx, f: &HFn) {
     );
     let search = Search { values: Values::of(f), counters };
     let within = |e: &HExpr, b: &Span| b.start <= e.span.start && e.span.end <= b.end;
+    let is_free = |e: &HExpr| !guarded.iter().any(|b| within(e, b));
+    slices.into_iter().filter(|(end, ..)| is_free(end)).for_each(|one| from_end(cx, one));
     let mut found: Vec<&HExpr> = vec![];
-    for place in places.into_iter().filter(|p| !guarded.iter().any(|b| within(p, b))) {
+    for place in places.into_iter().filter(|p| is_free(p)) {
         let remainder = search.value(place).filter(|r| search.is_negative(r));
         let is_new = |r: &&HExpr| found.iter().all(|f| f.span != r.span);
         if let Some(r) = remainder.filter(is_new) {
@@ -68,6 +73,38 @@ fn positions(e: &HExpr) -> Vec<&HExpr> {
         ) => at.iter().collect(),
         (_, _) => vec![],
     }
+}
+
+/// The ends of a slice of a view that are negated: the end, what is negated, the view and the axis.
+fn negated_ends(e: &HExpr) -> Vec<(&HExpr, &HExpr, &HExpr, usize)> {
+    let HKind::SubView(view, items) = &e.kind else { return vec![] };
+    let ends = items.iter().enumerate().flat_map(|(axis, item)| match item {
+        HSlice::Range(a, z) => [a, z].into_iter().flatten().map(|h| (&**h, axis)).collect(),
+        HSlice::Whole | HSlice::At(_) => vec![],
+    });
+    ends.filter_map(|(end, axis)| match &end.kind {
+        HKind::Builtin(row, args) if row.op == Op::Elementwise(ElementwiseOp::Neg) => match args.as_slice() {
+            [HArg::Expr(k)] => Some((end, k, &**view, axis)),
+            _ => None,
+        },
+        _other => None,
+    })
+    .collect()
+}
+
+/// Reports such an end.
+fn from_end(cx: &mut Cx, (end, k, view, axis): (&HExpr, &HExpr, &HExpr, usize)) {
+    let message = "this end of a slice may be negative, which no position is";
+    let d = warning(codes::REMAINDER, end.span, message, "counts from 0, not from the end");
+    let [k, view] = [k.span, view.span].map(|s| cx.sources.text(s));
+    let is_plain = |t: &str| t.chars().all(|c| c.is_alphanumeric() || "_.[]".contains(c));
+    cx.warn(match is_plain(k) && is_plain(view) {
+        true => {
+            let text = format!("{view}.shape[{axis}] - {k}");
+            d.fix(format!("write `{text}`"), end.span, text)
+        }
+        false => d.note("from the end it is `x.shape[0] - n`"),
+    });
 }
 
 /// The number of names, casts and operations that are looked through.
