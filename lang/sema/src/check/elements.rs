@@ -1,6 +1,6 @@
 //! Assignments to elements of views, tiles and memory, which are written in another way: `y[i] = v`, `*p = v`.
 
-use tk_syntax::ast::{self, BinOp, ExprKind, Subscript, TypeKind};
+use tk_syntax::ast::{self, BinOp, ExprKind, Subscript, TypeKind, UnOp};
 use tk_syntax::{Diagnostic, codes};
 
 use super::cx::{Cx, Sym};
@@ -55,6 +55,9 @@ impl Cx<'_> {
                 Subscript::Slice(..) | Subscript::Named(..) => None,
             })
             .collect();
+        if let Some(sentence) = positions.iter().flatten().find_map(|p| self.no_positions(&name, &ty, p)) {
+            return Some(d.note(sentence));
+        }
         let wrong = h.ty.is_err() || positions.iter().flatten().any(|p| p.ty.is_err());
         let text = self.as_element(&ty, &h, op).unwrap_or_else(|| self.text(value.span));
         let value = Assigned { op, text, ty: h.ty };
@@ -84,6 +87,18 @@ impl Cx<'_> {
             }
             None => d.note(note),
         })
+    }
+
+    /// Says of a mask, and of positions that are in memory, what takes the place of `y[p] = v`.
+    fn no_positions(&self, name: &str, ty: &Ty, p: &HExpr) -> Option<String> {
+        let is_tile = matches!(&p.ty, Ty::Tile { shape, .. } if !shape.is_scalar());
+        match (ty, &p.ty) {
+            (Ty::View { .. }, Ty::View { .. }) => Some(super::positions::LOADED_FIRST.to_string()),
+            (Ty::View { .. }, _) if is_tile && super::operators::is_bool(self, &p.ty) => Some(format!(
+                "a mask has no positions: `{name}.store(at, where(mask, value, {name}.load(at, [N])))` changes the elements where it is true"
+            )),
+            (_, _) => None,
+        }
     }
 
     /// The text of a value with a cast to the elements of a view, where it is of another type.
@@ -130,18 +145,29 @@ impl Cx<'_> {
 
     /// The position of the first element of a place in a view, axis by axis.
     pub(super) fn corner(&self, name: &str, items: &[Subscript], positions: &[Option<HExpr>]) -> Vec<String> {
-        // A position from the end, where that is known.
-        let at = |axis: usize, e: &ast::Expr| match positions.get(axis) {
-            Some(Some(HExpr { kind: HKind::Int(n @ ..0), .. })) => {
-                format!("{name}.shape[{axis}] - {}", n.unsigned_abs())
-            }
-            Some(_) | None => self.text(e.span),
-        };
         let start = |(axis, i): (usize, &Subscript)| match i {
-            Subscript::Slice(Some(a), _, _) | Subscript::Expr(a) => at(axis, a),
+            Subscript::Slice(Some(a), _, _) => self.counted(name, axis, a),
+            // A position from the end, where that is known.
+            Subscript::Expr(a) => match positions.get(axis) {
+                Some(Some(HExpr { kind: HKind::Int(n @ ..0), .. })) => {
+                    format!("{name}.shape[{axis}] - {}", n.unsigned_abs())
+                }
+                Some(Some(p)) if matches!(&p.ty, Ty::Tile { shape, .. } if !shape.is_scalar()) => {
+                    self.text(a.span)
+                }
+                Some(_) | None => self.counted(name, axis, a),
+            },
             Subscript::Slice(None, ..) | Subscript::Named(..) => "0".to_string(),
         };
         items.iter().enumerate().map(start).collect()
+    }
+
+    /// A position along an axis of a view. One that is negated is counted from the end.
+    fn counted(&self, name: &str, axis: usize, e: &ast::Expr) -> String {
+        match negated(e) {
+            Some(k) => format!("{name}.shape[{axis}] - {}", self.operand(k.span)),
+            None => self.text(e.span),
+        }
     }
 
     /// The part of a view that a place is, without the axes that positions remove, and where it begins in that part:
@@ -158,8 +184,17 @@ impl Cx<'_> {
         let (mut index, mut start) = (vec![], vec![]);
         for axis in 0..rank.max(items.len()) {
             let at = corner.get(axis).cloned().unwrap_or("0".to_string());
-            index.push(if kept(axis) { ":".to_string() } else { at.clone() });
-            start.extend(Some(at).filter(|_| kept(axis)));
+            match items.get(axis).and_then(end_from_end) {
+                // The part leaves out what is behind its end.
+                Some(end) => {
+                    index.push(format!("{at}:{}", self.counted(name, axis, end)));
+                    start.push("0".to_string());
+                }
+                None => {
+                    index.push(if kept(axis) { ":".to_string() } else { at.clone() });
+                    start.extend(Some(at).filter(|_| kept(axis)));
+                }
+            }
         }
         // Axes at the end stay by themselves.
         while index.last().is_some_and(|i| i == ":") {
@@ -218,7 +253,8 @@ impl Cx<'_> {
         let at = self.corner(name, items, positions).join(", ");
         // A tile goes into a box from there on; at one position all of it would go into one element.
         let is_corner = positions.iter().all(|p| p.as_ref().is_none_or(|p| single(&p.ty)));
-        if whole && is_corner && value.op.is_some() && !single(&value.ty) {
+        let is_open = items.iter().all(|i| end_from_end(i).is_none());
+        if whole && is_corner && is_open && value.op.is_some() && !single(&value.ty) {
             let Ty::Tile { shape: Shape::Dims(dims), .. } = &value.ty else { return None };
             let extents: Vec<String> = dims.iter().map(|d| crate::show::poly(self.hir(), d)).collect();
             let old = format!("{name}.load([{at}], [{}])", extents.join(", "));
@@ -288,5 +324,21 @@ impl Cx<'_> {
             _ => return None,
         };
         Some(format!("{name} = where({cond}, {}, {name})", value.over(name)))
+    }
+}
+
+/// What a position is negated from.
+fn negated(e: &ast::Expr) -> Option<&ast::Expr> {
+    match &e.kind {
+        ExprKind::Unary(UnOp::Neg, k) => Some(k),
+        _ => None,
+    }
+}
+
+/// The end of a slice that is counted from the end.
+fn end_from_end(i: &Subscript) -> Option<&ast::Expr> {
+    match i {
+        Subscript::Slice(_, Some(z), _) => negated(z).map(|_| z),
+        Subscript::Slice(..) | Subscript::Expr(_) | Subscript::Named(..) => None,
     }
 }
