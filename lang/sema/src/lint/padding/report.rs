@@ -4,13 +4,13 @@
 use tk_ops::{DType, DTypeSet, MemoryOp, Op, ReduceOp, Scalar};
 use tk_syntax::{Diagnostic, SourceMap, Span, codes};
 
-use super::super::warning;
+use super::super::{each, warning};
 use super::captured;
 use super::cases::{Case, is_mended_by};
-use super::meaning::is_same;
+use super::meaning::{is_same, within};
 use super::state::{State, Tile, number};
 use super::values::{dtype, extents};
-use crate::hir::{CKind, HArg, HExpr, HFn, HKind, Hir};
+use crate::hir::{CKind, HArg, HExpr, HFn, HKind, HStmtKind, Hir};
 use crate::poly::Poly;
 use crate::types::{DTerm, Elem, Ty};
 
@@ -180,6 +180,9 @@ fn advised(
             "`other = {wanted}` of the load gives its padding a neutral value, and `where(inside, .., {wanted})` that of a result"
         ));
     }
+    if let Some(sentence) = accumulated(sources, of, f, origin, &wanted) {
+        return d.note(sentence);
+    }
     let lanes = lanes(hir, sources, origin, f);
     if let Some((mask, index)) = &lanes
         && !is_meant(mask)
@@ -196,6 +199,51 @@ fn advised(
         None => format!(
             "`where(inside, {shown}, {wanted})` gives the padding of this value a neutral one, with the mask of the load, or `x.inside(at, shape)` of a view, as `inside`"
         ),
+    })
+}
+
+/// Says of a value that a loop accumulates that what is added is masked, where the mask of the load is known.
+fn accumulated(sources: &SourceMap, of: &HFn, f: &Found, load: &HExpr, wanted: &str) -> Option<String> {
+    let HKind::Local(id) = &f.value.kind else { return None };
+    let (mut loops, mut steps) = (vec![], vec![]);
+    each(
+        &of.body,
+        &mut |s| match &s.kind {
+            HStmtKind::For { .. } | HStmtKind::StaticFor { .. } | HStmtKind::While { .. } => {
+                loops.push(s.span);
+            }
+            HStmtKind::Assign { local, value, .. } if local == id => steps.push(value),
+            HStmtKind::Assign { .. }
+            | HStmtKind::Let(..)
+            | HStmtKind::Expr(_)
+            | HStmtKind::Return(_)
+            | HStmtKind::AssertError { .. }
+            | HStmtKind::Break
+            | HStmtKind::Continue
+            | HStmtKind::Err => {}
+        },
+        &mut |_| {},
+    );
+    let around = loops.iter().find(|l| within(load.span, **l) && !within(f.place.span, **l))?;
+    let step = steps.into_iter().find(|s| within(s.span, *around))?;
+    let (name, symbol, added) = match &step.kind {
+        HKind::Builtin(row, args) => match args.as_slice() {
+            [HArg::Expr(x), HArg::Expr(by)] if x.kind == f.value.kind && ["+", "*"].contains(&row.name) => {
+                (sources.text(f.value.span), row.name, sources.text(by.span))
+            }
+            _ => ("", "", ""),
+        },
+        _other => ("", "", ""),
+    };
+    let added = if added.len() > SHOWN || added.contains('\n') { ".." } else { added };
+    let fits = origin_rank(load) == Some(f.from.dims.len());
+    let mask = inside(sources, load).filter(|m| fits && m.len() <= 2 * SHOWN && !m.contains('\n'));
+    let masked = format!("where({}, {added}, {wanted})", mask.as_deref().unwrap_or("inside"));
+    Some(match symbol {
+        "" => {
+            format!("the loop accumulates it: `where(inside, .., {wanted})` masks what is accumulated there")
+        }
+        _ => format!("in the loop, `{name} {symbol}= {masked}` masks what is accumulated"),
     })
 }
 

@@ -432,6 +432,13 @@ fn branches(a: Lane, b: Lane) -> State {
     }
 }
 
+/// Whether padding has one number before an iteration of a loop and another finite one after it.
+fn accumulates(before: Lane, after: Lane) -> bool {
+    let finite = |l: Lane| l.value().map(number).filter(|n| n.is_finite());
+    let (a, b) = (finite(before), finite(after));
+    after.is_padded() && a.is_some() && b.is_some() && a != b
+}
+
 /// The state after two paths, of which either may have been taken.
 pub(super) fn join<'a>(a: &Tile<'a>, b: &Tile<'a>, looping: bool) -> Tile<'a> {
     if a == b {
@@ -442,6 +449,8 @@ pub(super) fn join<'a>(a: &Tile<'a>, b: &Tile<'a>, looping: bool) -> Tile<'a> {
         // What a loop spoils in one iteration stays spoiled, whatever it began with.
         (Lane::State(State::Spoiled), y) if looping && y.state() != State::Unknown => State::Spoiled,
         (x, Lane::State(State::Spoiled)) if looping && x.state() != State::Unknown => State::Spoiled,
+        // What an iteration adds to padding is there after the loop.
+        (x, y) if looping && accumulates(x, y) => State::Spoiled,
         (x, y) => branches(x, y),
     });
     let dims: Vec<State> = dims.collect();

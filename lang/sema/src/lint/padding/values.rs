@@ -1,7 +1,7 @@
 //! The effect of operations on padding: builtins, indices, casts.
 
 use tk_ops::table::Scheme;
-use tk_ops::{CreateOp, DType, DotOp, ElementwiseOp, MemoryOp, Op, RandomOp, ReduceOp, Scalar};
+use tk_ops::{CreateOp, DType, DotOp, ElementwiseOp, MemoryOp, Op, RandomOp, ReduceOp, Scalar, ShapeOp};
 
 use super::eval::Eval;
 use super::report::{Found, Role};
@@ -111,6 +111,8 @@ impl<'a> Eval<'a> {
             Op::Control(_) | Op::Random(_) | Op::Host(_) | Op::Target | Op::Dot(_) => {
                 rank(&e.ty).map(|r| if r == 0 { Tile::uniform(0) } else { Tile::unknown(r) })
             }
+            // Padding stays along its dimension.
+            Op::Shape(ShapeOp::Flip) => tile(0).map(|t| Tile { moved: true, linear: false, ..t }),
             Op::Shape(_) | Op::Scan(_) | Op::Memory(_) => rank(&e.ty).map(Tile::unknown),
         };
         found.map_or(Value::Opaque, Value::Tile)
