@@ -135,6 +135,13 @@ fn python_items(s: &StopPoint<'_, '_>) -> Option<Diagnostic> {
             Some(s.error("a function is written `fn f(x: f32) -> f32 { .. }`, and a kernel `kernel k(..) grid(..) { .. }`"))
         }
         (None, None, Tok::Id(word @ ("import" | "from"))) => Some(import(s, word, 0)),
+        (None, None, Tok::Id(_)) if s.peek(1) == Some(Tok::Assign) => {
+            let d = s.error("a constant is declared with `const`, as in `const N = 16;`");
+            let end = s.line_from(0).last().filter(|t| t.tok != Tok::Semi);
+            let end = end.map(|t| Replacement { span: s.place(*t).after(), text: ";".to_string() });
+            let begin = Replacement { span: s.span().before(), text: "const ".to_string() };
+            Some(d.fix_all("declare it with `const`", std::iter::once(begin).chain(end).collect()))
+        }
         (None, None, Tok::Id("class")) => Some(s.error("`class` is written `struct`, as in `struct S { a: f32 }`")),
         (Some(Tok::At), Some(Tok::Id(_)), Tok::Dot) => {
             let whole = s.place(s.token(-2)?).to(s.place(s.token(1)?));
@@ -207,7 +214,10 @@ fn operators(s: &StopPoint<'_, '_>) -> Option<Diagnostic> {
     match here.tok {
         Tok::Plus if doubled => {
             let both = s.place(before?).to(s.span());
-            Some(s.error("there is no `++`; write `+= 1`").fix("add one", both, " += 1"))
+            let d = s.error("there is no `++`; `i += 1` is a statement of its own");
+            let is_value = |t: Tok<'_>| matches!(t, Tok::Let | Tok::Assign | Tok::LParen | Tok::LBracket);
+            let mut earlier = (2..).map_while(|i| s.peek(-i));
+            Some(if earlier.any(is_value) { d } else { d.fix("add one", both, " += 1") })
         }
         Tok::Dot if doubled => Some(
             s.error("there is no `..`; loops run over `range(start, end)`, and slices are written `a:b`"),
@@ -220,7 +230,9 @@ fn operators(s: &StopPoint<'_, '_>) -> Option<Diagnostic> {
             let d = s.error(format!("the elements of a tuple are written `t[{index}]`"));
             Some(d.fix("use brackets", all, format!("[{index}]")))
         }
-        _operand if powers(s, -2) => Some(power(s)),
+        _operand if powers(s, -2) => Some(power(s, -2)),
+        // A call or an element as the exponent, of which the name was read as a type.
+        Tok::LParen | Tok::LBracket if powers(s, -3) => Some(power(s, -3)),
         Tok::At if s.after_operand() => {
             let d = s.error("there is no `@` operator; a matrix product is `dot(a, b)`");
             Some(match (s.operand_before(-1), s.operand_from(1)) {
@@ -304,13 +316,15 @@ pub fn power_instead(base: &str, exponent: &str, around: (&str, &str)) -> (Strin
     (title, if alone || !text.contains(' ') { text } else { format!("({text})") })
 }
 
-/// The message for `x ** y`, with a fix where both are a name, a number or something in parentheses.
-fn power(s: &StopPoint<'_, '_>) -> Diagnostic {
+/// The message for `x ** y`, whose stars are `stars` places from here, with a fix where both are a name, a number, a call,
+/// an element or something in parentheses.
+fn power(s: &StopPoint<'_, '_>, stars: isize) -> Diagnostic {
     let d = s.error(NO_POWER);
     let fixed = || {
-        let sign = isize::from(s.peek(0) == Some(Tok::Minus));
-        let right = s.place(s.token(0)?).to(s.operand_from(sign)?);
-        let left = s.operand_before(-3)?;
+        let at = stars + 2;
+        let sign = isize::from(s.peek(at) == Some(Tok::Minus));
+        let right = s.place(s.token(at)?).to(s.operand_from(at + sign)?);
+        let left = s.operand_before(stars - 1)?;
         let inner = |span: Span| {
             let text = s.cx.text.get(span.start as usize..span.end as usize).unwrap_or("");
             text.strip_prefix('(').and_then(|t| t.strip_suffix(')')).unwrap_or(text)
@@ -462,6 +476,11 @@ fn items(s: &StopPoint<'_, '_>) -> Option<Diagnostic> {
     match s.peek(0)? {
         Tok::Lt if matches!(s.peek(-2), Some(Tok::Fn | Tok::Kernel | Tok::Struct)) => {
             Some(s.error("compile-time parameters go in brackets: `[T: float]`"))
+        }
+        Tok::Colon
+            if s.wants("block") && s.token(1).is_none_or(|t| t.first || matches!(t.tok, Tok::Block(_))) =>
+        {
+            Some(s.error("a body is in braces, `{ .. }`, without a `:`").fix("remove the `:`", s.span(), ""))
         }
         Tok::Colon if s.bracket().is_none() && s.peek(-1) == Some(Tok::RParen) => {
             Some(s.error("the result type follows `->`").fix("write `->`", s.span(), " ->"))

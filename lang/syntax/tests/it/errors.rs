@@ -56,7 +56,8 @@ const BODIES: &[(&str, &str)] = &[
     ("if c { 1 } else { 2 } + 3", "a block or `if` cannot be an operand; bind it with `let` first"),
     ("x = S { a: 1 };", "a struct is built with parentheses, `S(field = value)`"),
     ("x = 1, 2;", "a tuple needs parentheses: `(a, b)`"),
-    ("x++;", "there is no `++`; write `+= 1`"),
+    ("x++;", "there is no `++`; `i += 1` is a statement of its own"),
+    ("let y = x++;", "there is no `++`; `i += 1` is a statement of its own"),
     ("x = a ** 2.0;", "there is no `**`; a power is `pow(x, y)`"),
     ("x = a if b else c;", "the condition comes first, `if c { a } else { b }`"),
     ("g(a if b else c);", "the condition comes first, `if c { a } else { b }`"),
@@ -143,6 +144,8 @@ fn items() {
         ),
         ("fn f<T>(x: T) { x }", "compile-time parameters go in brackets: `[T: float]`"),
         ("fn f(x: f32): f32 { x }", "the result type follows `->`"),
+        ("fn f(x: f32): { x }", "a body is in braces, `{ .. }`, without a `:`"),
+        ("kernel k() grid(4):\n    x = 1;", "a body is in braces, `{ .. }`, without a `:`"),
         ("fn f(x: f32) f32 { x }", "a result type follows `->`, and a clause has parentheses"),
         ("fn f(const N: i32) {}", "`const` comes before the type: `n: const i32`"),
         ("kernel k() grid(4) -> f32 {}", "the result type comes before the clauses"),
@@ -263,6 +266,7 @@ fn fixes_mend() {
         ("f((a, b);", "f((a, b));"),
         ("x = [1, 2);", "x = [1, 2];"),
         ("x++;", "x += 1;"),
+        ("let y = x++;", "let y = x++;"),
         ("x = t.0;", "x = t[0];"),
         ("x = .5 + y;", "x = 0.5 + y;"),
         ("x = 1. + y;", "x = 1.0 + y;"),
@@ -277,8 +281,9 @@ fn fixes_mend() {
         ("x = b + (a + 1)**(b);", "x = b + pow(a + 1, b);"),
         ("x = f(a) ** 2;", "x = pow(f(a), 2);"),
         ("x = a.b[0].T @ f[2](c)[1];", "x = dot(a.b[0].T, f[2](c)[1]);"),
-        // A star and a name are a type, which the checker reports.
-        ("x = a ** b[0];", "x = a ** b[0];"),
+        // A star and a name are a type, whatever follows it.
+        ("x = a ** b[0];", "x = pow(a, b[0]);"),
+        ("x = 2.0 ** exp(a);", "x = pow(2.0, exp(a));"),
         // What an operator before it binds to is left to the reader.
         ("x = -a ** 2;", "x = -a ** 2;"),
         ("assert a == b", "assert(a == b);"),
@@ -297,6 +302,7 @@ fn fixes_mend() {
         let frame = |body: &str| format!("fn f() {{\n    {body}\n}}\n");
         assert_eq!(mended(&frame(wrong)), frame(right));
     }
+    assert_eq!(mended("N = 16\nfn f() {}\n"), "const N = 16;\nfn f() {}\n");
     assert_eq!(mended("kernel k(x f32, y i32) { a();"), "kernel k(x: f32, y: i32) { a();}");
     assert_eq!(
         mended("fn f() {\n    if a {\n        b();\n"),
