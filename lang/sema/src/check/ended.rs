@@ -10,6 +10,9 @@ use super::cx::Cx;
 /// The length of a declaration that a title shows.
 const TITLE: usize = 60;
 
+/// The length of a chain of `if`s that is looked at, in bytes: each of its parts asks for what follows.
+const LONGEST: u32 = 1000;
+
 /// A variable of a block that has ended: its place, and the declaration in place of an `if` between two values.
 pub(crate) struct Ended {
     declared: Span,
@@ -52,18 +55,46 @@ impl Cx<'_> {
         }
     }
 
-    /// Notes that an `if` declares one variable in both arms, at its end.
-    pub(super) fn end_if(&mut self, c: &ast::Expr, then: &ast::Block, els: Option<&ast::Expr>, span: Span) {
-        let Some(ExprKind::Block(els)) = els.map(|e| &e.kind) else { return };
-        let (Some((pat, a)), Some((other, b))) = (only(then), only(els)) else { return };
+    /// What `if`s without an `else` of their own choose between: the pattern that all arms declare, and the text of the
+    /// choice of its value.
+    fn choice<'e>(
+        &self,
+        c: &ast::Expr,
+        then: &'e ast::Block,
+        els: &'e ast::Expr,
+    ) -> Option<(&'e ast::Pat, String)> {
+        if els.span.end - els.span.start > LONGEST {
+            return None;
+        }
+        let (pat, a) = only(then)?;
+        let (other, rest) = match &els.kind {
+            ExprKind::Block(els) => {
+                let (other, b) = only(els)?;
+                (other, format!("{{ {} }}", self.text(b.span)))
+            }
+            ExprKind::If(c, then, Some(els)) => self.choice(c, then, els)?,
+            _other => return None,
+        };
         let texts = |pat| names(pat).iter().map(|n| n.text.as_str()).collect::<Vec<_>>();
         let same_form =
             matches!(pat.kind, PatKind::Name { .. }) == matches!(other.kind, PatKind::Name { .. });
-        if texts(pat) != texts(other) || !same_form {
+        let [c, a] = [c, a].map(|e| self.text(e.span));
+        (texts(pat) == texts(other) && same_form).then(|| (pat, format!("if {c} {{ {a} }} else {rest}")))
+    }
+
+    /// Notes that an `if` declares one variable in all arms, at its end.
+    pub(super) fn end_if(&mut self, c: &ast::Expr, then: &ast::Block, els: Option<&ast::Expr>, span: Span) {
+        let Some(els) = els else { return };
+        let Some((pat, choice)) = self.choice(c, then, els) else {
+            // The choice of the rest of a chain has no place before it.
+            if let ExprKind::If(_, then, _) = &els.kind {
+                for name in only(then).into_iter().flat_map(|(pat, _)| names(pat)) {
+                    self.ended.entry(name.text.clone()).and_modify(|e| e.choice = None);
+                }
+            }
             return;
-        }
-        let [c, a, b] = [c, a, b].map(|e| self.text(e.span));
-        let text = format!("let {} = if {c} {{ {a} }} else {{ {b} }};", self.text(pat.span));
+        };
+        let text = format!("let {} = {choice};", self.text(pat.span));
         for name in names(pat) {
             let ended = Ended { declared: name.span, choice: Some((span, text.clone())) };
             self.ended.insert(name.text.clone(), ended);
