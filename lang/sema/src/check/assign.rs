@@ -152,9 +152,13 @@ impl Cx<'_> {
         let mut h = self.need_value(h);
         if let Some(op) = op {
             let current = self.value(place);
+            if op == BinOp::Div {
+                self.floored(place.span.to(h.span), (place.span, [&current.ty, &h.ty]), "//=");
+            }
             let at = self.local(target.0).span;
             let lower = self.lower_accumulator(op, &current, &h, at);
-            h = match lower.or_else(|| self.narrower_accumulator(op, &current, &h, at)) {
+            let whole = || self.whole_float_added(op, &current, &h);
+            h = match lower.or_else(whole).or_else(|| self.narrower_accumulator(op, &current, &h, at)) {
                 Some(d) => self.fail(d),
                 None => self.binary_op(op, current, h, span),
             };
@@ -221,6 +225,20 @@ impl Cx<'_> {
     fn text_until(&self, name: Span, end: char) -> Option<&str> {
         let text = &self.p.sources.get(name.file)?.text;
         Some(text.get(name.end as usize..)?.split_once(end)?.0)
+    }
+
+    /// Reports `n += 1.0` of an integer.
+    fn whole_float_added(&self, op: BinOp, current: &HExpr, h: &HExpr) -> Option<Diagnostic> {
+        let (to, from) = (self.dterm_of(&current.ty)?, self.dterm_of(&h.ty)?);
+        let text = self.text(h.span);
+        let whole = text.strip_suffix(".0")?;
+        if !self.is_integer(to) || !self.is_float(from) || !whole.chars().all(|c| c.is_ascii_digit()) {
+            return None;
+        }
+        let (to, from) = (self.show_elem(&Elem::D(to)), self.show_elem(&Elem::D(from)));
+        let what = format!("`{}=` keeps the type `{to}` of its variable, but this is `{from}`", op.symbol());
+        let d = Diagnostic::error(codes::ELEMENT_MISMATCH, h.span, what, super::this_is(&from));
+        Some(d.fix(format!("write `{whole}`"), h.span, whole.to_string()))
     }
 
     /// Returns true for a tile that is assigned to a variable for one number, or for a tile that broadcasts to it.

@@ -36,12 +36,34 @@ impl Cx<'_> {
     }
 
     /// Returns true for a type of integers that is known.
-    fn is_integer(&self, d: DTerm) -> bool {
+    pub(super) fn is_integer(&self, d: DTerm) -> bool {
         self.set_of(d).is_some_and(|s| s.within(DTypeSet::INT))
     }
 
-    fn is_float(&self, d: DTerm) -> bool {
+    pub(super) fn is_float(&self, d: DTerm) -> bool {
         self.literal(d) == Some(Lit::Float) || matches!(self.norm(d), DTerm::Known(k) if k.is_float())
+    }
+
+    /// Of Python's `a // b` of floats, the reader of the text offers `/`, which does not round: offers `floor`. `a` is the left
+    /// operand, and of `a //= b` the variable.
+    pub(super) fn floored(&mut self, whole: Span, (a, types): (Span, [&Ty; 2]), mark: &str) {
+        let is_float = types.iter().any(|t| self.dterm_of(t).is_some_and(|d| self.is_float(d)));
+        let behind = self.p.sources.text(Span { start: a.end, ..whole });
+        let Some(at) = behind.find(mark).filter(|_| is_float) else { return };
+        let at = a.end + at as u32;
+        let left = self.p.sources.text(Span { end: at, ..whole }).trim_end();
+        let right = self.p.sources.text(Span { start: at + mark.len() as u32, ..whole }).trim_start();
+        let floor = format!("floor({left} / {right})");
+        let text = if mark == "//" { floor } else { format!("{left} = {floor}") };
+        let of_reader = |d: &&mut Diagnostic| d.primary.span.file == whole.file && d.primary.span.start == at;
+        if let Some(d) = self.p.syntax.iter_mut().find(of_reader) {
+            d.notes.clear();
+            d.fixes.clear();
+            *d = match text.matches("//").count() {
+                0 => d.clone().fix(format!("write `{text}`"), whole, text),
+                _several => d.clone().note("of floats it is `floor(a / b)`"),
+            };
+        }
     }
 
     /// The report of a quotient in one of two operands, where the other one is a float.

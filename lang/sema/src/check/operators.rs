@@ -65,6 +65,9 @@ impl Cx<'_> {
     pub fn binary(&mut self, op: BinOp, a: &ast::Expr, b: &ast::Expr, span: Span) -> HExpr {
         let l = self.value(a);
         let r = self.value(b);
+        if op == BinOp::Div {
+            self.floored(span, (a.span, [&l.ty, &r.ty]), "//");
+        }
         self.binary_op(op, l, r, span)
     }
 
@@ -115,7 +118,7 @@ impl Cx<'_> {
                 );
                 let d = if op == BinOp::Add { self.gather_instead(d, bad, other, span) } else { d };
                 let d = match &bad.kind {
-                    HKind::Str(s) if s.len() == 1 => {
+                    HKind::Str(s) if s.len() == 1 && !matches!(other.kind, HKind::Str(_)) => {
                         let code: u32 = s.chars().next().map_or(0, u32::from);
                         let d = d.note(format!("a character is its number, {code}"));
                         d.fix("write its number", bad.span, code.to_string())
