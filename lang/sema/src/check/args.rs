@@ -5,6 +5,8 @@ use tk_syntax::{Code, Diagnostic, Span, codes};
 
 use super::cx::Cx;
 use super::names::closest;
+use crate::poly::Poly;
+use crate::types::Ty;
 
 /// The callee and its parameters, for messages.
 pub(crate) struct Params<'s> {
@@ -78,7 +80,7 @@ impl Cx<'_> {
             .filter_map(|i| ps.names.get(i).copied())
             .collect();
         if extra > 0 || (ok && !missing.is_empty()) {
-            self.wrong_count(ps, args.len(), &missing, extra, call);
+            self.wrong_count(ps, args, &missing, extra, call);
             ok = false;
         }
         ok.then_some((slots, rest))
@@ -126,18 +128,19 @@ impl Cx<'_> {
         let message = format!("{} takes {} by name", ps.what, list.join(" and "));
         let label = if values.len() == 1 { "positional argument" } else { "positional arguments" };
         let d = Diagnostic::error(ps.name_code(), first.span.to(last.span), message, label);
+        // In Triton a number there is an axis.
+        let is_fold = matches!(ps.what.as_str(), "`max`" | "`min`");
+        let axis = if is_fold { self.has_axis(args) } else { None };
         // `max(a, 0)` may be meant either way.
         let of_two = |d: Diagnostic| match ps.what.as_str() {
-            "`max`" => self.of_two(d, "maximum", call, args.len() != 2),
-            "`min`" => self.of_two(d, "minimum", call, args.len() != 2),
+            "`max`" => self.of_two(d, "maximum", (args, call)),
+            "`min`" => self.of_two(d, "minimum", (args, call)),
             _ => d,
         };
-        // In Triton a number there is an axis.
-        let axis = self.has_axis(args);
         let is_axis = axis == Some(true);
         let fixes = d.fixes.len();
         let d = if is_axis { d } else { of_two(d) };
-        if axis == Some(false) && d.fixes.len() > fixes {
+        if (axis == Some(false) || args.len() > 2) && d.fixes.len() > fixes {
             return self.report(d);
         }
         let is_plain = |e: &&ast::Expr| {
@@ -165,15 +168,29 @@ impl Cx<'_> {
     }
 
     /// Says which function takes two values, where a reduction is called with them.
-    fn of_two(&self, d: Diagnostic, name: &str, call: Span, either: bool) -> Diagnostic {
+    fn of_two(&self, d: Diagnostic, name: &str, (args, call): (&[ast::Arg], Span)) -> Diagnostic {
         let d = d.note(format!("the elementwise function is `{name}(a, b)`"));
         let text = self.text(call);
-        match text.find('(').filter(|_| !either) {
+        if let [a, b, c] = args
+            && args.iter().all(|a| a.name.is_none() && !matches!(a.value.kind, ast::ExprKind::Bool(_)))
+        {
+            let [a, b, c] = [a, b, c].map(|a| self.text(a.value.span));
+            let text = format!("{name}({name}({a}, {b}), {c})");
+            return d.fix(format!("write `{text}`"), call, text);
+        }
+        match text.find('(').filter(|_| args.len() == 2) {
             Some(end) => {
                 let word = Span { end: call.start + end as u32, ..call };
                 d.use_instead(word, name)
             }
             None => d,
+        }
+    }
+
+    fn rank_of(&self, x: crate::hir::LocalId) -> usize {
+        match &self.local(x).ty {
+            Ty::Tile { shape, .. } => shape.dims().map_or(0, <[Poly]>::len),
+            _ => 0,
         }
     }
 
@@ -235,7 +252,7 @@ impl Cx<'_> {
         }
     }
 
-    fn wrong_count(&mut self, ps: &Params, given: usize, missing: &[&str], extra: usize, call: Span) {
+    fn wrong_count(&mut self, ps: &Params, args: &[ast::Arg], missing: &[&str], extra: usize, call: Span) {
         let needed = ps.optional.iter().filter(|o| !**o).count()
             - usize::from(ps.rest && ps.optional.last() == Some(&false));
         let most = ps.names.len();
@@ -244,6 +261,7 @@ impl Cx<'_> {
         let noun = if count == "1" { "argument" } else { "arguments" };
         let label =
             if extra > 0 { format!("{extra} too many") } else { format!("{} missing", list(missing)) };
+        let given = args.len();
         let given = if given == 1 { "1 is given".to_string() } else { format!("{given} are given") };
         let mut d = Diagnostic::error(
             if ps.launch { codes::LAUNCH_ARGS } else { codes::ARGUMENT_COUNT },
@@ -266,6 +284,14 @@ impl Cx<'_> {
         let end = Span { start: at, end: at, ..call };
         let comma = if inside.is_some_and(|t| t.ends_with(',')) { " " } else { ", " };
         d = match (missing, inside, ps.what.as_str()) {
+            (["dtype"], Some(_), "`full`")
+                if let [value, shape] = args
+                    && matches!(shape.value.kind, ast::ExprKind::Array(_)) =>
+            {
+                let [value, shape] = [value, shape].map(|a| self.text(a.value.span));
+                let text = format!("full({shape}, {value}, f32)");
+                d.fix(format!("write `{text}`"), call, text)
+            }
             (["dtype"], Some(inside), _) if extra == 0 => {
                 let argument = if inside.contains(" = ") { "dtype = f32" } else { "f32" };
                 d.fix("give the element type", end, format!("{comma}{argument}"))
@@ -276,6 +302,11 @@ impl Cx<'_> {
                 d.fix("ask for each axis", call, each)
             }
             (["axis"], Some(inside), _) if extra == 0 => {
+                let rank = args.first().and_then(|x| self.variable(&x.value)).map(|x| self.rank_of(x));
+                if let Some(rank @ 2..) = rank {
+                    let d = d.note(format!("its axes are numbered from 0, and the last is {}", rank - 1));
+                    return self.report(d);
+                }
                 let argument =
                     if inside.ends_with('(') { "0".to_string() } else { format!("{comma}axis = 0") };
                 d.fix("give the axis", end, argument)

@@ -10,7 +10,8 @@ use super::advice::SHOWN;
 use super::builtins::Slots;
 use super::cx::{Cx, Sym};
 use super::foreign::unwrapped;
-use crate::hir::{HExpr, LocalId};
+use super::types::MAX_RANK;
+use crate::hir::HExpr;
 use crate::poly::Poly;
 use crate::types::{DTerm, Elem, Shape, Ty};
 
@@ -294,12 +295,14 @@ impl Cx<'_> {
     }
 
     /// Whether the number in `max(t, 1)` may be an axis of `t`, as Triton writes it. Nothing for other arguments.
-    pub(super) fn has_axis(&self, args: &[ast::Arg]) -> Option<bool> {
+    pub(super) fn has_axis(&mut self, args: &[ast::Arg]) -> Option<bool> {
         let [x, axis] = args else { return None };
         let ExprKind::Int(Some(axis)) = axis.value.kind else { return None };
-        let Some(id): Option<LocalId> = self.variable(&x.value) else { return Some(true) };
-        let Ty::Tile { shape, .. } = &self.local(id).ty else { return None };
-        let rank = shape.dims().map_or(0, <[Poly]>::len);
+        let rank = match self.value(&x.value).ty {
+            Ty::Tile { shape, .. } => shape.dims().map_or(0, <[Poly]>::len),
+            ty if ty.is_err() => MAX_RANK,
+            _ => return None,
+        };
         Some(usize::try_from(axis).is_ok_and(|a| a < rank))
     }
 }
