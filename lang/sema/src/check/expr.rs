@@ -6,8 +6,7 @@ use tk_syntax::slices::STEPS;
 use tk_syntax::{Diagnostic, FileId, Span, codes};
 
 use super::cx::{Cx, Flow, Lit, Scope, Sym};
-use super::foreign_names::NAMESPACES;
-use super::names::closest;
+use super::names::{closest, is_slip};
 use super::{Def, files};
 use crate::hir::{CKind, CVarId, HExpr, HKind, LocalId};
 use crate::import;
@@ -16,6 +15,13 @@ use crate::types::{DTerm, Elem, Shape, Ty};
 /// The number of names compared with unknown ones before suggestions end: a file of a million names with a million
 /// mistakes would take days otherwise. About 50 ns each, so 0.1 s in the worst case.
 const MAX_COMPARED: usize = 2_000_000;
+
+/// Functions of namespaces of C++: the namespace, the function unless it is any, and what is said.
+const NAMESPACES: &[(&str, Option<&str>, &str)] = &[
+    ("cg", None, "`grid_barrier()` waits for all programs of a kernel with `launch(cooperative = true)`"),
+    ("std", Some("min"), "the smaller of two values is `minimum(a, b)`"),
+    ("std", Some("max"), "the larger of two values is `maximum(a, b)`"),
+];
 
 impl Cx<'_> {
     /// An operand; `want` is what its place would like, for lambdas, functions and `None`. Nothing may leave from
@@ -224,7 +230,8 @@ impl Cx<'_> {
             }
             return HExpr::err(n.span);
         }
-        let builtins = tk_ops::rows::functions().map(|r| r.name).chain(DType::ALL.map(DType::name));
+        let slips = tk_ops::rows::functions().map(|r| r.name).filter(|name| is_slip(&n.text, name));
+        let builtins = slips.chain(DType::ALL.map(DType::name));
         let near = self.nearest_of(&n.text, &[], &builtins.collect::<Vec<_>>(), call.is_some());
         let mut d = Diagnostic::error(
             codes::UNKNOWN_NAME,

@@ -8,8 +8,8 @@ use tk_syntax::{Diagnostic, Span, codes};
 use super::Def;
 use super::cx::{Cx, Sym};
 use super::foreign_names::{
-    ACCUMULATED, ARRAYS, AXES, DIFFERENT, DIMENSIONS, ELSEWHERE, FOLDS, Here, MEMBERS, NAMES, PARAMETERS,
-    TYPES, WORDS,
+    ACCUMULATED, ARRAYS, AXES, DIFFERENT, DIMENSIONS, ELSEWHERE, FOLDS, HALVES, Here, MEMBERS, NAMES,
+    PARAMETERS, TYPES, WORDS,
 };
 use crate::hir::{CKind, FnId, FnKind, HExpr};
 use crate::types::{Elem, Ty};
@@ -25,7 +25,13 @@ fn find(table: &[(&str, Here)], name: &str) -> Option<Here> {
 }
 
 fn here(name: &str) -> Option<Here> {
-    find(NAMES, name)
+    find(NAMES, name).or_else(|| super::foreign_calls::stems(name).find_map(of_stem))
+}
+
+/// The counterpart of `sin` of `__sinf`.
+fn of_stem(stem: &str) -> Option<Here> {
+    let row = || tk_ops::rows::find(stem, Receiver::None).filter(|r| matches!(r.op, Op::Elementwise(_)));
+    find(NAMES, stem).or_else(|| row().map(|r| Name(r.name)))
 }
 
 impl Cx<'_> {
@@ -71,7 +77,9 @@ impl Cx<'_> {
         }
         let root = self.module(base)?.text.clone();
         let of_arrays = matches!(root.as_str(), "np" | "numpy" | "jnp" | "cupy" | "torch" | "math");
-        let ours = find(ARRAYS, &name.text).filter(|_| of_arrays).or(here(&name.text));
+        let of_c = name.text == "round" && self.text(base.span).ends_with("libdevice");
+        let ours = if of_c { Some(Form(HALVES)) } else { find(ARRAYS, &name.text).filter(|_| of_arrays) };
+        let ours = ours.or(here(&name.text));
         // `np.minimum.reduce(a)`
         let folded = match (&base.kind, name.text.as_str()) {
             (ExprKind::Member(_, of), "reduce") => find(FOLDS, &of.text),
@@ -415,7 +423,7 @@ impl Cx<'_> {
             },
             _ => return None,
         };
-        let word = match here(word) {
+        let word = match find(TYPES, word).or(here(word)) {
             Some(Name(ours)) => ours,
             Some(Form(_)) | None => word,
         };
@@ -498,6 +506,9 @@ impl Cx<'_> {
             Some(Name(_) | Form(_)) | None => &name.text,
         };
         let first = |p: &ParamKind| matches!(p, ParamKind::Value | ParamKind::Int | ParamKind::Pointer);
+        if let Some(d) = self.with_other_arguments(base, name, args, span).filter(|_| of_tile) {
+            return Some(d);
+        }
         let row = self.find_row(ours).filter(|r| r.params.first().is_some_and(|p| first(&p.kind)));
         let own = matches!(self.lookup_item(name), Some(Def::Fn(id)) if !self.is_kernel(id));
         if row.is_none() && !own {

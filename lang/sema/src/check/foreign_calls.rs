@@ -22,6 +22,20 @@ pub(super) fn clipped(x: &str, limits: &[String]) -> Option<String> {
     }
 }
 
+/// What is left of a name of C or CUDA without what says its type, its rounding or that it is an intrinsic: `sin` of
+/// `__sinf`, `float2half` of `__float2half_rn`.
+pub(super) fn stems(name: &str) -> impl Iterator<Item = &str> {
+    let (bare, rounded) = match name.rsplit_once('_') {
+        Some((before, "rn" | "rz" | "ru" | "rd")) => (before, true),
+        Some(_) | None => (name, false),
+    };
+    let plain = bare.strip_prefix("__").unwrap_or(bare);
+    let typed = plain.strip_suffix("ll").or_else(|| plain.strip_suffix('f')).unwrap_or(plain);
+    // `__fsqrt_rn`
+    let after = plain.strip_prefix('f').filter(|_| rounded).unwrap_or(plain);
+    [bare, plain, typed, after].into_iter().filter(move |s| *s != name)
+}
+
 /// Says of an argument that a parameter of this kind does not take: `None`, and a list.
 fn refused(row: &Row, args: &[&ast::Expr]) -> Option<String> {
     let lists = |k: ParamKind| {
@@ -45,12 +59,21 @@ impl Cx<'_> {
         args: &[ast::Arg],
         span: tk_syntax::Span,
     ) -> Option<Diagnostic> {
+        if let Some(d) = self.asserted_before(base, name, args, span) {
+            return Some(d);
+        }
         let module = self.module(base)?;
         let ours = self.name_here(&name.text);
         let message = format!("cannot find `{}`", module.text);
         let d = Diagnostic::error(codes::UNKNOWN_NAME, base.span, message, "unknown name");
         let unnamed = args.iter().take_while(|a| a.name.is_none());
         let exprs: Vec<&ast::Expr> = unnamed.map(|a| &a.value).collect();
+        if let ("take", [x, at]) = (name.text.as_str(), exprs.as_slice())
+            && matches!(at.kind, ExprKind::Int(_))
+        {
+            let text = format!("{}[{}]", self.operand(x.span), self.text(at.span));
+            return Some(d.fix(format!("write `{text}`"), span, text));
+        }
         let row = self.find_row(ours);
         if exprs.len() < args.len() {
             return Some(d.note(format!("{}; `{ours}` is its name here", refused(row?, &exprs)?)));
@@ -68,6 +91,53 @@ impl Cx<'_> {
             Some(text) => Some(d.write_instead(span, text)),
             None => Some(d.note(format!("{}; `{ours}` is its name here", refused(row?, &exprs)?))),
         }
+    }
+
+    /// PyTorch's `t.expand(4, 4)` and `t.clamp(min = 0)`.
+    pub(super) fn with_other_arguments(
+        &self,
+        base: &HExpr,
+        name: &ast::Name,
+        args: &[ast::Arg],
+        span: tk_syntax::Span,
+    ) -> Option<Diagnostic> {
+        let x = self.text(base.span);
+        let x = unwrapped(&x);
+        let limit = |a: &ast::Arg| match a.name.as_ref().map(|n| n.text.as_str()) {
+            Some("min") => Some("maximum"),
+            Some("max") => Some("minimum"),
+            Some(_) | None => None,
+        };
+        let text = match (name.text.as_str(), args) {
+            ("expand", [_, _, ..]) => {
+                let all: Vec<String> = args.iter().map(|a| self.text(a.value.span)).collect();
+                format!("broadcast_to({x}, [{}])", all.join(", "))
+            }
+            ("clamp" | "clip", [one]) => format!("{}({x}, {})", limit(one)?, self.text(one.value.span)),
+            _ => return None,
+        };
+        let message = format!("`{}` is a function, not a method", name.text);
+        let d = Diagnostic::error(codes::UNKNOWN_MEMBER, name.span, message, "unknown method");
+        Some(d.fix(format!("call `{text}`"), span, text))
+    }
+
+    /// `assert (a == b).all()`, where the call of `assert` ends before the method.
+    fn asserted_before(
+        &self,
+        base: &ast::Expr,
+        name: &ast::Name,
+        args: &[ast::Arg],
+        span: tk_syntax::Span,
+    ) -> Option<Diagnostic> {
+        let ExprKind::Call(f, given) = &base.kind else { return None };
+        let ([one], [], "all" | "any") = (given.as_slice(), args, name.text.as_str()) else { return None };
+        if self.text(f.span) != "assert" {
+            return None;
+        }
+        let message = format!("`{}` is a function, not a method", name.text);
+        let d = Diagnostic::error(codes::UNKNOWN_MEMBER, name.span, message, "unknown method");
+        let text = format!("assert({}({}))", name.text, self.text(one.value.span));
+        Some(d.fix(format!("write `{text}`"), span, text))
     }
 
     /// Reports a method of views on a tile: `a.load([0, 0], [32, 8])`.

@@ -138,8 +138,11 @@ pub(super) const NAMES: &[(&str, Here)] = &[
     ("acos", Form("there are no inverse trigonometric functions")),
     ("atan2", Form("there are no inverse trigonometric functions")),
     ("cbrt", Form("for positive `x` it is `exp2(log2(x) / 3.0)`")),
-    ("sign", Form("it is `where(x > 0.0, 1.0, where(x < 0.0, -1.0, 0.0))`")),
+    ("sign", Form(SIGN)),
+    ("sgn", Form(SIGN)),
+    ("signum", Form(SIGN)),
     ("square", Form("a square is `x * x`")),
+    ("sqr", Form("a square is `x * x`")),
     ("reciprocal", Form("it is `1.0 / x`")),
     ("hypot", Form("it is `sqrt(x * x + y * y)`")),
     ("log10", Form("it is `log2(x) * 0.3010299956639812`")),
@@ -184,8 +187,8 @@ pub(super) const NAMES: &[(&str, Here)] = &[
     ),
     ("nonzero", Form(SELECTED)),
     ("unique", Form(SELECTED)),
-    ("vstack", Form("`cat(a, b, axis = 0)` joins two tiles")),
-    ("hstack", Form("`cat(a, b, axis = 1)` joins two tiles")),
+    ("vstack", Form(STACKED)),
+    ("hstack", Form(STACKED)),
     ("median", Form("`sort(x)` has the middle element at position `N / 2`")),
     ("enumerate", Form("a loop counts: `for i in range(0, n) { .. }`")),
     ("zip", Form("a loop counts: `for i in range(0, n) { .. }`")),
@@ -256,25 +259,11 @@ pub(super) const NAMES: &[(&str, Here)] = &[
     ("warpSize", Form("warps are the compiler's; `target.warp_size` is the number of their lanes")),
     ("__ldg", Name("load")),
     ("__popc", Name("popcount")),
-    ("__clz", Name("clz")),
-    ("__umulhi", Name("umulhi")),
     ("random", Form(RANDOM)),
     ("rint", Name("round")),
-    ("rintf", Name("round")),
     ("nearbyint", Name("round")),
-    ("nearbyintf", Name("round")),
     ("fmax", Name("maxnum")),
     ("fmin", Name("minnum")),
-    ("fmaxf", Name("maxnum")),
-    ("fminf", Name("minnum")),
-    ("fmaf", Name("fma")),
-    ("expf", Name("exp")),
-    ("logf", Name("log")),
-    ("sqrtf", Name("sqrt")),
-    ("rsqrtf", Name("rsqrt")),
-    ("fabsf", Name("abs")),
-    ("powf", Name("pow")),
-    ("tanhf", Name("tanh")),
     ("__expf", Form("the approximation is `exp(x, fast = true)`")),
     ("__fdividef", Form("`/` under `@fast` is the approximation")),
     ("half", Form("a cast is written `x as f16`")),
@@ -293,7 +282,22 @@ pub(super) const NAMES: &[(&str, Here)] = &[
     ("atomicSub", Form("subtracting is `atomic_add` of the negative value")),
     ("atomicInc", Form(WRAPPED)),
     ("atomicDec", Form(WRAPPED)),
-    ("roundf", Form("`round(x)` takes halves to the even integer, CUDA's `roundf` away from zero")),
+    ("roundf", Form(HALVES)),
+    ("lround", Form(HALVES)),
+    ("llround", Form(HALVES)),
+    (
+        "float2int",
+        Form("a cast is written `x as i32`, which rounds toward zero; `round(x) as i32` is the nearest"),
+    ),
+    ("float_as_int", Form("the same bits as another type are `bitcast(x, i32)`")),
+    ("int_as_float", Form("the same bits as another type are `bitcast(x, f32)`")),
+    ("copysign", Form("it is `where(y < 0.0, -abs(x), abs(x))`")),
+    ("ctz", Form("of an `i32` it is `31 - clz(x & -x)`")),
+    ("ffs", Form("of an `i32` it is `32 - clz(x & -x)`")),
+    ("brev", Form(WRITTEN)),
+    ("mix", Form("it is `a + (b - a) * t`")),
+    ("lerp", Form("it is `a + (b - a) * t`")),
+    ("masked_fill", Form("it is `where(mask, value, x)`")),
     ("float", Form("a cast is written `x as f32`; infinity is `inf`")),
     ("int", Form("a cast is written `x as i32`")),
     ("lambda", Form("a lambda is written `|a, b| a + b`")),
@@ -316,8 +320,6 @@ pub(super) const NAMES: &[(&str, Here)] = &[
     ("tgamma", Form(WRITTEN)),
     ("lrint", Form(NEAREST)),
     ("llrint", Form(NEAREST)),
-    ("lround", Form(NEAREST)),
-    ("llround", Form(NEAREST)),
     ("map_elementwise", Form("`map(f, x)` applies a function of scalars to every element")),
     ("atomic_poll", Form("after `use std::sync;` it is `sync::poll(p, value, timeout)`, for a scalar")),
     ("bitonic_merge", Form("`sort(x)` sorts")),
@@ -519,13 +521,6 @@ pub(super) const DIFFERENT: &[(&str, &str)] = &[
     ("atomic_store", "its order is `relaxed` here; Triton's is `order = release`"),
 ];
 
-/// Functions of namespaces of C++: the namespace, the function unless it is any, and what is said.
-pub(super) const NAMESPACES: &[(&str, Option<&str>, &str)] = &[
-    ("cg", None, "`grid_barrier()` waits for all programs of a kernel with `launch(cooperative = true)`"),
-    ("std", Some("min"), "the smaller of two values is `minimum(a, b)`"),
-    ("std", Some("max"), "the larger of two values is `maximum(a, b)`"),
-];
-
 /// Members of the dimensions of CUDA, and the axes.
 pub(super) const AXES: &[(&str, u32)] = &[("x", 0), ("y", 1), ("z", 2)];
 
@@ -581,6 +576,9 @@ const MEMBERSHIP: &str = "a value is compared with each, `x == 1 || x == 2`, or 
 const GREATEST: &str = "`scan(x, axis = 0, combine = maximum)` has the greatest element up to each one";
 const LEAST: &str = "`scan(x, axis = 0, combine = minimum)` has the least element up to each one";
 const WRITTEN: &str = "there is no such function; a `fn` of the arithmetic that it needs takes its place";
+const STACKED: &str = "`cat(a, b, axis = 0)` joins two vectors, or puts one matrix below the other, and `axis = 1` beside it; vectors are rows as `a[None, :]`";
+const SIGN: &str = "it is `where(x > 0.0, 1.0, where(x < 0.0, -1.0, 0.0))`";
+pub(super) const HALVES: &str = "`round(x)` takes halves to the even integer, CUDA's `roundf` away from zero";
 const NEAREST: &str = "`round(x) as i64` is the nearest integer, the even one of two";
 const NO_HINT: &str = "there is no such option: leave it out";
 const FIRST: &str = "of equal elements the first one is taken";

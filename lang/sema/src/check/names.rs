@@ -27,6 +27,28 @@ pub fn closest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
     best.map(|(_, c)| c)
 }
 
+/// Returns true if a name may be another one by a slip of the fingers: two letters are swapped, one is missing or is there
+/// twice. Of short names, other letters are another name: `tan` is no `tanh`.
+pub(super) fn is_slip(name: &str, meant: &str) -> bool {
+    let (a, b): (Vec<char>, Vec<char>) = (name.chars().collect(), meant.chars().collect());
+    if a.len() > SHORT || name.eq_ignore_ascii_case(meant) {
+        return true;
+    }
+    let same = a.iter().zip(&b).take_while(|(x, y)| x == y).count();
+    let rest = |of: &[char], n: usize| of.get(same + n..).unwrap_or(&[]).to_vec();
+    match (a.len(), b.len()) {
+        (m, n) if m + 1 == n => rest(&a, 0) == rest(&b, 1),
+        (m, n) if m == n + 1 => rest(&a, 1) == rest(&b, 0) && same > 0 && a.get(same) == a.get(same - 1),
+        (m, n) if m == n => {
+            rest(&a, 2) == rest(&b, 2) && a.get(same) == b.get(same + 1) && a.get(same + 1) == b.get(same)
+        }
+        (_, _) => false,
+    }
+}
+
+/// The length up to which a name with other letters is another one.
+const SHORT: usize = 6;
+
 /// Returns true for names of as many words, such as `n_rows` and `n_cols`, of which one is another word.
 fn differs_in_a_word(name: &str, other: &str) -> bool {
     let words = |s: &str| s.split('_').count();
