@@ -1,4 +1,4 @@
-//! Checks that sources of `codegen` and the IR of its tests use the words of `docs/glossary.md`.
+//! Checks that sources of `codegen` and the IR of its tests use the words of `docs/architecture.md`.
 //!
 //! Guarantees that none contains a retired word, alone or as a part of an identifier.
 
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::source::{self, File};
 
-const PAGE: &str = "docs/glossary.md";
+const PAGE: &str = "docs/architecture.md";
 
 /// The problems.
 pub fn check(root: &Path, rust: &[File]) -> Vec<String> {
