@@ -157,8 +157,8 @@ impl Cx<'_> {
             }
             let at = self.local(target.0).span;
             let lower = self.lower_accumulator(op, &current, &h, at);
-            let whole = || self.whole_float_added(op, &current, &h);
-            h = match lower.or_else(whole).or_else(|| self.narrower_accumulator(op, &current, &h, at)) {
+            let float = || self.float_added(op, &current, &h);
+            h = match lower.or_else(float).or_else(|| self.narrower_accumulator(op, &current, &h, at)) {
                 Some(d) => self.fail(d),
                 None => self.binary_op(op, current, h, span),
             };
@@ -227,18 +227,21 @@ impl Cx<'_> {
         Some(text.get(name.end as usize..)?.split_once(end)?.0)
     }
 
-    /// Reports `n += 1.0` of an integer.
-    fn whole_float_added(&self, op: BinOp, current: &HExpr, h: &HExpr) -> Option<Diagnostic> {
+    /// Reports `n += 1.0` of an integer: its variable keeps its type, so the value is cast.
+    fn float_added(&self, op: BinOp, current: &HExpr, h: &HExpr) -> Option<Diagnostic> {
         let (to, from) = (self.dterm_of(&current.ty)?, self.dterm_of(&h.ty)?);
-        let text = self.text(h.span);
-        let whole = text.strip_suffix(".0")?;
-        if !self.is_integer(to) || !self.is_float(from) || !whole.chars().all(|c| c.is_ascii_digit()) {
+        if !self.is_integer(to) || !self.is_float(from) {
             return None;
         }
-        let (to, from) = (self.show_elem(&Elem::D(to)), self.show_elem(&Elem::D(from)));
+        let [from, to] = [from, to].map(|t| self.show_elem(&Elem::D(t)));
         let what = format!("`{}=` keeps the type `{to}` of its variable, but this is `{from}`", op.symbol());
         let d = Diagnostic::error(codes::ELEMENT_MISMATCH, h.span, what, super::this_is(&from));
-        Some(d.fix(format!("write `{whole}`"), h.span, whole.to_string()))
+        let text = self.text(h.span);
+        let cast = match text.strip_suffix(".0") {
+            Some(whole) if whole.chars().all(|c| c.is_ascii_digit()) => whole.to_string(),
+            _ => self.cast_text(h.span, &to),
+        };
+        Some(d.fix(format!("write `{cast}`"), h.span, cast))
     }
 
     /// Returns true for a tile that is assigned to a variable for one number, or for a tile that broadcasts to it.
