@@ -260,9 +260,10 @@ impl<'t> Fit<'t> {
             _any if matches!(self.wants, Gives::Function | Gives::Optional | Gives::Known) => {
                 if c.gives == self.wants { MATCHES + FIRST_OF_KIND } else { self.builtin_or(c) }
             }
-            K::Builtin | K::Function if self.in_key => -LAUNCHED - MISFIT,
+            K::Builtin if self.in_key => self.builtin(c) - PASSED,
+            K::Function if self.in_key => -PASSED,
             K::Builtin => self.builtin(c),
-            K::Variable | K::Parameter if c.gives == Gives::View && self.in_key => LAUNCHED,
+            K::Variable | K::Parameter | K::CompileTime | K::Const if self.in_key => LAUNCHED,
             K::Variable | K::Parameter
                 if c.gives == Gives::View && self.in_clause && self.begins_argument =>
             {

@@ -52,6 +52,22 @@ fn guesses_leave_fewer_errors() {
     }
 }
 
+/// The library is large, and checked for who waits.
+#[test]
+fn imports_check_files_that_declare_the_name() {
+    let text = "fn f(x: f32) -> f32 {\n    silu(x) + sigmoidal(x)\n}\n";
+    let mut ws = workspace(&[("a.tk", text), ("b.tk", "fn sigmoidal(x: f32) -> f32 { x }\n")]);
+    let checked = std::sync::Arc::new(std::sync::Mutex::new(vec![]));
+    let heard = checked.clone();
+    ws.on_check = Some(Box::new(move |path| heard.lock().unwrap().push(path.to_string())));
+    let found = actions(&mut ws, "/w/a.tk", 0..text.len(), false);
+    let titles: Vec<&str> = found.iter().map(|a| a.title.as_str()).collect();
+    assert!(titles.contains(&"import it: `use std::math::silu;`"), "{titles:?}");
+    assert!(titles.contains(&"import it: `use b::sigmoidal;`"), "{titles:?}");
+    let checked = checked.lock().unwrap();
+    assert!(checked.len() < 6, "{checked:?}");
+}
+
 /// Each guess checks the file, and a selection can have any number of errors.
 #[test]
 fn a_large_selection_tries_some_guesses() {
