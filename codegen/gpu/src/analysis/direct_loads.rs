@@ -23,6 +23,9 @@ use crate::layout::Layout;
 use crate::layout::linear::{InDim, LinearLayout};
 use crate::target::spec::TargetSpec;
 
+/// The width of a bank.
+const BANK_BYTES: u32 = 4;
+
 /// The layout of a tile that is stored in the order `bases` from the layout `source`, in elements of `bytes` bytes; `None` if a
 /// warp has no 16 bytes for each lane, or the elements of a load are not neighbours along an axis.
 pub fn layout(source: &Layout, bases: &[i64], bytes: u32, spec: &TargetSpec) -> Option<Layout> {
@@ -43,6 +46,28 @@ pub fn layout(source: &Layout, bases: &[i64], bytes: u32, spec: &TargetSpec) -> 
     let found = Layout::repeated(atom, source.repeats().to_vec());
     let is_wide = (0..source.atom().rank()).any(|d| found.vector(d) >= 1 << vector);
     (is_wide && found.adds_registers()).then_some(found)
+}
+
+/// The order `bases` for a target with direct loads: rows of all banks follow one another so that those whose elements are swizzled
+/// come first, in the lanes of a warp if there is room. Which row of banks an element is in changes no bank.
+pub fn arranged(bases: Vec<i64>, bytes: u32, spec: &TargetSpec) -> Vec<i64> {
+    let row = i64::from(spec.shared_banks * BANK_BYTES / bytes.max(1));
+    let (within, beyond) = (|b: i64| b % row.max(1), |b: i64| b / row.max(1));
+    let is_one = |b: &&i64| beyond(**b).count_ones() == 1;
+    if spec.direct_load_bytes == 0 || bases.iter().any(|b| beyond(*b) != 0 && !is_one(&b)) {
+        return bases;
+    }
+    let mut places: Vec<i64> = bases.iter().filter(is_one).map(|b| beyond(*b)).collect();
+    places.sort_unstable();
+    let of = |swizzled: bool| {
+        let some = bases.iter().enumerate().filter(move |(_, b)| beyond(**b) != 0);
+        some.filter(move |(_, b)| (within(**b) != 0) == swizzled).map(|(n, _)| n)
+    };
+    let mut arranged: Vec<i64> = bases.iter().map(|b| within(*b)).collect();
+    for (n, place) in of(true).chain(of(false)).zip(places) {
+        arranged.get_mut(n).into_iter().for_each(|b| *b += place * row);
+    }
+    arranged
 }
 
 /// Returns true if a copy to shared memory is possible: where copies choose their places, always, and otherwise if the lanes of

@@ -17,6 +17,7 @@
 //! Requires fragments of an instruction. Guarantees that emission and lowering read the same way.
 
 use crate::analysis::conversion::bases;
+use crate::analysis::direct_loads::arranged;
 use crate::ir::shared_access::image;
 use crate::layout::Layout;
 use crate::layout::linear::{LinearLayout, SharedMap, SharedPlan};
@@ -152,7 +153,7 @@ pub fn order(source: &Layout, f: &Fragment, bytes: u32, spec: &TargetSpec) -> Ve
         let reader = reader(f, way, bytes).filter(|_| way != Read::Transposed || spec.has_transposed_read);
         let reader = reader.map(|r| if way == Read::Transposed { r.by_pairs() } else { r });
         let Some(plan) = reader.and_then(|r| plan(source, f, &r, bytes, spec)) else { continue };
-        let bases = bases(&plan.map);
+        let bases = arranged(bases(&plan.map), bytes, spec);
         let cost = plan.wavefronts + plan.accesses + packing(f, way, &bases, bytes);
         if read(f, &bases, bytes, spec) == way && best.as_ref().is_none_or(|b| cost < b.0) {
             best = Some((cost, bases));
