@@ -12,32 +12,48 @@ impl Server {
     /// Answers a request of an initialized client.
     pub fn dispatch(&mut self, method: &str, given: Value) -> Answer<Json> {
         match method {
-            "textDocument/diagnostic" => self.on::<lsp::DocumentDiagnosticRequest>(given, Server::pull),
-            "workspace/diagnostic" => {
-                self.on::<lsp::WorkspaceDiagnosticRequest>(given, Server::pull_workspace)
-            }
             "textDocument/hover" => self.on::<lsp::HoverRequest>(given, Server::hover),
             "textDocument/completion" => self.on::<lsp::CompletionRequest>(given, Server::completion),
             "textDocument/signatureHelp" => self.on::<lsp::SignatureHelpRequest>(given, Server::signature),
             "textDocument/definition" => self.on::<lsp::DefinitionRequest>(given, Server::definition),
+            "textDocument/rename" => self.on::<lsp::RenameRequest>(given, Server::rename),
+            "workspace/textDocumentContent" => {
+                self.on::<lsp::TextDocumentContentRequest>(given, Server::content)
+            }
+            "textDocument/semanticTokens/full" => {
+                self.on_kept::<lsp::SemanticTokensRequest>("tokens", false, given, Server::tokens)
+            }
+            "textDocument/inlayHint" => self.on::<lsp::InlayHintRequest>(given, Server::hints),
+            "textDocument/codeAction" => self.on::<lsp::CodeActionRequest>(given, Server::actions),
+            "textDocument/formatting" => self.on::<lsp::DocumentFormattingRequest>(given, Server::format),
+            "completionItem/resolve" => self.on::<lsp::CompletionResolveRequest>(given, Server::resolve),
+            // A page has one file, and is as small as possible.
+            _ if cfg!(not(target_family = "wasm")) => self.dispatch_for_editors(method, given),
+            _ => Err(Refusal::new(ErrorCode::MethodNotFound, format!("unknown method `{method}`"))),
+        }
+    }
+
+    /// Answers what editors ask beside what `playground/` does.
+    fn dispatch_for_editors(&mut self, method: &str, given: Value) -> Answer<Json> {
+        match method {
             "textDocument/typeDefinition" => {
                 self.on::<lsp::TypeDefinitionRequest>(given, Server::type_definition)
             }
             "textDocument/references" => self.on::<lsp::ReferencesRequest>(given, Server::references),
-            "textDocument/documentHighlight" => {
-                self.on::<lsp::DocumentHighlightRequest>(given, Server::highlights)
-            }
             "textDocument/prepareRename" => {
                 self.on::<lsp::PrepareRenameRequest>(given, Server::prepare_rename)
             }
-            "textDocument/rename" => self.on::<lsp::RenameRequest>(given, Server::rename),
+            "textDocument/diagnostic" => self.on::<lsp::DocumentDiagnosticRequest>(given, Server::pull),
+            "workspace/diagnostic" => {
+                self.on::<lsp::WorkspaceDiagnosticRequest>(given, Server::pull_workspace)
+            }
+            "textDocument/documentHighlight" => {
+                self.on::<lsp::DocumentHighlightRequest>(given, Server::highlights)
+            }
             "textDocument/documentSymbol" => {
                 self.on_kept::<lsp::DocumentSymbolRequest>("symbols", true, given, Server::symbols)
             }
             "workspace/willRenameFiles" => self.on::<lsp::WillRenameFilesRequest>(given, Server::will_rename),
-            "workspace/textDocumentContent" => {
-                self.on::<lsp::TextDocumentContentRequest>(given, Server::content)
-            }
             "workspace/symbol" => self.on::<lsp::WorkspaceSymbolRequest>(given, Server::workspace_symbols),
             "textDocument/foldingRange" => {
                 self.on_kept::<lsp::FoldingRangeRequest>("folds", true, given, Server::folding)
@@ -52,19 +68,13 @@ impl Server {
             "callHierarchy/outgoingCalls" => {
                 self.on::<lsp::CallHierarchyOutgoingCallsRequest>(given, Server::outgoing)
             }
-            "textDocument/semanticTokens/full" => {
-                self.on_kept::<lsp::SemanticTokensRequest>("tokens", false, given, Server::tokens)
-            }
             "textDocument/semanticTokens/full/delta" => {
                 self.on::<lsp::SemanticTokensDeltaRequest>(given, Server::tokens_delta)
             }
             "textDocument/semanticTokens/range" => {
                 self.on::<lsp::SemanticTokensRangeRequest>(given, Server::tokens_in)
             }
-            "textDocument/inlayHint" => self.on::<lsp::InlayHintRequest>(given, Server::hints),
-            "textDocument/codeAction" => self.on::<lsp::CodeActionRequest>(given, Server::actions),
             "textDocument/codeLens" => self.on::<lsp::CodeLensRequest>(given, Server::lenses),
-            "textDocument/formatting" => self.on::<lsp::DocumentFormattingRequest>(given, Server::format),
             "textDocument/rangeFormatting" => {
                 self.on::<lsp::DocumentRangeFormattingRequest>(given, Server::format_range)
             }
@@ -72,7 +82,6 @@ impl Server {
                 self.on::<lsp::DocumentOnTypeFormattingRequest>(given, Server::format_typed)
             }
             "textDocument/documentLink" => self.on::<lsp::DocumentLinkRequest>(given, Server::links),
-            "completionItem/resolve" => self.on::<lsp::CompletionResolveRequest>(given, Server::resolve),
             _ => Err(Refusal::new(ErrorCode::MethodNotFound, format!("unknown method `{method}`"))),
         }
     }
