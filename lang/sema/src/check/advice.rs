@@ -274,6 +274,8 @@ impl Cx<'_> {
         if is_turned || at.is_some_and(|at| self.is_transpose(at)) {
             return None;
         }
+        let d =
+            if at.is_some() { d.note("the one to transpose is not of the shape of the result") } else { d };
         Some(self.turn(d, span, ".T", TRANSPOSE))
     }
 

@@ -155,10 +155,13 @@ impl Cx<'_> {
             if op == BinOp::Div {
                 self.floored(place.span.to(h.span), (place.span, [&current.ty, &h.ty]), "//=");
             }
+            if let Some(d) = self.float_added(op, &current, &h) {
+                self.fail(d);
+                return HStmtKind::Err;
+            }
             let at = self.local(target.0).span;
             let lower = self.lower_accumulator(op, &current, &h, at);
-            let float = || self.float_added(op, &current, &h);
-            h = match lower.or_else(float).or_else(|| self.narrower_accumulator(op, &current, &h, at)) {
+            h = match lower.or_else(|| self.narrower_accumulator(op, &current, &h, at)) {
                 Some(d) => self.fail(d),
                 None => self.binary_op(op, current, h, span),
             };

@@ -43,9 +43,22 @@ impl Cx<'_> {
                 .fix(format!("divide in `{shown}`"), span, text),
             None => match self.named_quotient(d.clone(), span).filter(|_| is_int && is_float) {
                 Some(d) => d,
-                None => self.of_result(d, (from, span), to).fix(title, span, self.cast_text(span, &shown)),
+                None => {
+                    let d = self.of_result(d, (from, span), to);
+                    let factors = if is_float && !is_int { self.factors_cast(span, &shown) } else { None };
+                    let d =
+                        factors.into_iter().fold(d, |d, t| d.fix(format!("multiply in `{shown}`"), span, t));
+                    d.fix(title, span, self.cast_text(span, &shown))
+                }
             },
         }
+    }
+
+    /// The text of a product whose factors are cast, so that it is neither rounded nor too large in their type.
+    fn factors_cast(&self, span: Span, to: &str) -> Option<String> {
+        let whole = self.text(span);
+        let (x, y) = self.operands_of(super::foreign::unwrapped(&whole), '*')?;
+        Some(format!("{x} as {to} * {y} as {to}"))
     }
 
     /// The text of a quotient whose operands are cast; a number that it is divided by follows by itself.
@@ -76,22 +89,27 @@ impl Cx<'_> {
 
     /// The two operands of a text that is one quotient.
     fn quotient_of<'t>(&self, text: &'t str) -> Option<(&'t str, &'t str)> {
+        self.operands_of(text, '/')
+    }
+
+    /// The two operands of a text that is one product or quotient.
+    fn operands_of<'t>(&self, text: &'t str, op: char) -> Option<(&'t str, &'t str)> {
         let mut depth = 0i32;
         let mut at = None;
         for (i, c) in text.char_indices() {
             match c {
                 '(' | '[' | '{' => depth += 1,
                 ')' | ']' | '}' => depth -= 1,
-                '/' if depth == 0 => at = Some(i),
+                c if c == op && depth == 0 => at = Some(i),
                 // What binds less tightly, or what follows the quotient.
-                '+' | '-' | '*' | '%' | '&' | '|' | '<' | '>' | '=' | '^' | '\n' if depth == 0 => {
+                '+' | '-' | '*' | '/' | '%' | '&' | '|' | '<' | '>' | '=' | '^' | '\n' if depth == 0 => {
                     return None;
                 }
                 _ => {}
             }
         }
         let (x, y) = text.split_at_checked(at?)?;
-        let (x, y) = (x.trim(), y.strip_prefix('/')?.trim());
+        let (x, y) = (x.trim(), y.strip_prefix(op)?.trim());
         [x, y].iter().all(|t| self.is_postfix(t)).then_some((x, y))
     }
 

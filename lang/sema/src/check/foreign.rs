@@ -63,8 +63,17 @@ impl Cx<'_> {
                 // An operator is written without a space behind it.
                 let text = self.p.sources.get(span.file).map_or("", |s| &s.text);
                 let rest = text.get(span.end as usize..).unwrap_or("");
-                let space = if ours == "!" { rest.len() - rest.trim_start().len() } else { 0 };
-                d.fix(format!("use `{ours}`"), Span { end: span.end + space as u32, ..span }, ours)
+                let after = rest.trim_start();
+                let space = if ours == "!" { rest.len() - after.len() } else { 0 };
+                let end = span.end + space as u32;
+                // `not` binds less tightly than what follows its brackets.
+                let operand = if ours == "!" { super::foreign_calls::operand_of_not(after) } else { "" };
+                if matches!(operand.split_once(')'), Some((_, more)) if !more.is_empty() && operand.starts_with('('))
+                {
+                    let end = end + operand.len() as u32;
+                    return d.fix("write `!(..)`", Span { end, ..span }, format!("!({operand})"));
+                }
+                d.fix(format!("use `{ours}`"), Span { end, ..span }, ours)
             }
             Form(sentence) => d.note(sentence),
         }

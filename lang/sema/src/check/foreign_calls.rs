@@ -50,6 +50,22 @@ fn refused(row: &Row, args: &[&ast::Expr]) -> Option<String> {
     })
 }
 
+/// The operand of Python's `not`, at the beginning of this text.
+pub(super) fn operand_of_not(text: &str) -> &str {
+    let mut depth = 0;
+    let end = text.char_indices().find(|(i, c)| {
+        let rest = text.get(*i..).unwrap_or("");
+        match c {
+            '(' | '[' => depth += 1,
+            ')' | ']' => depth -= 1,
+            _ => {}
+        }
+        let ends = matches!(c, ',' | ';' | '{' | '\n');
+        depth < 0 || depth == 0 && (ends || ["&&", "||", "and ", "or "].iter().any(|w| rest.starts_with(w)))
+    });
+    text.get(..end.map_or(text.len(), |e| e.0)).unwrap_or(text).trim_end()
+}
+
 impl Cx<'_> {
     /// What takes the place of `np.name(args)`, where another name alone does not.
     pub(super) fn foreign_applied(
