@@ -329,7 +329,8 @@ fn members_that_are_wrong_or_hang_are_left_out() {
 #[test]
 fn there_must_be_something_to_tune() {
     let folder = Folder::new("tune-nothing");
-    let empty = SCALE.replace("{ BLOCK = [64, 4096], warps = 4 },", "{ BLOCK = 8192, warps = 4 },");
+    let empty =
+        SCALE.replace("{ BLOCK = [64, 4096], warps = 4 },", "{ BLOCK = 64, warps = 4 } if target.has_tma,");
     folder.write("scale.tk", &empty);
     tune(&folder, &[]).code(2).err_has("has nothing to tune");
     tune(&folder, &["--set", "BLOCK"]).code(2).err_has("NAME=VALUE");

@@ -90,8 +90,8 @@ impl Room {
 
     /// Adds a part, and returns where it begins.
     fn put(&mut self, bytes: usize) -> usize {
-        let at = self.bytes;
-        self.bytes = at.saturating_add(bytes).checked_next_multiple_of(ALIGNMENT).unwrap_or(usize::MAX);
+        let at = self.bytes.checked_next_multiple_of(ALIGNMENT).unwrap_or(usize::MAX);
+        self.bytes = at.saturating_add(bytes);
         at
     }
 }

@@ -181,8 +181,9 @@ static tk_status tki_take(
                 return tki_fail(
                     TK_GRID, "a workspace of kernel `%s` has %lld elements", kernel, (long long)held[i].count);
             }
+            total = (total + 255) / 256 * 256;
             held[i].address = total;
-            total += ((size_t)(held[i].count * held[i].element_bytes) + 255) / 256 * 256;
+            total += (size_t)(held[i].count * held[i].element_bytes);
         }
         zeroed = first ? total : zeroed;
     }
