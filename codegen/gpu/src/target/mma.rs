@@ -160,6 +160,8 @@ impl MmaInstruction {
 
 /// Bytes of a register.
 const WORD: u32 = 4;
+/// Log2 of the lanes of a warp that has a wgmma.
+const LANES_LOG2: u32 = 5;
 /// Log2 of the fewest columns of a wgmma.
 const LEAST_COLUMNS: u32 = 3;
 
@@ -412,6 +414,16 @@ impl Tiles {
             && self.more(1).is_empty()
             && self.warps[1] == 0
             && cut(self.shape[1]).repeats << self.matrix.n <= 1 << most
+    }
+
+    /// The fewest registers of a lane with which the assembler takes an instruction of a warpgroup: its accumulators, and 26 more
+    /// (`ptxas` 12.9 and 13.0 with C7602, for instructions of 96 to 256 columns). 0 for the instructions of one warp, whose sums
+    /// may be spilled.
+    pub fn least_registers(&self) -> u32 {
+        const BESIDE_SUMS: u32 = 26;
+        let columns = if self.adjoin() { cut(self.shape[1]).repeats } else { 1 } << self.matrix.n;
+        let lanes = self.matrix.warps + LANES_LOG2;
+        if self.matrix.is_wgmma() { ((columns << self.matrix.m) >> lanes) + BESIDE_SUMS } else { 0 }
     }
 
     /// Warpgroups that do different work: for each bit of the number of a warpgroup the row and column at which it

@@ -480,15 +480,15 @@ impl<'a> Anchors<'a> {
     /// The accumulator layout of a matrix product: that of the instruction, if it has one. Rows of chained products
     /// stay in a warp, where the next product reads them.
     fn product(&mut self, id: InstId, inst: &Inst, r: ValueId) -> LayoutId {
-        let shape = self.shape(r).to_vec();
+        let (shape, spec, warps) = (self.shape(r).to_vec(), self.options.spec, self.options.all_warps());
         let tiles = || -> Option<Tiles> {
-            let kind = kind(self.options.spec, self.module, self.func, inst)?;
+            let kind = kind(spec, self.module, self.func, inst)?;
             let [m, n] = shape.as_slice() else { return None };
             let chained = self.chained.contains(&id);
-            // Among equals the first, which computes more at once; before that, one that keeps rows in a warp where
-            // they should be, and one whose rows are in lanes.
-            mma::find(self.options.spec, kind)
+            // The first among equals computes more at once; before that, one whose rows stay in a warp where they should, and in lanes.
+            mma::find(spec, kind)
                 .filter_map(|matrix| Tiles::choose(matrix, [*m, *n], self.threads, chained))
+                .filter(|t| t.least_registers() <= spec.registers_of_launch(warps))
                 .min_by_key(|t| {
                     let chained = chained.then(|| (t.shares(), !t.matrix.form.exchanges()));
                     (t.work(), chained)

@@ -60,7 +60,9 @@ use self::room::{Beside, Room};
 use self::slice::Slice;
 use crate::analysis::counters::counters;
 use crate::analysis::memory_order::orders_memory;
+use crate::analysis::mma;
 use crate::analysis::provenance::Roots;
+use crate::analysis::wgmma_shared::as_wgmma;
 use crate::ir::kernel::BARRIERS;
 use crate::ir::kernel::{ALIGN, Buffer, Kernel, Remark};
 use crate::ir::op::TmaBox;
@@ -144,10 +146,27 @@ fn run(kernel: &mut Kernel) {
     }
 }
 
+/// The fewest registers of a lane with which all products can be assembled.
+fn least_registers(kernel: &Kernel) -> u32 {
+    let func = kernel.func();
+    let least = |i: InstId| {
+        let inst = &func.insts[i];
+        let (mma, acc) = (as_wgmma(inst)?, inst.operands.first()?);
+        Some(mma::tiles(kernel, mma.product, mma.instruction, *acc)?.least_registers())
+    };
+    walk::insts(func).into_iter().filter_map(least).max().unwrap_or(0)
+}
+
 fn specialize(kernel: &mut Kernel) {
     let spec = kernel.options.spec;
     // The producer is an additional warp.
-    let fits = (kernel.options.all_warps() + 1) * spec.warp_size <= spec.max_threads;
+    let warps = kernel.options.all_warps() + 1;
+    let no_room = if warps * spec.warp_size > spec.max_threads {
+        Some("a block has no room for one more warp")
+    } else {
+        let lacks = least_registers(kernel) > spec.registers_of_launch(warps);
+        lacks.then_some("beside one more warp, lanes have too few registers for an instruction")
+    };
     if !spec.has_tma || !spec.has_async_mma {
         return;
     }
@@ -156,13 +175,10 @@ fn specialize(kernel: &mut Kernel) {
     let (mut feeds, mut remarks): (Vec<Feed>, Vec<Remark>) = (vec![], vec![]);
     for (at, body) in loops(kernel, kernel.func().body) {
         for found in feed::feeds(kernel, &known, body, at, &mut remarks) {
-            if free.contains(&at.1) && fits {
-                feeds.push(found);
-            } else if fits {
-                remarks
-                    .extend(found.without(kernel, "an operation before the end of the loop orders memory"));
-            } else {
-                remarks.extend(found.without(kernel, "a block has no room for one more warp"));
+            let order = "an operation before the end of the loop orders memory";
+            match no_room.or((!free.contains(&at.1)).then_some(order)) {
+                Some(why) => remarks.extend(found.without(kernel, why)),
+                None => feeds.push(found),
             }
         }
     }
