@@ -50,6 +50,12 @@ fn refused(row: &Row, args: &[&ast::Expr]) -> Option<String> {
     })
 }
 
+/// The error for a method that a value does not have; `what` says what it is.
+fn not_a_method(name: &ast::Name, what: &str) -> Diagnostic {
+    let message = format!("`{}` {what}", name.text);
+    Diagnostic::error(codes::UNKNOWN_MEMBER, name.span, message, "unknown method")
+}
+
 /// The operand of Python's `not`, at the beginning of this text.
 pub(super) fn operand_of_not(text: &str) -> &str {
     let mut depth = 0;
@@ -132,8 +138,7 @@ impl Cx<'_> {
             ("clamp" | "clip", [one]) => format!("{}({x}, {})", limit(one)?, self.text(one.value.span)),
             _ => return None,
         };
-        let message = format!("`{}` is a function, not a method", name.text);
-        let d = Diagnostic::error(codes::UNKNOWN_MEMBER, name.span, message, "unknown method");
+        let d = not_a_method(name, "is a function, not a method");
         Some(d.fix(format!("call `{text}`"), span, text))
     }
 
@@ -150,8 +155,7 @@ impl Cx<'_> {
         if self.text(f.span) != "assert" {
             return None;
         }
-        let message = format!("`{}` is a function, not a method", name.text);
-        let d = Diagnostic::error(codes::UNKNOWN_MEMBER, name.span, message, "unknown method");
+        let d = not_a_method(name, "is a function, not a method");
         let text = format!("assert({}({}))", name.text, self.text(one.value.span));
         Some(d.fix(format!("write `{text}`"), span, text))
     }
@@ -168,8 +172,7 @@ impl Cx<'_> {
         let Op::Memory(op) = row.op else { return None };
         let text = self.operand(base.span);
         let x = if text.len() <= SHOWN { text.as_str() } else { "x" };
-        let message = format!("`{}` is a method of views, and this is a tile", name.text);
-        let d = Diagnostic::error(codes::UNKNOWN_MEMBER, name.span, message, "unknown method");
+        let d = not_a_method(name, "is a method of views, and this is a tile");
         Some(match op {
             MemoryOp::ViewLoad => match slices_of(args) {
                 Some(slices) => {

@@ -35,7 +35,7 @@ impl Cx<'_> {
     fn no_position(&self, h: &HExpr) -> Diagnostic {
         let shown = self.show(&h.ty);
         let message = format!("a position is one integer per axis, not `{shown}`");
-        Diagnostic::error(codes::POSITION, h.span, message, format!("this is `{shown}`"))
+        Diagnostic::error(codes::POSITION, h.span, message, super::this_is(&shown))
     }
 
     /// A tile of positions, for `gather` and the like. Reports a view of them, which is loaded first.
