@@ -34,7 +34,7 @@
 #endif
 
 static uint64_t next = 0x7000;
-static int words = 0, major = 9, refuse = 0;
+static int words = 0, major = 9, refuse = 0, recorded = 0;
 static void *context = &next;
 
 /* For the test: how many words a kernel takes, the compute capability, whether there is a context, what fails. */
@@ -49,6 +49,8 @@ void fake(const char *what, int value)
         context = value ? &next : NULL;
     } else if (strcmp(what, "refuse") == 0) {
         refuse = value;
+    } else if (strcmp(what, "recorded") == 0) {
+        recorded = value;
     }
 }
 
@@ -167,6 +169,23 @@ int cuMemFreeAsync(uint64_t address, void *stream)
     printf("  free %llx\n", (unsigned long long)address);
     return 0;
 }
+
+#ifndef HIP
+int cuStreamGetId(void *stream, unsigned long long *out) { *out = (unsigned long long)(uintptr_t)stream; return 0; }
+
+int cuStreamIsCapturing(void *stream, int *out) { (void)stream; *out = recorded; return 0; }
+
+int cuStreamCreate(void **out, unsigned flags)
+{
+    printf("  create a stream, %u\n", flags);
+    *out = (void *)0x80;
+    return 0;
+}
+
+int cuStreamSynchronize(void *stream) { (void)stream; printf("  wait\n"); return 0; }
+
+int cuStreamDestroy_v2(void *stream) { (void)stream; printf("  destroy the stream\n"); return 0; }
+#endif
 
 int cuMemsetD8Async(uint64_t address, unsigned char value, size_t bytes, void *stream)
 {

@@ -83,6 +83,17 @@ int main(void)
     fake("words", 7);
     x.dtype = TK_I32;
     show("meets", tk_meets(NULL, &x));
+    fake("words", 8);
+    show("counts", tk_counts(NULL, &x));
+    show("counts again", tk_counts(NULL, &x));
+    show("counts in another stream", tk_counts((void *)0x70, &x));
+    fake("recorded", 1);
+    show("counts in a graph", tk_counts(NULL, &x));
+    fake("recorded", 0);
+    x.shape[0] = 101;
+    show("more counts", tk_counts(NULL, &x));
+    x.shape[0] = 100;
+    fake("words", 7);
     show("pointers", tk_pointers(NULL, from, to, 1000, 0.5));
     show("pointers, aligned", tk_pointers(NULL, from, to, 1024, 0.5));
     show("a negative count", tk_pointers(NULL, from, to, -1, 0.5));

@@ -139,7 +139,8 @@ impl<'h> Dump<'h> {
         for s in &c.scratch {
             let count = self.expr(&s.count);
             let name = self.local(s.local);
-            self.line(&format!("scratch({name}, {count}, zeroed = {})", s.zeroed));
+            let restored = if s.restored { ", restored = true" } else { "" };
+            self.line(&format!("scratch({name}, {count}, zeroed = {}{restored})", s.zeroed));
         }
         if let Some(t) = &c.tune {
             self.tune(t);

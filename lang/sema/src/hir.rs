@@ -214,19 +214,21 @@ pub struct Contract {
     pub alias: Vec<(LocalId, LocalId)>,
     /// `tune`: key and rows; values may be lists.
     pub tune: Option<Tune>,
-    /// Workspaces: parameter-like locals, element counts, zeroed.
+    /// Workspaces: parameter-like locals, element counts, what they hold.
     pub scratch: Vec<Scratch>,
 }
 
-/// A workspace asked for by `scratch(name: *mut T, count, zeroed = true)`.
+/// A workspace asked for by `scratch(name: *mut T, count, zeroed = true, restored = true)`.
 #[derive(Clone, Debug)]
 pub struct Scratch {
     /// The pointer's variable.
     pub local: LocalId,
     /// How many elements.
     pub count: HExpr,
-    /// Whether it is zeroed before every launch.
+    /// Whether it is zero before every launch.
     pub zeroed: bool,
+    /// Whether the kernel leaves it zero.
+    pub restored: bool,
 }
 
 /// A tuning space.
@@ -331,8 +333,7 @@ pub enum HKind {
         /// Second operand.
         rhs: Box<HExpr>,
     },
-    /// Conversion to the element type of `ty`, shape kept; pointers: to the pointer type of `ty`. Also implicit
-    /// widening and `*mut T` to `*T`, `mut view` to `view`.
+    /// Conversion to the element or pointer type of `ty`; also implicit widening, `*mut T` to `*T`, `mut view` to `view`.
     Cast(Box<HExpr>),
     /// A tile indexed: dimensions in order.
     Index(Box<HExpr>, Vec<HIndex>),

@@ -463,6 +463,15 @@ const OPTIONS: &[(&str, Word)] = &[
             "Clears the workspace before each launch. Otherwise what is in it before the kernel writes is undefined.",
         ),
     ),
+    (
+        "scratch",
+        (
+            "restored",
+            "restored = true",
+            "Promises that the kernel leaves zeros in a `zeroed` workspace, as counters do that the last program sets back. Launches of a \
+             stream then share it, and nothing clears it. A test that finds another value fails (`E0713`).",
+        ),
+    ),
 ];
 
 /// The words before the body of a kernel, those of items and the attributes.

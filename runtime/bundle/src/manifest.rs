@@ -269,8 +269,11 @@ pub struct Scratch {
     pub count: Expr,
     /// Bytes of an element.
     pub element_bytes: u32,
-    /// Whether it is zeroed before each launch.
+    /// Whether it is zero before each launch.
     pub zeroed: bool,
+    /// Whether the kernel leaves it zero, so that later launches in the same stream can use it again as it is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub restored: bool,
 }
 
 /// A message of a kernel.
@@ -382,6 +385,11 @@ impl Manifest {
 }
 
 impl Variant {
+    /// Whether a launcher may keep workspaces for later launches.
+    pub fn keeps_workspaces(&self) -> bool {
+        self.scratch.iter().any(|s| s.restored)
+    }
+
     /// All shared memory of a block, in bytes.
     pub fn shared(&self) -> u64 {
         u64::from(self.shared_bytes) + u64::from(self.static_shared_bytes)

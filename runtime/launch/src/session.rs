@@ -288,9 +288,10 @@ impl Session {
             }
             Some(_) | None => self.interpret(&compiled, plan, &bound, memory),
         };
+        let done = done.map_err(|fault| vec![diagnostic(&fault, place)]);
+        let done = done.and_then(|()| are_restored(plan, &scratch, place, memory));
         scratch.into_iter().for_each(|id| memory.free(id));
-        done.map_err(|fault| vec![diagnostic(&fault, place)])?;
-        Ok(notes)
+        done.map(|()| notes)
     }
 
     /// Launches on the interpreter.
@@ -411,6 +412,22 @@ fn workspaces(plan: &Plan, kernel: Span, memory: &Memory) -> Result<Vec<BufferId
         made.ok_or_else(|| wrong("does not fit in memory".into()))
     };
     plan.scratch.iter().map(alloc).collect()
+}
+
+/// Fails if a workspace that the kernel promises to leave zero is not.
+fn are_restored(plan: &Plan, workspaces: &[BufferId], kernel: Span, memory: &Memory) -> Result<(), Wrong> {
+    for (s, id) in plan.scratch.iter().zip(workspaces).filter(|(s, _)| s.restored) {
+        let bytes = memory.read(*id).unwrap_or_default();
+        let Some(at) = bytes.iter().position(|b| *b != 0) else { continue };
+        let element = at / element_size(&s.elem).max(1);
+        let message = format!(
+            "element {element} of the workspace `{}`, which is `restored`, is not 0 at the end",
+            s.name
+        );
+        let note = "a later launch of this stream begins with what is left there";
+        return Err(vec![Diagnostic::error(codes::PROMISE, kernel, message, "this kernel").note(note)]);
+    }
+    Ok(())
 }
 
 /// A kernel whose programs meet is launched as a cooperative one.

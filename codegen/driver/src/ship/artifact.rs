@@ -327,6 +327,7 @@ impl Shipping<'_> {
             count: expr(&s.count),
             element_bytes: bytes_of(&s.elem),
             zeroed: s.zeroed,
+            restored: s.restored,
         });
         let messages = manifest_messages(&kernel.messages, &self.session.checked().sources);
         let tile = text::print(&compiled.module, text::Options::default()).into_bytes();

@@ -325,8 +325,18 @@ impl Cx<'_> {
         }
     }
 
+    /// The value of an argument of a clause that is `true` or `false`.
+    fn clause_bool(&mut self, name: &ast::Name, value: &ast::Expr) -> bool {
+        if let ExprKind::Bool(b) = value.kind {
+            return b;
+        }
+        let message = format!("`{}` is `true` or `false`", name.text);
+        self.error(codes::CLAUSE, value.span, message, "neither `true` nor `false`");
+        false
+    }
+
     fn scratch(&mut self, id: FnId, c: &ast::Clause) {
-        let (mut ptr, mut count, mut zeroed) = (None, None, false);
+        let (mut ptr, mut count, mut zeroed, mut restored) = (None, None, false, false);
         for a in &c.args {
             match (&a.name, &a.value.kind) {
                 (Some(n), ExprKind::Type(t)) => {
@@ -347,23 +357,14 @@ impl Cx<'_> {
                     }
                     ptr = Some(self.new_local(n, ty, false));
                 }
-                (Some(n), _) if n.text == "zeroed" => match a.value.kind {
-                    ExprKind::Bool(b) => zeroed = b,
-                    _ => {
-                        self.error(
-                            codes::CLAUSE,
-                            a.value.span,
-                            "`zeroed` is `true` or `false`",
-                            "neither `true` nor `false`",
-                        );
-                    }
-                },
+                (Some(n), _) if n.text == "zeroed" => zeroed = self.clause_bool(n, &a.value),
+                (Some(n), _) if n.text == "restored" => restored = self.clause_bool(n, &a.value),
                 (Some(n), _) if n.text != "count" => {
                     self.error(
                         codes::CLAUSE,
                         n.span,
                         format!("`scratch` has no `{}`", n.text),
-                        "it takes a pointer, a count and `zeroed`",
+                        "it takes a pointer, a count, `zeroed` and `restored`",
                     );
                 }
                 _ => count = self.clause_int(&a.value),
@@ -371,7 +372,11 @@ impl Cx<'_> {
         }
         match (ptr, count) {
             (Some(local), Some(count)) => {
-                self.p.func_mut(id).contract.scratch.push(Scratch { local, count, zeroed });
+                if restored && !zeroed {
+                    let message = "`restored` needs `zeroed = true`: the zeros that it leaves are those of the next launch";
+                    self.error(codes::CLAUSE, c.span, message, "nothing zeroes it the first time");
+                }
+                self.p.func_mut(id).contract.scratch.push(Scratch { local, count, zeroed, restored });
             }
             (None, _) => {
                 self.error(

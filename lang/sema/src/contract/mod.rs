@@ -84,8 +84,10 @@ pub struct ScratchPlan {
     pub elem: tk_tile::ElemType,
     /// How many elements.
     pub count: u64,
-    /// Whether it is zeroed before the launch.
+    /// Whether it is zero before the launch.
     pub zeroed: bool,
+    /// Whether the kernel leaves it zero.
+    pub restored: bool,
 }
 
 /// One launch.
@@ -445,7 +447,8 @@ impl Planner<'_> {
             else {
                 return Err(refuse(codes::CLAUSE, local.span, format!("`{}` is no pointer", local.name)));
             };
-            out.push(ScratchPlan { name: local.name.clone(), elem: *pointee, count, zeroed: s.zeroed });
+            let (zeroed, restored) = (s.zeroed, s.restored);
+            out.push(ScratchPlan { name: local.name.clone(), elem: *pointee, count, zeroed, restored });
         }
         Ok(out)
     }

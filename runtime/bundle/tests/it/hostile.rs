@@ -90,7 +90,7 @@ fn sound() -> Vec<u8> {
             Machine::Stride(0, 1),
             Machine::Scratch(0),
         ],
-        scratch: vec![Scratch { count: size.clone(), element_bytes: 4, zeroed: true }],
+        scratch: vec![Scratch { count: size.clone(), element_bytes: 4, zeroed: true, restored: false }],
         maps: vec![],
         control: 0,
         messages: vec![],

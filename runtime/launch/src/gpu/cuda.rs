@@ -39,6 +39,7 @@ pub(crate) static NVIDIA: Vendor = Vendor {
     architecture,
     supported: "use a GPU of compute capability 8 or later",
     encode_map: Some("cuTensorMapEncodeTiled"),
+    streams: Some(["cuStreamGetId", "cuStreamIsCapturing", "cuThreadExchangeStreamCaptureMode"]),
 };
 
 const MEANINGS: &[Meaning] = &[

@@ -18,6 +18,7 @@ use cudarc::driver::sys::{
 use libloading::Library;
 
 use super::error::CudaError;
+use super::kept::Streams;
 use super::maps::Encode;
 use super::vendor::{Api, Vendor};
 
@@ -38,6 +39,8 @@ macro_rules! entry_points {
             pub vendor: &'static Vendor,
             /// Encodes a tensor map, if the driver can.
             pub encode_map: Option<Encode>,
+            /// Tells streams apart, if the driver can.
+            pub streams: Option<Streams>,
             $(pub $name: unsafe extern "C" fn($($ty),*) -> u32,)*
         }
 
@@ -48,7 +51,17 @@ macro_rules! entry_points {
                     // SAFETY: the type is that of `cuda.h` for this symbol.
                     unsafe { library.get::<Encode>(symbol.as_bytes()) }.ok().map(|f| *f)
                 });
-                Ok(Driver { vendor, encode_map, $($name: {
+                let streams = vendor.streams.and_then(|[number, recording, exchange_mode]| {
+                    // SAFETY: the types are those of `cuda.h` for these symbols.
+                    unsafe {
+                        Some(Streams {
+                            number: *library.get(number.as_bytes()).ok()?,
+                            recording: *library.get(recording.as_bytes()).ok()?,
+                            exchange_mode: *library.get(exchange_mode.as_bytes()).ok()?,
+                        })
+                    }
+                });
+                Ok(Driver { vendor, encode_map, streams, $($name: {
                     let symbol = match vendor.api {
                         Api::Cuda => stringify!($cuda),
                         Api::Hip => stringify!($hip),
@@ -64,7 +77,7 @@ macro_rules! entry_points {
 
             /// The driver of the CPU, whose entry points are functions of this program.
             fn of_cpu() -> Driver {
-                Driver { vendor: Api::Cpu.vendor(), encode_map: None, $($name: super::cpu::entry::$name,)* }
+                Driver { vendor: Api::Cpu.vendor(), encode_map: None, streams: None, $($name: super::cpu::entry::$name,)* }
             }
         }
 

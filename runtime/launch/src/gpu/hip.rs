@@ -46,6 +46,7 @@ pub(crate) static AMD: Vendor = Vendor {
     architecture,
     supported: "use one of gfx90a, gfx942, gfx950, gfx1100 or gfx1201",
     encode_map: None,
+    streams: None,
 };
 
 /// The targets for AMD's GPUs; a binary runs on its own architecture alone.

@@ -17,6 +17,7 @@ use tk_tile::message::Message;
 
 use super::device::{Context, Device, MOST_BLOCKS};
 use super::error::CudaError;
+use super::kept::Kept;
 use super::maps::Maps;
 use super::stream::Stream;
 use super::vendor::Vendor;
@@ -133,6 +134,8 @@ struct Image {
     bytes: Arc<[u8]>,
     /// By the number of the context.
     loaded: Mutex<BTreeMap<u64, Loaded>>,
+    /// The workspaces that its kernel leaves zero.
+    kept: Kept,
 }
 
 /// A module in a context.
@@ -176,7 +179,7 @@ impl Module {
     pub fn lazy(image: Arc<[u8]>) -> Module {
         // PTX is text that ends with a zero; after a cubin or a code object one more byte does no harm.
         let bytes = if image.last() == Some(&0) { image } else { image.iter().copied().chain([0]).collect() };
-        Module(Arc::new(Image { bytes, loaded: Mutex::new(BTreeMap::new()) }))
+        Module(Arc::new(Image { bytes, loaded: Mutex::default(), kept: Kept::default() }))
     }
 
     /// A kernel of it.
@@ -270,6 +273,11 @@ impl Kernel {
             messages,
             has_grid_barrier,
         })
+    }
+
+    /// The workspaces that it leaves zero. They live as long as its module, which graphs keep.
+    pub(crate) fn kept(&self) -> &Kept {
+        &self.module.0.kept
     }
 
     /// Its name and block size.

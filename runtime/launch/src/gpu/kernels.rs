@@ -310,7 +310,8 @@ fn workspaces(variant: &Variant, passed: &[Machine], facts: &Facts<'_>) -> Resul
         let s = variant.scratch.get(*i as usize);
         let s = s.ok_or_else(damaged)?;
         let bytes = bundled::scratch_bytes(s, facts)?;
-        out.extend((bytes > 0).then_some(Scratch { value, bytes, zeroed: s.zeroed }));
+        let (zeroed, restored) = (s.zeroed, s.restored);
+        out.extend((bytes > 0).then_some(Scratch { value, bytes, zeroed, restored }));
     }
     Ok(out)
 }

@@ -464,7 +464,8 @@ impl Recipe {
             recipe.kinds.push(ParamKind::Pointer);
             let bytes = usize::try_from(s.count).ok().and_then(|n| n.checked_mul(element_size(&s.elem)));
             let bytes = bytes.ok_or("a workspace is larger than memory")?;
-            let scratch = Scratch { value: recipe.values.len(), bytes, zeroed: s.zeroed };
+            let scratch =
+                Scratch { value: recipe.values.len(), bytes, zeroed: s.zeroed, restored: s.restored };
             // One without elements takes no time: its address is null.
             recipe.scratch.extend((bytes > 0).then_some(scratch));
             // The driver aligns memory to 256 bytes: a null pointer is as well aligned.

@@ -21,6 +21,7 @@ mod driver;
 mod error;
 mod graph;
 mod hip;
+mod kept;
 mod kernel;
 mod kernels;
 mod key;

@@ -10,6 +10,7 @@ use libloading::Library;
 
 use super::driver::Driver;
 use super::error::{CudaError, Meaning};
+use super::kept::StreamSymbols;
 use super::{cpu, cuda, hip};
 
 /// A driver interface.
@@ -80,6 +81,8 @@ pub(crate) struct Vendor {
     pub supported: &'static str,
     /// The function that encodes tensor maps, if any. Old drivers lack it.
     pub encode_map: Option<&'static str>,
+    /// The functions that tell streams apart, if any. Old drivers lack them.
+    pub streams: Option<StreamSymbols>,
 }
 
 /// Numbers by which a driver is asked about a device.

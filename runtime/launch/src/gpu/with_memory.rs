@@ -25,8 +25,10 @@ pub(crate) struct Scratch {
     pub value: usize,
     /// Its bytes, at least 1.
     pub bytes: usize,
-    /// Whether it is zeroed before the launch.
+    /// Whether it is zero before the launch.
     pub zeroed: bool,
+    /// Whether the kernel leaves it zero.
+    pub restored: bool,
 }
 
 /// A launch that needs memory beside its arguments.
@@ -59,7 +61,7 @@ impl From<CudaError> for Failed {
     }
 }
 
-/// The one allocation of a launch: what is zeroed comes first, and each part begins at a multiple of [`ALIGNMENT`].
+/// One allocation: what is zeroed comes first, and each part begins at a multiple of [`ALIGNMENT`].
 struct Room {
     /// The byte at which each workspace begins.
     offsets: Vec<usize>,
@@ -88,6 +90,13 @@ impl Room {
         room
     }
 
+    /// Writes the addresses of `scratch` in memory at `base`.
+    fn place(&self, scratch: &[Scratch], base: u64, values: &mut [u64]) {
+        for (s, offset) in scratch.iter().zip(&self.offsets) {
+            values.get_mut(s.value).into_iter().for_each(|v| *v = base + *offset as u64);
+        }
+    }
+
     /// Adds a part, and returns where it begins.
     fn put(&mut self, bytes: usize) -> usize {
         let at = self.bytes.checked_next_multiple_of(ALIGNMENT).unwrap_or(usize::MAX);
@@ -105,8 +114,7 @@ impl WithMemory<'_> {
 
     /// A launch whose memory lives as long as the stream needs it.
     fn meeting(&self, values: &mut [u64]) -> Result<(), CudaError> {
-        let room = Room::new(self.scratch, self.kernel.info().has_grid_barrier);
-        self.with_room(room, values, None)
+        self.with_room(self.kernel.info().has_grid_barrier, values, None)
     }
 
     fn saying(&self, values: &mut [u64]) -> Result<(), Failed> {
@@ -114,7 +122,7 @@ impl WithMemory<'_> {
         let spare = lock(self.spare).take().filter(|m| m.serves(true));
         let mut messages = spare.map_or_else(|| Messages::new(self.device, true), Ok)?;
         messages.begin(stream)?;
-        let started = self.with_room(Room::new(self.scratch, false), values, Some(messages.address()));
+        let started = self.with_room(false, values, Some(messages.address()));
         let ran = started.and_then(|()| stream.synchronize());
         let received = messages.end(ran.is_ok().then_some(stream))?;
         let pointer = |address, size| self.pointer(address, size);
@@ -124,23 +132,38 @@ impl WithMemory<'_> {
         Ok(())
     }
 
-    /// Launches with the workspaces of `room`, which are given back once the stream is done with them.
-    fn with_room(&self, room: Room, values: &mut [u64], control: Option<u64>) -> Result<(), CudaError> {
-        let Room { offsets, control: own, zeroed, bytes } = room;
-        let base = if bytes > 0 { Some(self.stream.alloc(bytes)?) } else { None };
-        let start = || {
-            let at = |offset: usize| base.unwrap_or(0) + offset as u64;
-            if zeroed > 0 {
-                self.stream.fill_zero(at(0), zeroed)?;
+    /// Launches with workspaces that are given back once the stream is done with them, and control memory among them if the kernel
+    /// meets.
+    fn with_room(&self, meets: bool, values: &mut [u64], control: Option<u64>) -> Result<(), CudaError> {
+        let rest = self.keep(values)?;
+        let room = Room::new(&rest, meets);
+        let base = if room.bytes > 0 { Some(self.stream.alloc(room.bytes)?) } else { None };
+        let mut start = || {
+            let at = base.unwrap_or(0);
+            if room.zeroed > 0 {
+                self.stream.fill_zero(at, room.zeroed)?;
             }
-            for (s, offset) in self.scratch.iter().zip(offsets) {
-                values.get_mut(s.value).into_iter().for_each(|v| *v = at(offset));
-            }
-            self.kernel.start(self.stream, self.grid, values, self.cooperative, control.or(own.map(at)))
+            room.place(&rest, at, values);
+            let control = control.or(room.control.map(|offset| at + offset as u64));
+            self.kernel.start(self.stream, self.grid, values, self.cooperative, control)
         };
         let started = start();
         let freed = base.map_or(Ok(()), |address| self.stream.free(address));
         started.and(freed)
+    }
+
+    /// Writes the addresses of the workspaces that the kernel leaves zero, and gives the others; all, where the driver cannot keep
+    /// any.
+    fn keep(&self, values: &mut [u64]) -> Result<Vec<Scratch>, CudaError> {
+        let (kept, rest): (Vec<Scratch>, Vec<Scratch>) = self.scratch.iter().partition(|s| s.restored);
+        let room = Room::new(&kept, false);
+        if room.bytes > 0 {
+            let Some(at) = self.kernel.kept().of(self.stream, room.bytes)? else {
+                return Ok(self.scratch.to_vec());
+            };
+            room.place(&kept, at, values);
+        }
+        Ok(rest)
     }
 
     /// The text of an address: the name of the first argument in whose memory it is stands for it.

@@ -15,6 +15,10 @@ const TESTS: &[(&str, fn())] = &[
     ("pointers in memory", on_gpu::launch::pointers_in_memory_are_translated_both_ways),
     ("shared memory", on_gpu::launch::a_block_that_needs_more_shared_memory_than_there_is),
     ("launcher", on_gpu::launch::a_launcher_plans_once_for_what_decides),
+    (
+        "restored workspaces",
+        on_gpu::launch::a_workspace_that_a_kernel_restores_is_zeroed_once_for_each_stream_and_recording,
+    ),
     ("bundle and graph", on_gpu::shipped::a_bundle_launches_and_a_graph_replays),
     ("recovery", on_gpu::device::a_kernel_that_fails_is_named_and_the_device_recovers),
     (

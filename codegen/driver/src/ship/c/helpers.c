@@ -140,20 +140,20 @@ static uint64_t tki_double(double value)
     return bits;
 }
 /* helper: memory */
-/* Memory for the time of a launch. */
+/* Memory for the time of a launch: undefined at first (0), zero (1), or zero and left so by the kernel (2). */
 typedef struct tki_memory {
     int64_t count;
     int64_t element_bytes;
-    int zeroed;
+    int kind;
     uint64_t address;
 } tki_memory;
 
-static tki_memory tki_want(int64_t count, int64_t element_bytes, int zeroed)
+static tki_memory tki_want(int64_t count, int64_t element_bytes, int kind)
 {
     tki_memory out;
     out.count = count;
     out.element_bytes = element_bytes;
-    out.zeroed = zeroed;
+    out.kind = kind;
     out.address = 0;
     return out;
 }
@@ -165,29 +165,126 @@ static void tki_give(const tki_driver *driver, uint64_t room, void *stream)
     }
 }
 
-/* Takes one allocation for all, `room`: those that are zeroed first, each at a multiple of 256 bytes. One without bytes is
- * null. */
+/* Adds those of a kind to an allocation of `total` bytes, each at a multiple of 256 bytes. */
+static tk_status tki_lay(const char *kernel, tki_memory *held, size_t count, int kind, size_t *total)
+{
+    size_t i;
+    for (i = 0; i < count; i++) {
+        if (held[i].kind != kind) {
+            continue;
+        }
+        if (held[i].count < 0 || held[i].count > INT64_MAX / 8 / held[i].element_bytes || *total > SIZE_MAX / 2) {
+            return tki_fail(
+                TK_GRID, "a workspace of kernel `%s` has %lld elements", kernel, (long long)held[i].count);
+        }
+        *total = (*total + 255) / 256 * 256;
+        held[i].address = *total;
+        *total += (size_t)(held[i].count * held[i].element_bytes);
+    }
+    return TK_OK;
+}
+
+#if TKI_KEEPS
+/* Memory that a kernel leaves zero. That of a stream belongs to its number, which no other stream gets, and launches of a stream
+   follow one another. */
+typedef struct tki_kept {
+    const char *kernel;
+    unsigned long long stream;
+    uint64_t address;
+    size_t bytes;
+    struct tki_kept *next;
+} tki_kept;
+
+static int tki_zeros(const tki_driver *driver, uint64_t *address, size_t bytes, void *stream)
+{
+    int code = driver->alloc(address, bytes, stream);
+    return code == 0 ? driver->fill(*address, 0, bytes, stream) : code;
+}
+
+/* Memory for a launch that is recorded, whose graph may run beside its stream: zeroed now, by another stream. */
+static int tki_zeros_recorded(const tki_driver *driver, uint64_t *address, size_t bytes)
+{
+    void *own = NULL;
+    int code, mode = 2;
+    /* Allocating and waiting are allowed in relaxed mode alone. */
+    (void)driver->capture_mode(&mode);
+    code = driver->stream_create(&own, 1);
+    if (code == 0) {
+        code = tki_zeros(driver, address, bytes, own);
+        code = code == 0 ? driver->stream_wait(own) : code;
+        (void)driver->stream_destroy(own);
+    }
+    (void)driver->capture_mode(&mode);
+    return code;
+}
+
+/* Memory of a kernel that is zero when the next launch of this stream begins, if each leaves it so. */
+static int tki_keep(const tki_driver *driver, const char *kernel, uint64_t *address, size_t bytes, void *stream)
+{
+    static tki_kept *all;
+    tki_kept *k;
+    unsigned long long number = 0;
+    int code, recorded = 0;
+    code = driver->stream_recorded(stream, &recorded);
+    if (code == 0 && recorded) {
+        return tki_zeros_recorded(driver, address, bytes);
+    }
+    code = code == 0 ? driver->stream_number(stream, &number) : code;
+    if (code != 0) {
+        return code;
+    }
+    tki_lock();
+    for (k = all; k != NULL && (k->stream != number || k->kernel != kernel); k = k->next) {
+    }
+    if (k == NULL && (k = (tki_kept *)calloc(1, sizeof *k)) != NULL) {
+        k->kernel = kernel;
+        k->stream = number;
+        k->next = all;
+        all = k;
+    }
+    if (k != NULL && k->bytes < bytes) {
+        tki_give(driver, k->address, stream);
+        k->bytes = 0;
+        code = tki_zeros(driver, &k->address, bytes, stream);
+        k->bytes = code == 0 ? bytes : 0;
+    }
+    *address = k != NULL ? k->address : 0;
+    tki_unlock();
+    /* 2 is CUDA_ERROR_OUT_OF_MEMORY. */
+    return k != NULL ? code : 2;
+}
+#endif
+
+/* Takes memory for all: one allocation, `room`, with those that are zeroed first, and one that is kept for those that the kernel leaves
+ * zero, where the driver tells streams apart. One without bytes is null. */
 static tk_status tki_take(
     const tki_driver *driver, const char *kernel, tki_memory *held, size_t count, uint64_t *room, void *stream)
 {
-    size_t i, total = 0, zeroed = 0;
-    int first, code;
-    for (first = 1; first >= 0; first--) {
-        for (i = 0; i < count; i++) {
-            if ((held[i].zeroed != 0) != first) {
-                continue;
-            }
-            if (held[i].count < 0 || held[i].count > INT64_MAX / 8 / held[i].element_bytes || total > SIZE_MAX / 2) {
-                return tki_fail(
-                    TK_GRID, "a workspace of kernel `%s` has %lld elements", kernel, (long long)held[i].count);
-            }
-            total = (total + 255) / 256 * 256;
-            held[i].address = total;
-            total += (size_t)(held[i].count * held[i].element_bytes);
-        }
-        zeroed = first ? total : zeroed;
+    size_t i, total = 0, zeroed = 0, kept = 0;
+    uint64_t zeros = 0;
+    int code = 0;
+    tk_status status;
+#if TKI_KEEPS
+    const int keeps = driver->stream_number != NULL && driver->stream_recorded != NULL;
+#else
+    const int keeps = 0;
+#endif
+    for (i = 0; i < count; i++) {
+        held[i].kind = held[i].kind == 2 && !keeps ? 1 : held[i].kind;
     }
-    code = total > 0 ? driver->alloc(room, total, stream) : 0;
+    status = tki_lay(kernel, held, count, 2, &kept);
+    status = status == TK_OK ? tki_lay(kernel, held, count, 1, &total) : status;
+    zeroed = total;
+    status = status == TK_OK ? tki_lay(kernel, held, count, 0, &total) : status;
+    if (status != TK_OK) {
+        return status;
+    }
+#if TKI_KEEPS
+    code = kept > 0 ? tki_keep(driver, kernel, &zeros, kept, stream) : 0;
+#endif
+    if (code == 0 && total > 0) {
+        code = driver->alloc(room, total, stream);
+    }
     if (code == 0 && zeroed > 0) {
         code = driver->fill(*room, 0, zeroed, stream);
     }
@@ -196,7 +293,7 @@ static tk_status tki_take(
         return tki_refused(driver, code, kernel, "has no memory for its workspaces");
     }
     for (i = 0; i < count; i++) {
-        held[i].address = held[i].count > 0 ? *room + held[i].address : 0;
+        held[i].address = held[i].count > 0 ? (held[i].kind == 2 ? zeros : *room) + held[i].address : 0;
     }
     return TK_OK;
 }

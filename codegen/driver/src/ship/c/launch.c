@@ -43,6 +43,13 @@ typedef struct tki_driver {
     int (*alloc)(uint64_t *, size_t, void *);
     int (*release)(uint64_t, void *);
     int (*fill)(uint64_t, unsigned char, size_t, void *);
+#if TKI_KEEPS
+    int (*stream_number)(void *, unsigned long long *);
+    int (*stream_recorded)(void *, int *);
+    int (*stream_create)(void **, unsigned);
+    int (*stream_wait)(void *);
+    int (*stream_destroy)(void *);
+#endif
 #if TKI_MAPS > 0
     int (*encode)(void *, unsigned, unsigned, uint64_t, const uint64_t *, const uint64_t *, const unsigned *,
                   const unsigned *, unsigned, unsigned, unsigned, unsigned);
@@ -206,6 +213,14 @@ static tk_status tki_find_driver(tki_driver **out)
     TKI_SYMBOL(set_attribute, "cuFuncSetAttribute", "");
     /* From CUDA 12 on: contexts have numbers that are never used again. */
     (void)tki_symbol(library, "cuCtxGetId", &driver.context_id);
+#endif
+#if TKI_KEEPS
+    TKI_SYMBOL(stream_create, "cuStreamCreate", "");
+    TKI_SYMBOL(stream_wait, "cuStreamSynchronize", "");
+    TKI_SYMBOL(stream_destroy, "cuStreamDestroy_v2", "");
+    /* From CUDA 12 on: streams have numbers that are never used again. */
+    (void)tki_symbol(library, "cuStreamGetId", &driver.stream_number);
+    (void)tki_symbol(library, "cuStreamIsCapturing", &driver.stream_recorded);
 #endif
 #undef TKI_SYMBOL
 #if TKI_MAPS > 0

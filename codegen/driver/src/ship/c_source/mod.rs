@@ -107,8 +107,9 @@ pub fn c_source(
     let maps = most_maps(shipped);
     let _ = write!(
         source,
-        "\n/* The most arguments of a function in a binary. */\n#define TKI_MOST {most}\n\n/* The most tensors that a launch describes to TMA. */\n#define TKI_MAPS {maps}\n\n/* Whether the GPUs are those of AMD. */\n#define TKI_HIP {}\n\n",
-        u8::from(is_gcn)
+        "\n/* The most arguments of a function in a binary. */\n#define TKI_MOST {most}\n\n/* The most tensors that a launch describes to TMA. */\n#define TKI_MAPS {maps}\n\n/* Whether the GPUs are those of AMD. */\n#define TKI_HIP {}\n\n/* Whether kernels leave workspaces zero that are kept. */\n#define TKI_KEEPS {}\n\n",
+        u8::from(is_gcn),
+        u8::from(!is_gcn && kernels.iter().flat_map(|k| &k.variants).any(Variant::keeps_workspaces))
     );
     source.push_str(LAUNCH);
     let _ = write!(source, "\nconst char *{error}(void)\n{{\n    return tki_text;\n}}\n");
@@ -534,7 +535,7 @@ impl<'a> File<'a> {
                 out,
                 "                tki_held[{i}] = tki_want({words}, {}, {});",
                 s.element_bytes,
-                u8::from(s.zeroed)
+                u8::from(s.zeroed) + u8::from(s.restored)
             );
         }
         if v.control > 0 {

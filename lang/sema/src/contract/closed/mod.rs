@@ -70,7 +70,8 @@ pub fn close(hir: &Hir, kernel: FnId, bindings: &Bindings) -> EvalResult<ClosedC
         let CTy::One(tk_tile::Type::Tile { elem: tk_tile::ElemType::Ptr { pointee, .. }, .. }) = ty else {
             return open(local.span, "this workspace");
         };
-        scratch.push(ClosedScratch { elem: *pointee, count: closer.number(&s.count)?, zeroed: s.zeroed });
+        let count = closer.number(&s.count)?;
+        scratch.push(ClosedScratch { elem: *pointee, count, zeroed: s.zeroed, restored: s.restored });
     }
     Ok(ClosedContract { args, decided, require, grid, scratch })
 }

@@ -88,8 +88,10 @@ pub struct ClosedScratch {
     pub elem: tk_tile::ElemType,
     /// How many elements.
     pub count: Closed,
-    /// Whether it is zeroed before the launch.
+    /// Whether it is zero before the launch.
     pub zeroed: bool,
+    /// Whether the kernel leaves it zero.
+    pub restored: bool,
 }
 
 /// A compile-time parameter whose value a launch decides.

@@ -42,6 +42,7 @@ pub(crate) static CPU: Vendor = Vendor {
     },
     supported: "",
     encode_map: None,
+    streams: None,
 };
 
 const SMS: c_int = 1;

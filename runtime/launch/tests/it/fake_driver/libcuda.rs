@@ -6,6 +6,7 @@
 #![allow(non_snake_case, clippy::missing_safety_doc)]
 
 mod hip;
+mod streams;
 mod tensor_maps;
 
 use std::cell::Cell;
@@ -13,6 +14,8 @@ use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering::SeqCst};
+
+use streams::*;
 
 const INVALID_VALUE: u32 = 1;
 const INVALID_CONTEXT: u32 = 201;
@@ -28,8 +31,10 @@ static RUNNING: AtomicBool = AtomicBool::new(false);
 static RETAINED: AtomicI64 = AtomicI64::new(0);
 static MEMORY: Mutex<BTreeMap<u64, usize>> = Mutex::new(BTreeMap::new());
 static LAUNCHES: AtomicU32 = AtomicU32::new(0);
-/// The arguments of each launch of `twice` since a recording began.
-static RECORDING: Mutex<Option<Vec<Vec<u64>>>> = Mutex::new(None);
+/// Launches and their arguments.
+type Recorded = Vec<(Kernel, Vec<u64>)>;
+/// The launches since a recording began.
+static RECORDING: Mutex<Option<Recorded>> = Mutex::new(None);
 
 thread_local! { static CURRENT: Cell<usize> = const { Cell::new(0) }; }
 
@@ -254,35 +259,6 @@ pub unsafe extern "C" fn cuMemsetD8Async(to: u64, byte: u8, n: usize, _: *mut c_
         return INVALID_VALUE;
     }
     unsafe { std::ptr::write_bytes(to as *mut u8, byte, n) };
-    context()
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamCreate(out: *mut *mut c_void, _: u32) -> u32 {
-    unsafe { *out = 0x20 as *mut c_void };
-    context()
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuStreamDestroy_v2(_: *mut c_void) -> u32 {
-    context()
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuStreamSynchronize(_: *mut c_void) -> u32 {
-    if RECORDING.lock().unwrap().is_some() {
-        return CAPTURE_UNSUPPORTED;
-    }
-    finish()
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuStreamQuery(_: *mut c_void) -> u32 {
-    if RUNNING.load(SeqCst) { NOT_READY } else { finish() }
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuStreamWaitEvent(_: *mut c_void, _: *mut c_void, _: u32) -> u32 {
     context()
 }
 
@@ -513,12 +489,11 @@ pub unsafe extern "C" fn cuLaunchKernel(
     LAUNCHES.fetch_add(1, SeqCst);
     let state = context();
     if let Some(recorded) = RECORDING.lock().unwrap().as_mut() {
-        // How many parameters there are, only the kernel knows.
-        if function != twice as Kernel as *mut c_void {
-            return CAPTURE_UNSUPPORTED;
-        }
+        // How many parameters there are, only the kernel knows: these have six.
+        let known = [twice as Kernel, add as Kernel].into_iter().find(|k| *k as *mut c_void == function);
+        let Some(kernel) = known else { return CAPTURE_UNSUPPORTED };
         let words = (0..6).map(|i| unsafe { *(*params.add(i)).cast::<u64>() }).collect();
-        recorded.push(words);
+        recorded.push((kernel, words));
         return state;
     }
     if state == 0 {
@@ -573,23 +548,23 @@ pub unsafe extern "C" fn cuStreamEndCapture(_: *mut c_void, out: *mut *mut c_voi
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphInstantiateWithFlags(out: *mut *mut c_void, graph: *mut c_void, _: u64) -> u32 {
-    let recorded = unsafe { (*graph.cast::<Vec<Vec<u64>>>()).clone() };
+    let recorded = unsafe { (*graph.cast::<Recorded>()).clone() };
     unsafe { *out = Box::into_raw(Box::new(recorded)).cast() };
     context()
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphLaunch(exec: *mut c_void, _: *mut c_void) -> u32 {
-    for words in unsafe { &*exec.cast::<Vec<Vec<u64>>>() } {
+    for (kernel, words) in unsafe { &*exec.cast::<Recorded>() } {
         let mut params: Vec<*mut c_void> = words.iter().map(|w| std::ptr::from_ref(w).cast_mut().cast()).collect();
-        unsafe { twice(&Launch { blocks: [1; 3], threads: 32, shared: 0, params: params.as_mut_ptr() }) };
+        unsafe { kernel(&Launch { blocks: [1; 3], threads: 32, shared: 0, params: params.as_mut_ptr() }) };
     }
     context()
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphDestroy(graph: *mut c_void) -> u32 {
-    drop(unsafe { Box::from_raw(graph.cast::<Vec<Vec<u64>>>()) });
+    drop(unsafe { Box::from_raw(graph.cast::<Recorded>()) });
     0
 }
 

@@ -58,6 +58,11 @@ fn a_launcher_plans_once_for_what_decides() {
 }
 
 #[test]
+fn a_workspace_that_a_kernel_restores_is_zeroed_once_for_each_stream_and_recording() {
+    on("", on_gpu::launch::a_workspace_that_a_kernel_restores_is_zeroed_once_for_each_stream_and_recording);
+}
+
+#[test]
 fn a_bundle_launches_and_a_graph_replays() {
     on("", on_gpu::shipped::a_bundle_launches_and_a_graph_replays);
 }

@@ -8,7 +8,7 @@ use tk_interp::Memory;
 use tk_ops::{DType, Scalar};
 use tk_runtime::compile::ArgFacts;
 use tk_runtime::device::Device as _;
-use tk_runtime::gpu::{Arg, LaunchError, Launcher};
+use tk_runtime::gpu::{Arg, LaunchError, Launcher, Stream};
 
 use super::support::{ByName, backed, floats, launch, named, number, open, read, session, tensor};
 
@@ -166,4 +166,38 @@ pub fn a_launcher_plans_once_for_what_decides() {
     let other = says(site.launch(&stream, &[Arg::tensor(&x, DType::I32, &[4])]));
     assert!(other.starts_with("E0702: `x` has element type i32"), "{other}");
     assert_eq!(says(launcher.launch(&stream, "nobody", &[])), "E0701: there is no kernel `nobody`");
+}
+
+/// A kernel that breaks its promise shows who shares a workspace.
+pub fn a_workspace_that_a_kernel_restores_is_zeroed_once_for_each_stream_and_recording() {
+    let device = open();
+    let launcher = Launcher::new(Arc::new(session()), device.clone(), Arc::new(ByName::default())).unwrap();
+    let x = device.alloc(64).unwrap();
+    let add = |stream: &Stream| {
+        launcher.launch(stream, "add_on", &[Arg::tensor(&x, DType::F32, &[16]), 1.0f32.into()]).unwrap();
+    };
+    let sum = |stream: &Stream| {
+        let mut host = [0.0f32; 16];
+        x.copy_to(stream, &mut host).unwrap();
+        x.fill_zero(stream).unwrap();
+        host[0]
+    };
+    let (one, other) = (device.stream().unwrap(), device.stream().unwrap());
+    sum(&one);
+    (0..3).for_each(|_| add(&one));
+    assert_eq!(sum(&one), 1.0 + 2.0 + 3.0);
+    add(&other);
+    assert_eq!(sum(&other), 1.0);
+    let twice = || -> Result<(), LaunchError> {
+        add(&one);
+        add(&one);
+        Ok(())
+    };
+    let mut graph = one.capture(twice).unwrap();
+    graph.launch(&one).unwrap();
+    assert_eq!(sum(&one), 1.0 + 1.0);
+    graph.launch(&one).unwrap();
+    assert_eq!(sum(&one), 2.0 + 2.0);
+    add(&one);
+    assert_eq!(sum(&one), 4.0);
 }
