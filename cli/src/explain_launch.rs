@@ -3,9 +3,8 @@
 use tk_driver::{Cache, Environment, Jit};
 use tk_gpu::target::chip;
 use tk_runtime::choice::{Origin, Place, Ranked};
-use tk_runtime::predict;
-use tk_runtime::{Compiled, Session};
-use tk_sema::contract::{HostArg, Plan};
+use tk_runtime::Session;
+use tk_sema::contract::HostArg;
 
 use crate::args::{ExplainLaunchArgs, GpuArgs, InputArgs};
 use crate::bench::sweep;
@@ -25,9 +24,8 @@ pub fn run(terminal: &Terminal, args: &ExplainLaunchArgs) -> Outcome {
         let (arguments, sets) = point.with_parameters(&session, (path, name), (&fixed, &args.sets))?;
         let Prepared { kernel, sets, values } = prepare(&session, path, name, &arguments, &sets)?;
         let hosts: Vec<HostArg> = values.iter().map(tk_runtime::host_arg).collect();
-        let judge = |compiled: &Compiled, plan: &Plan| predict(&jit, compiled, plan, &place, false);
-        let chosen = session.choose(kernel, &hosts, &sets, &place, Some(&judge));
-        let ranked = session.ranked(kernel, &hosts, &sets, place.facts, &judge);
+        let chosen = session.choose(kernel, &hosts, &sets, &place, Some(&jit));
+        let ranked = session.ranked(kernel, &hosts, &sets, &place, &jit);
         let (chosen, ranked) = match (chosen, ranked) {
             (Ok(chosen), Ok(ranked)) => (chosen, ranked),
             (Err(wrong), _) | (_, Err(wrong)) => return front::refused(terminal, &session, &wrong),

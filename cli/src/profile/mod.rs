@@ -5,10 +5,9 @@ mod measured;
 mod stamps;
 
 use tk_driver::lines;
-use tk_runtime::Compiled;
 use tk_runtime::compile::Estimate;
 use tk_runtime::predict;
-use tk_sema::contract::{HostArg, Plan};
+use tk_sema::contract::HostArg;
 use tk_syntax::{FileId, SourceMap};
 
 use crate::args::ProfileArgs;
@@ -43,8 +42,7 @@ pub fn run(terminal: &Terminal, args: &ProfileArgs) -> Outcome {
         let name = session.checked().hir.func(kernel).name.clone();
         return measured::run(terminal, args, device, &name, &session.checked().sources);
     }
-    let judge = |compiled: &Compiled, plan: &Plan| predict(&jit, compiled, plan, &gpu, false);
-    let choice = match session.choose(kernel, &hosts, &sets, &gpu, Some(&judge)) {
+    let choice = match session.choose(kernel, &hosts, &sets, &gpu, Some(&jit)) {
         Ok(choice) => choice,
         Err(wrong) => return front::refused(terminal, &session, &wrong),
     };

@@ -8,16 +8,16 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 
-use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use tk_sema::contract::{self, Device, HostArg, Member, Plan, SetValue, Values};
-use tk_sema::eval::Bindings;
 use tk_sema::hir::FnId;
 use tk_syntax::{Diagnostic, Severity, codes};
 
-use crate::compile::Estimate;
-use crate::session::{Compiled, Session, Wrong, lock};
+pub use crate::candidates::Ranked;
+use crate::candidates::{Asked, Lists};
+use crate::compile::Compile;
+use crate::session::{Session, Wrong, lock};
 use crate::tuning::{Query, Record, Records, as_text, code_of, path_of};
 
 /// The device of a launch.
@@ -62,20 +62,6 @@ impl Origin {
     }
 }
 
-/// A member, or the defaults, and the predicted time.
-#[derive(Clone, Debug)]
-pub struct Ranked {
-    /// What the member chooses; nothing for the defaults.
-    pub values: Values,
-    /// The launch with it.
-    pub plan: Plan,
-    /// Its predicted time; `None` if it cannot be compiled.
-    pub estimate: Option<Estimate>,
-}
-
-/// Predicts the time of a launch.
-pub type Judge<'a> = &'a (dyn Fn(&Compiled, &Plan) -> Option<Estimate> + Sync);
-
 /// The most members that a kernel is shipped with beside its defaults, unless told otherwise: each has a binary for each
 /// kind of arguments.
 pub const SHIPPED: usize = 4;
@@ -103,35 +89,8 @@ pub(crate) struct Choices {
     records: Mutex<HashMap<String, Arc<Result<Records, String>>>>,
     /// The choices of launches, by a hash of all that they depend on.
     chosen: Mutex<Chosen>,
-    /// The candidates of kernels, by all that they depend on.
-    candidates: Mutex<HashMap<String, Arc<[Candidate]>>>,
-}
-
-/// A member of a list before it is known whether a launch can take it; the defaults have no values.
-#[derive(Debug)]
-struct Candidate {
-    values: Values,
-    /// These, and what is given by name.
-    sets: Values,
-    /// The specialization of the last launch, and its bindings.
-    last: Mutex<Option<(Bindings, Arc<Compiled>)>>,
-}
-
-impl Candidate {
-    fn new(sets: &[(String, SetValue)], values: Values) -> Candidate {
-        Candidate { sets: contract::with_values(sets, &values), values, last: Mutex::default() }
-    }
-
-    /// The specialization for a launch, if it compiles.
-    fn compiled(&self, session: &Session, kernel: FnId, plan: &Plan) -> Option<Arc<Compiled>> {
-        let known = |last: &(Bindings, Arc<Compiled>)| (last.0 == plan.bindings).then(|| Arc::clone(&last.1));
-        if let Some(compiled) = lock(&self.last).as_ref().and_then(known) {
-            return Some(compiled);
-        }
-        let (compiled, _) = session.compile(kernel, &plan.bindings).ok()?;
-        *lock(&self.last) = Some((plan.bindings.clone(), Arc::clone(&compiled)));
-        Some(compiled)
-    }
+    /// The candidates of kernels.
+    pub(crate) lists: Lists,
 }
 
 type Chosen = HashMap<u64, Vec<(Launch<'static>, Arc<Choice>)>>;
@@ -168,33 +127,12 @@ impl Launch<'_> {
     }
 }
 
-/// A launch whose candidates are compared, and what it is with the defaults.
-#[derive(Clone, Copy)]
-struct Asked<'a> {
-    kernel: FnId,
-    args: &'a [HostArg],
-    device: Device,
-    default: &'a Plan,
-    judge: Judge<'a>,
-}
-
-/// The threads that compare members, one for each core; `None` if there are none to be had, and in a process that was forked,
-/// which has none of its parent's.
-fn workers() -> Option<&'static rayon::ThreadPool> {
-    static WORKERS: OnceLock<(u32, Option<rayon::ThreadPool>)> = OnceLock::new();
-    // The compiler is recursive.
-    let pool = || rayon::ThreadPoolBuilder::new().thread_name(|n| format!("tk-choice-{n}")).stack_size(STACK);
-    let (process, pool) = WORKERS.get_or_init(|| (std::process::id(), pool().build().ok()));
-    pool.as_ref().filter(|_| *process == std::process::id())
-}
-
-/// Lists of candidates that are kept.
-const REMEMBERED_LISTS: usize = 64;
 /// Launches whose choice is kept.
 const REMEMBERED: usize = 4096;
 
 impl Session {
-    /// The launch that these arguments mean on a device with this name.
+    /// The launch that these arguments mean on a device with this name. Without a compiler, whose cost model chooses,
+    /// there are records and defaults.
     ///
     /// # Errors
     /// The launch is refused.
@@ -204,16 +142,16 @@ impl Session {
         args: &[HostArg],
         sets: &[(String, SetValue)],
         device: &Place,
-        judge: Option<Judge<'_>>,
+        compiler: Option<&dyn Compile>,
     ) -> Result<Arc<Choice>, Wrong> {
-        let choose = || self.choose_anew(kernel, args, sets, device, judge);
+        let choose = || self.choose_anew(kernel, args, sets, device, compiler);
         let Some(choices) = self.choices() else { return Ok(Arc::new(choose()?)) };
         let launch = Launch {
             kernel,
             args: Cow::Borrowed(args),
             sets: Cow::Borrowed(sets),
             place: Cow::Borrowed(device),
-            is_judged: judge.is_some(),
+            is_judged: compiler.is_some(),
         };
         let hash = launch.hash();
         let known = |all: &Vec<(Launch<'static>, Arc<Choice>)>| {
@@ -243,16 +181,16 @@ impl Session {
         args: &[HostArg],
         sets: &[(String, SetValue)],
         device: &Place,
-        judge: Option<Judge<'_>>,
+        compiler: Option<&dyn Compile>,
     ) -> Result<Choice, Wrong> {
-        let Place { facts: device, target, name } = device;
-        let (hir, device) = (&self.checked().hir, *device);
+        let Place { facts, target, name } = device;
+        let hir = &self.checked().hir;
         let refused = |e: contract::LaunchError| vec![*e.diagnostic];
-        let plan = contract::plan_on(hir, kernel, args, sets, device).map_err(refused)?;
-        let judge = judge.filter(|_| self.choices().is_some());
+        let plan = contract::plan_on(hir, kernel, args, sets, *facts).map_err(refused)?;
+        let compiler = compiler.filter(|_| self.choices().is_some());
         let default = |plan, notes| {
-            let chosen = judge.and_then(|judge| self.best(kernel, args, sets, device, (&plan, judge)));
-            match chosen {
+            let asked = |compiler| Asked { kernel, args, sets, place: device, default: &plan, compiler };
+            match compiler.and_then(|compiler| self.best(asked(compiler))) {
                 Some(choice) => Ok(Choice { notes, ..choice }),
                 None => Ok(Choice { sets: sets.to_vec(), plan, origin: Origin::Defaults, notes }),
             }
@@ -274,7 +212,7 @@ impl Session {
         if records.find(&query).next().is_none() {
             return default(plan, vec![]);
         }
-        let members = self.members(kernel, args, sets, device)?;
+        let members = self.members(kernel, args, sets, *facts)?;
         let is_older = |record: &Record, member: &Member| -> Result<bool, Wrong> {
             let code = |plan: &Plan| -> Result<String, Wrong> {
                 Ok(code_of(&self.compile(kernel, &plan.bindings)?.0.module))
@@ -307,132 +245,11 @@ impl Session {
 
     /// What the cost model chooses of the `tune` list of a kernel; `None` if it has no list or
     /// the defaults are as good.
-    fn best(
-        &self,
-        kernel: FnId,
-        args: &[HostArg],
-        sets: &[(String, SetValue)],
-        device: Device,
-        (default, judge): (&Plan, Judge<'_>),
-    ) -> Option<Choice> {
-        self.checked().hir.func(kernel).contract.tune.as_ref()?;
-        let values = self.fastest(kernel, args, sets, device, (default, judge))?;
-        let sets = contract::with_values(sets, &values);
-        let plan = contract::plan_on(&self.checked().hir, kernel, args, &sets, device).ok()?;
+    fn best(&self, asked: Asked<'_>) -> Option<Choice> {
+        self.checked().hir.func(asked.kernel).contract.tune.as_ref()?;
+        let (values, plan) = self.fastest(asked)?;
+        let sets = contract::with_values(asked.sets, &values);
         Some(Choice { sets, plan, origin: Origin::Model(values), notes: vec![] })
-    }
-
-    /// The member that the cost model prefers to the defaults, if there is one.
-    fn fastest(
-        &self,
-        kernel: FnId,
-        args: &[HostArg],
-        sets: &[(String, SetValue)],
-        device: Device,
-        (default, judge): (&Plan, Judge<'_>),
-    ) -> Option<Values> {
-        let candidates = self.candidates(kernel, sets, device, default).ok()?;
-        // The plans are dropped where they were made: there are hundreds.
-        let launch = Asked { kernel, args, device, default, judge };
-        let times = self.each(launch, &candidates, |candidate, _, estimate| {
-            (estimate.map_or(f64::INFINITY, |e| e.us), &candidate.values)
-        });
-        let of_defaults = times.iter().find(|(_, v)| v.is_empty()).map_or(f64::INFINITY, |(us, _)| *us);
-        let (us, values) = times.into_iter().min_by(|a, b| a.0.total_cmp(&b.0))?;
-        (!values.is_empty() && us < MARGIN * of_defaults).then(|| values.clone())
-    }
-
-    /// The members that a launch can choose among, and the defaults, the fastest by the cost model first.
-    ///
-    /// # Errors
-    /// The launch is refused with the defaults too.
-    pub fn ranked(
-        &self,
-        kernel: FnId,
-        args: &[HostArg],
-        sets: &[(String, SetValue)],
-        device: Device,
-        judge: Judge<'_>,
-    ) -> Result<Vec<Ranked>, Wrong> {
-        let default = contract::plan_on(&self.checked().hir, kernel, args, sets, device);
-        let default = &default.map_err(|e| vec![*e.diagnostic])?;
-        let candidates = self.candidates(kernel, sets, device, default)?;
-        let launch = Asked { kernel, args, device, default, judge };
-        let mut all = self.each(launch, &candidates, |candidate, plan, estimate| Ranked {
-            values: candidate.values.clone(),
-            plan,
-            estimate,
-        });
-        let time = |r: &Ranked| r.estimate.as_ref().map_or(f64::INFINITY, |e| e.us);
-        all.sort_by(|a, b| time(a).total_cmp(&time(b)));
-        Ok(all)
-    }
-
-    /// What comes of each candidate that a launch can take, its plan and its predicted time, by all cores, in order.
-    fn each<'c, T: Send>(
-        &self,
-        launch: Asked<'_>,
-        candidates: &'c [Candidate],
-        then: impl Fn(&'c Candidate, Plan, Option<Estimate>) -> T + Sync,
-    ) -> Vec<T> {
-        let Asked { kernel, args, device, default, judge } = launch;
-        let one = |candidate: &'c Candidate| {
-            let plan = match candidate.values.is_empty() {
-                true => default.clone(),
-                false => {
-                    contract::plan_on(&self.checked().hir, kernel, args, &candidate.sets, device).ok()?
-                }
-            };
-            let compiled = candidate.compiled(self, kernel, &plan);
-            let estimate = compiled.and_then(|compiled| judge(&compiled, &plan));
-            Some(then(candidate, plan, estimate))
-        };
-        match workers() {
-            Some(workers) => workers.install(|| candidates.par_iter().filter_map(one).collect()),
-            None => candidates.iter().filter_map(one).collect(),
-        }
-    }
-
-    /// The candidates of a launch, whose bindings with the defaults are those of `default`; the defaults first.
-    fn candidates(
-        &self,
-        kernel: FnId,
-        sets: &[(String, SetValue)],
-        device: Device,
-        default: &Plan,
-    ) -> Result<Arc<[Candidate]>, Wrong> {
-        let find = || {
-            let found = contract::candidates(&self.checked().hir, kernel, sets, device, default);
-            let found = found.map_err(|e| vec![*e.diagnostic])?;
-            let all = std::iter::once(vec![]).chain(found);
-            Ok(all.map(|values| Candidate::new(sets, values)).collect::<Arc<[Candidate]>>())
-        };
-        let Some(choices) = self.choices() else { return find() };
-        let launch = format!("{kernel:?} {sets:?} {:?}", default.bindings);
-        if let Some(known) = lock(&choices.candidates).get(&launch) {
-            return Ok(Arc::clone(known));
-        }
-        let found = find()?;
-        let mut all = lock(&choices.candidates);
-        if all.len() >= REMEMBERED_LISTS {
-            all.clear();
-        }
-        all.insert(launch, Arc::clone(&found));
-        Ok(found)
-    }
-
-    /// The members that a launch can choose among: those of its `tune` list, or proposed ones without a list.
-    ///
-    /// # Errors
-    /// The launch is refused with the defaults too.
-    pub fn members(
-        &self,
-        kernel: FnId,
-        args: &[HostArg],
-        sets: &[(String, SetValue)],
-        device: Device,
-    ) -> Result<Vec<Member>, Wrong> {
-        contract::members(&self.checked().hir, kernel, args, sets, device).map_err(|e| vec![*e.diagnostic])
     }
 
     /// The file with the records of a kernel; `None` for kernels of the library and of standard input.
@@ -478,9 +295,6 @@ impl Session {
         notes.into_iter().filter(|n| shown.insert(n.message.clone())).collect()
     }
 }
-
-/// Bytes of the stack of a thread that specializes and schedules a kernel.
-const STACK: usize = 64 << 20;
 
 /// The compile-time parameters that a member does not choose, as text.
 pub fn given(values: &Values, plan: &Plan, session: &Session) -> BTreeMap<String, String> {

@@ -37,6 +37,18 @@ pub trait Compile: Send + Sync {
     ) -> Option<Estimate> {
         None
     }
+
+    /// The predicted time of a launch in microseconds, that of [`Compile::estimate`], unless it is above `limit`: then any
+    /// number above `limit` that is at most the time, which can cost less to know.
+    fn time(
+        &self,
+        kernel: &Compiled,
+        options: &CompileOptions,
+        launch: &Launch<'_>,
+        _limit: f64,
+    ) -> Option<f64> {
+        self.estimate(kernel, options, launch).map(|e| e.us)
+    }
 }
 
 /// A launch whose time is predicted.
@@ -46,6 +58,8 @@ pub struct Launch<'a> {
     pub args: &'a [LaunchArg],
     /// The grid.
     pub grid: [u32; 3],
+    /// Bytes that the launch moves at least ([`tk_tile::traffic`]).
+    pub bytes: f64,
     /// The name of the GPU.
     pub gpu: &'a str,
     /// Its multiprocessors.

@@ -6,12 +6,11 @@
 use std::time::Duration;
 
 use tk_interp::{Arg, Fault, Memory, Printed};
-use tk_sema::contract;
 use tk_syntax::{Diagnostic, Span, codes};
 use tk_tile::Loc;
 
 use crate::choice::Place;
-use crate::compile::Estimate;
+use crate::compile::Compile;
 use crate::session::Compiled;
 
 /// Where kernels run.
@@ -30,8 +29,8 @@ pub trait Device: Send + Sync {
     /// What it is, and the facts that launch contracts and compile-time code may ask for.
     fn place(&self) -> Place;
 
-    /// Predicts the time of a launch; `None` if nothing is known of the device.
-    fn estimate(&self, _compiled: &Compiled, _plan: &contract::Plan) -> Option<Estimate> {
+    /// The compiler whose cost model predicts times of launches; `None` for a device of which none knows anything.
+    fn compiler(&self) -> Option<&dyn Compile> {
         None
     }
 

@@ -6,6 +6,7 @@
 pub mod bundled;
 #[cfg(not(target_family = "wasm"))]
 pub mod call;
+mod candidates;
 pub mod choice;
 pub mod compile;
 pub mod device;

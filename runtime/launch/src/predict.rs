@@ -3,6 +3,7 @@
 use tk_sema::contract::{HostArg, Plan};
 use tk_tile::Type;
 use tk_tile::frequency::LaunchArg;
+use tk_tile::traffic::Accesses;
 
 use crate::choice::Place;
 use crate::compile::{ArgFacts, Compile, CompileOptions, Estimate, Launch, ParamKind};
@@ -17,14 +18,43 @@ pub fn predict(
     place: &Place,
     by_place: bool,
 ) -> Option<Estimate> {
-    let LaunchOptions { warps, ctas, cluster, stages, max_regs, occupancy, .. } =
-        LaunchOptions::of(&plan.launch);
-    let (facts, args) = (facts_of(compiled, plan)?, launch_args(plan));
-    let target = place.target.clone();
-    let options = CompileOptions { target, warps, ctas, cluster, max_regs, occupancy, stages, facts };
-    let sms = u32::try_from(place.facts.sms).unwrap_or(1);
-    let launch = Launch { args: &args, grid: plan.grid, gpu: &place.name, sms, by_place };
-    compiler.estimate(compiled, &options, &launch)
+    let accesses = Accesses::new(&compiled.module, compiled.entry);
+    let open = OpenLaunch::new(compiled, &accesses, plan)?;
+    let launch = Launch { by_place, ..open.launch(place) };
+    compiler.estimate(compiled, &open.options(&plan.launch, place), &launch)
+}
+
+/// What a cost model is asked about launches of a specialization that differ in nothing but their options.
+#[derive(Debug)]
+pub(crate) struct OpenLaunch {
+    facts: Vec<ArgFacts>,
+    args: Vec<LaunchArg>,
+    grid: [u32; 3],
+    bytes: f64,
+}
+
+impl OpenLaunch {
+    /// Of a specialization with these accesses; `None` if the arguments do not fit it.
+    pub fn new(compiled: &Compiled, accesses: &Accesses, plan: &Plan) -> Option<OpenLaunch> {
+        let (facts, args) = (facts_of(compiled, plan)?, launch_args(plan));
+        let bytes = accesses.traffic(&compiled.module, &args, plan.grid).bytes();
+        Some(OpenLaunch { facts, args, grid: plan.grid, bytes })
+    }
+
+    /// The launch on a device.
+    pub fn launch<'a>(&'a self, place: &'a Place) -> Launch<'a> {
+        let sms = u32::try_from(place.facts.sms).unwrap_or(1);
+        let OpenLaunch { args, grid, bytes, .. } = self;
+        Launch { args, grid: *grid, bytes: *bytes, gpu: &place.name, sms, by_place: false }
+    }
+
+    /// What the kernel is compiled for with these options of the launch.
+    pub fn options(&self, options: &[(String, i64)], place: &Place) -> CompileOptions {
+        let LaunchOptions { warps, ctas, cluster, stages, max_regs, occupancy, .. } =
+            LaunchOptions::of(options);
+        let (target, facts) = (place.target.clone(), self.facts.clone());
+        CompileOptions { target, warps, ctas, cluster, max_regs, occupancy, stages, facts }
+    }
 }
 
 /// The facts about the arguments of a launch, workspaces included.

@@ -24,7 +24,6 @@ use tk_tile::debug::DebugInfo;
 use tk_tile::{ElemType, Func, FuncId, FuncKind, Module, TileModule, Type, pipeline, text, walk};
 
 use crate::choice::{Choices, Place};
-use crate::compile::Estimate;
 use crate::device::{Device, LaunchOptions};
 use crate::{pass, room};
 
@@ -265,9 +264,8 @@ impl Session {
         pass::enter("launch contract");
         let host: Vec<HostArg> = args.iter().map(|a| a.host.clone()).collect();
         let device = self.device.as_ref().filter(|_| !self.checked_mode);
-        let judge = device.map(|d| move |compiled: &Compiled, plan: &Plan| d.estimate(compiled, plan));
-        let judge = judge.as_ref().map(|j| j as &(dyn Fn(&Compiled, &Plan) -> Option<Estimate> + Sync));
-        let choice = self.choose(kernel, &host, sets, &self.place(), judge)?;
+        let compiler = device.and_then(|d| d.compiler());
+        let choice = self.choose(kernel, &host, sets, &self.place(), compiler)?;
         let plan = &choice.plan;
         let (compiled, mut notes) = self.compile(kernel, &plan.bindings)?;
         notes.extend(choice.notes.iter().cloned());

@@ -50,6 +50,12 @@ impl Jit {
             sources: &self.sources,
         }
     }
+
+    /// The request for a specialization; `None` if there is no such target.
+    fn request_of<'a>(&'a self, kernel: &'a Compiled, options: &CompileOptions) -> Option<Request<'a>> {
+        let target = crate::TARGETS.into_iter().find(|t| t.name == options.target)?;
+        Some(self.request(&kernel.module, kernel.entry, target, options))
+    }
 }
 
 impl Compile for Jit {
@@ -90,10 +96,16 @@ impl Compile for Jit {
     }
 
     fn estimate(&self, kernel: &Compiled, options: &CompileOptions, launch: &Launch<'_>) -> Option<Estimate> {
-        let request = || {
-            let target = crate::TARGETS.into_iter().find(|t| t.name == options.target)?;
-            Some(self.request(&kernel.module, kernel.entry, target, options))
-        };
-        self.predictions.predict(request, kernel, options, launch)
+        self.predictions.predict(|| self.request_of(kernel, options), kernel, options, launch)
+    }
+
+    fn time(
+        &self,
+        kernel: &Compiled,
+        options: &CompileOptions,
+        launch: &Launch<'_>,
+        limit: f64,
+    ) -> Option<f64> {
+        self.predictions.time(|| self.request_of(kernel, options), kernel, (options, launch), limit)
     }
 }

@@ -8,8 +8,6 @@ use tk_gpu::ir::kernel::Remark;
 use tk_gpu::target::chip::{self, Chip};
 use tk_runtime::Compiled;
 use tk_runtime::compile::{CompileOptions, Estimate, Launch, PlaceCost};
-use tk_tile::TileModule;
-use tk_tile::traffic::Accesses;
 
 use crate::compile::kernel::Request;
 use crate::compile::pipeline::schedule;
@@ -17,17 +15,15 @@ use crate::compile::pipeline::schedule;
 /// Specializations that are kept: enough for the members of a few `tune` lists.
 const REMEMBERED: usize = 1024;
 
-/// A scheduled kernel, and the accesses of the tile IR that it comes from.
+/// A scheduled kernel whose launches are predicted.
 pub struct Predicted {
     kernel: Analysed,
-    accesses: Accesses,
 }
 
 impl Predicted {
     /// Of a kernel; `None` if it cannot be scheduled.
     pub fn new(request: &Request<'_>) -> Option<Predicted> {
-        let kernel = Analysed::new(schedule(request, None).ok()?.scheduled);
-        Some(Predicted { kernel, accesses: Accesses::new(request.module, request.entry) })
+        Some(Predicted { kernel: Analysed::new(schedule(request, None).ok()?.scheduled) })
     }
 
     /// Where the fastest instructions do not apply, and why.
@@ -35,14 +31,19 @@ impl Predicted {
         &self.kernel.kernel().remarks
     }
 
-    /// The cost of a launch on a GPU; `module` is that of the kernel.
-    pub fn estimate(&self, module: &TileModule, launch: &Launch<'_>, chip: &Chip) -> Estimate {
-        let bytes = self.accesses.traffic(module, launch.args, launch.grid).bytes();
-        let of = cost::Launched { args: launch.args, grid: launch.grid, bytes, sms: launch.sms };
+    /// The cost of a launch on a GPU.
+    pub fn estimate(&self, launch: &Launch<'_>, chip: &Chip) -> Estimate {
+        let of = launched(launch);
         let found = cost::estimate(&self.kernel, &of, chip);
         let places = if launch.by_place { cost::by_place(&self.kernel, &of, chip) } else { vec![] };
         as_estimate(found, places)
     }
+}
+
+/// A launch as the cost model sees it.
+fn launched<'a>(launch: &Launch<'a>) -> cost::Launched<'a> {
+    let Launch { args, grid, bytes, sms, .. } = *launch;
+    cost::Launched { args, grid, bytes, sms }
 }
 
 /// Scheduled kernels by specialization and options; none for one that cannot be scheduled.
@@ -62,8 +63,20 @@ impl Predictions {
         launch: &Launch<'_>,
     ) -> Option<Estimate> {
         let chip = chip::chip(launch.gpu).or_else(|| chip::usual(&options.target))?;
+        Some(self.known(request, kernel, options)?.estimate(launch, chip))
+    }
+
+    /// The same in microseconds, or any number between `limit` and the time ([`tk_runtime::compile::Compile::time`]).
+    pub fn time<'m>(
+        &self,
+        request: impl FnOnce() -> Option<Request<'m>>,
+        kernel: &Compiled,
+        (options, launch): (&CompileOptions, &Launch<'_>),
+        limit: f64,
+    ) -> Option<f64> {
+        let chip = chip::chip(launch.gpu).or_else(|| chip::usual(&options.target))?;
         let known = self.known(request, kernel, options)?;
-        Some(known.estimate(&kernel.module, launch, chip))
+        Some(cost::time(&known.kernel, &launched(launch), chip, limit))
     }
 
     fn known<'m>(

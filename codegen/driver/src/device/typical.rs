@@ -18,6 +18,7 @@ use tk_runtime::launch_args;
 use tk_sema::contract::{self, ClosedContract, Decided, HostArg, Plan};
 use tk_sema::eval::Bindings;
 use tk_syntax::{FileId, SourceMap, Span};
+use tk_tile::traffic::traffic;
 
 use crate::compile::instance::Specialization;
 use crate::compile::kernel::Request;
@@ -124,9 +125,10 @@ pub fn expected(
         sample::typical(contract, bindings, &EXTENTS, true).find_map(planned)?;
     let args = launch_args(&plan);
     let sms = u32::try_from(place.facts.sms).unwrap_or(1);
-    let launch = Launch { args: &args, grid: plan.grid, gpu: &place.name, sms, by_place: true };
+    let bytes = traffic(request.module, request.entry, &args, plan.grid).bytes();
+    let launch = Launch { args: &args, grid: plan.grid, bytes, gpu: &place.name, sms, by_place: true };
     let predicted = Predicted::new(request)?;
-    let estimate = predicted.estimate(request.module, &launch, chip);
+    let estimate = predicted.estimate(&launch, chip);
     let remark = |r: &Remark| {
         let loc = r.loc?;
         let place = Span::new(FileId(loc.file), loc.start as usize, loc.end as usize);

@@ -49,6 +49,13 @@ pub struct Launched<'a> {
     pub sms: u32,
 }
 
+impl Launched<'_> {
+    /// The programs of the grid.
+    fn programs(&self) -> f64 {
+        self.grid.iter().map(|n| f64::from(*n)).product()
+    }
+}
+
 /// What bounds a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Bound {
@@ -232,39 +239,26 @@ impl Analysed {
     pub fn kernel(&self) -> &Kernel {
         &self.module
     }
+
+    /// Returns true if a multiprocessor can run it.
+    fn fits(&self, occupancy: &Occupancy) -> bool {
+        self.shared_bytes <= self.kernel().options.spec.shared_bytes && occupancy.blocks_per_sm > 0
+    }
 }
 
 /// Predicts the time of a launch.
 pub fn estimate(of: &Analysed, launch: &Launched<'_>, chip: &Chip) -> Estimate {
-    let kernel = of.kernel();
     let run = Running::new(of, launch, chip);
-    let Occupancy { registers, spilled, blocks_per_sm, waves, .. } = run.occupancy;
-    // Where registers do not suffice for all loads at once, they follow one another.
-    let alone = of.timeline.alone(kernel, &run.works, &run.often, chip) * run.occupancy.rounds;
-    let alone = (START + alone) * longest(&run.often, waves);
     let total = run.total();
-    let mut parts = run.parts(&total);
-    let l2_bytes = total.bytes * run.programs;
-    let is_large = launch.bytes > chip.l2_bytes && total.matrix > 0.0;
-    let misses = if is_large { MISSES * (l2_bytes - launch.bytes).max(0.0) } else { 0.0 };
-    parts.push((Bound::Programs, run.occupancy.of_sm * PROGRAM * run.us));
-    let rounds = (waves + ROUND).clamp(1.0, waves.ceil().max(1.0));
-    parts.push((Bound::Latency, rounds * alone * run.us));
-    // What the programs read of one another's lines, the cache has.
-    let scattered = total.scattered * run.programs * (launch.bytes / l2_bytes.max(1.0)).min(1.0);
-    parts.push((Bound::Memory, (launch.bytes + misses + scattered) / (chip.memory * BANDWIDTH) * 1e6));
-    let combined = parts.iter().map(|(_, t)| t.powf(NORM)).sum::<f64>().powf(1.0 / NORM);
-    // Each spilled register is written and read back, in loops each time; accumulators of a warpgroup wait for all of its
-    // products.
-    let times = f64::from(spilled) / if total.matrix > 0.0 { 2.0 } else { 32.0 };
-    let spills = combined * times.min(SPILLED);
-    if spills > 0.0 {
-        parts.push((Bound::Spills, spills));
+    let Occupancy { registers, spilled, blocks_per_sm, waves, .. } = run.occupancy;
+    let mut parts = run.limits(launch, &total, run.latency());
+    let times = combined(&parts, spilled, total.matrix > 0.0);
+    if times.spills > 0.0 {
+        parts.push((Bound::Spills, times.spills));
     }
     parts.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let fits = of.shared_bytes <= kernel.options.spec.shared_bytes && blocks_per_sm > 0;
     Estimate {
-        us: if fits { LAUNCH + combined + spills } else { f64::INFINITY },
+        us: if of.fits(&run.occupancy) { times.us() } else { f64::INFINITY },
         parts,
         registers,
         spilled,
@@ -273,6 +267,65 @@ pub fn estimate(of: &Analysed, launch: &Launched<'_>, chip: &Chip) -> Estimate {
         waves,
         is_guess: run.often.is_guess,
     }
+}
+
+/// The time of [`estimate`] in microseconds unless it is above `limit`: then a number above `limit` that is at most the time.
+///
+/// The bounds leave limits out, or take less for them: the norm and the time for spills rise with each limit, and rounding
+/// keeps that, but for the powers. The latency of a program is at least that of its start.
+pub fn time(of: &Analysed, launch: &Launched<'_>, chip: &Chip, limit: f64) -> f64 {
+    /// What powers can be wrong by, and more.
+    const ROUNDED: f64 = 1.0 - 1e-9;
+    let exact = || estimate(of, launch, chip).us;
+    let is_above = |bound: f64| {
+        debug_assert!(bound <= exact(), "a bound of {bound} us for {} us", exact());
+        bound > limit
+    };
+    let occupancy = Occupancy::new(of, launch.programs(), launch.sms);
+    if !of.fits(&occupancy) {
+        return f64::INFINITY;
+    }
+    let us = 1e6 / chip.clock;
+    let parts = [
+        (Bound::Programs, occupancy.of_sm * PROGRAM * us),
+        (Bound::Latency, occupancy.all_rounds() * START * us),
+        (Bound::Memory, launch.bytes / (chip.memory * BANDWIDTH) * 1e6),
+    ];
+    let bound = combined(&parts, occupancy.spilled, false).us() * ROUNDED;
+    if is_above(bound) {
+        return bound;
+    }
+    let run = Running::new(of, launch, chip);
+    let total = run.total();
+    let started = run.latency_of(0.0);
+    let bound = combined(&run.limits(launch, &total, started), occupancy.spilled, total.matrix > 0.0);
+    let bound = bound.us() * ROUNDED;
+    if is_above(bound) {
+        return bound;
+    }
+    combined(&run.limits(launch, &total, run.latency()), occupancy.spilled, total.matrix > 0.0).us()
+}
+
+/// Microseconds of a launch.
+struct Combined {
+    /// Without spills.
+    limits: f64,
+    /// Of registers that are spilled.
+    spills: f64,
+}
+
+impl Combined {
+    fn us(&self) -> f64 {
+        LAUNCH + self.limits + self.spills
+    }
+}
+
+/// The time of a launch for which these limits alone would allow so much. Each spilled register is written and read back,
+/// in loops each time; accumulators of a warpgroup wait for all of its products.
+fn combined(parts: &[(Bound, f64)], spilled: u32, has_products: bool) -> Combined {
+    let limits = parts.iter().map(|(_, t)| t.powf(NORM)).sum::<f64>().powf(1.0 / NORM);
+    let times = f64::from(spilled) / if has_products { 2.0 } else { 32.0 };
+    Combined { limits, spills: limits * times.min(SPILLED) }
 }
 
 /// The cost of each place of the source from which a kernel was made, in the order of the source.
@@ -353,7 +406,7 @@ struct Occupancy {
 impl<'a> Running<'a> {
     fn new(of: &'a Analysed, launch: &Launched<'_>, chip: &'a Chip) -> Running<'a> {
         let kernel = of.kernel();
-        let programs: f64 = launch.grid.iter().map(|n| f64::from(*n)).product();
+        let programs = launch.programs();
         let func = kernel.func();
         let often = of.slice.frequencies(&kernel.module, func, launch.args, launch.grid);
         let costs = Costs::new(of, launch.args, programs);
@@ -386,6 +439,34 @@ impl<'a> Running<'a> {
         total
     }
 
+    /// The time that each limit alone would allow, in microseconds, with this one for the latency of programs.
+    fn limits(&self, launch: &Launched<'_>, total: &Work, latency: f64) -> Vec<(Bound, f64)> {
+        let mut parts = self.parts(total);
+        let l2_bytes = total.bytes * self.programs;
+        let is_large = launch.bytes > self.chip.l2_bytes && total.matrix > 0.0;
+        let misses = if is_large { MISSES * (l2_bytes - launch.bytes).max(0.0) } else { 0.0 };
+        parts.push((Bound::Programs, self.occupancy.of_sm * PROGRAM * self.us));
+        parts.push((Bound::Latency, latency));
+        // What the programs read of one another's lines, the cache has.
+        let scattered = total.scattered * self.programs * (launch.bytes / l2_bytes.max(1.0)).min(1.0);
+        let moved = launch.bytes + misses + scattered;
+        parts.push((Bound::Memory, moved / (self.chip.memory * BANDWIDTH) * 1e6));
+        parts
+    }
+
+    /// The time of all rounds of programs that wait for nothing but themselves, in microseconds.
+    fn latency(&self) -> f64 {
+        // Where registers do not suffice for all loads at once, they follow one another.
+        let alone = self.of.timeline.alone(self.kernel, &self.works, &self.often, self.chip);
+        self.latency_of(alone * self.occupancy.rounds)
+    }
+
+    /// The same if one takes so many cycles after its start.
+    fn latency_of(&self, alone: f64) -> f64 {
+        let alone = (START + alone) * longest(&self.often, self.occupancy.waves);
+        self.occupancy.all_rounds() * alone * self.us
+    }
+
     /// The time of each unit of the fullest multiprocessor, and of the shared cache, for work of a program.
     fn parts(&self, total: &Work) -> Vec<(Bound, f64)> {
         let (spec, chip) = (self.kernel.options.spec, self.chip);
@@ -412,6 +493,11 @@ fn longest(often: &Frequencies, waves: f64) -> f64 {
 }
 
 impl Occupancy {
+    /// How often the time of a program counts.
+    fn all_rounds(&self) -> f64 {
+        (self.waves + ROUND).clamp(1.0, self.waves.ceil().max(1.0))
+    }
+
     fn new(of: &Analysed, programs: f64, sms: u32) -> Occupancy {
         let kernel = of.kernel();
         let spec = kernel.options.spec;

@@ -36,7 +36,7 @@ pub(crate) use members::of_row;
 pub use members::{Member, Values, candidates, is_listed, members, with_values};
 pub use reads::{ArgUse, argument_uses};
 pub(crate) use sets::set_text;
-pub use sets::{LambdaRef, SetValue, parse_cargs, split_cargs};
+pub use sets::{LambdaRef, SetValue, parse_cargs, split_cargs, split_options};
 
 /// An argument of a launch. Tuples and structs are given by their parts, in order.
 #[derive(Clone, Debug, PartialEq)]
@@ -149,48 +149,111 @@ pub fn plan_on(
     sets: &[(String, SetValue)],
     device: Device,
 ) -> Result<Plan, LaunchError> {
-    let f = hir.func(kernel);
-    if f.broken {
-        return Err(refuse(
-            codes::CLAUSE,
-            f.span,
-            format!("kernel `{}` cannot be launched: it has errors", f.name),
-        )
-        .into());
+    let open = OpenPlan::new(hir, kernel, args, sets, device)?;
+    let launch = open.options(hir, kernel, &[])?;
+    Ok(Plan { launch, ..open.plan })
+}
+
+/// A launch whose options (`warps`, `stages`, ..) can still be replaced: no other clause reads them, so launches that differ
+/// in nothing else share the rest.
+#[derive(Clone, Debug)]
+pub struct OpenPlan {
+    /// The launch with the options of the clause.
+    plan: Plan,
+    /// The places of these.
+    places: Vec<Span>,
+    /// Options that were given by name.
+    given: Vec<(String, i64)>,
+}
+
+impl OpenPlan {
+    /// Of a launch on a device.
+    ///
+    /// # Errors
+    /// The launch is refused, whatever its options are.
+    pub fn new(
+        hir: &Hir,
+        kernel: FnId,
+        args: &[HostArg],
+        sets: &[(String, SetValue)],
+        device: Device,
+    ) -> Result<OpenPlan, LaunchError> {
+        let f = hir.func(kernel);
+        if f.broken {
+            let message = format!("kernel `{}` cannot be launched: it has errors", f.name);
+            return Err(refuse(codes::CLAUSE, f.span, message).into());
+        }
+        let mut p = Planner {
+            hir,
+            f,
+            bindings: Bindings::on(device.target),
+            host: HostValues { locals: BTreeMap::new(), sms: device.sms, smem: device.smem },
+            launch: vec![],
+            slots: bind::slots(hir, f),
+        };
+        let args = p.complete(args)?;
+        p.presence(&args)?;
+        // The type of a function may follow from the other parameters and from the tensors.
+        let (fns, values): (Vec<_>, Vec<_>) = sets.iter().partition(|(_, v)| v.is_function());
+        p.apply_sets(&values)?;
+        p.check_ranks(&args)?;
+        p.infer(&args)?;
+        // The ranks that follow from those of other arguments.
+        p.check_ranks(&args)?;
+        p.apply_sets(&fns)?;
+        let args = p.host_values(args)?;
+        let args = p.run_time_defaults(args, false)?;
+        p.defaults()?;
+        let args = p.run_time_defaults(args, true)?;
+        p.check_params(&args)?;
+        let args = p.convert(args)?;
+        p.requirements()?;
+        let grid = p.grid()?;
+        let (launch, places) = p.launch_clause()?;
+        let scratch = p.scratch()?;
+        let alias = p.alias();
+        let key = p.key(&args)?;
+        let plan = Plan { bindings: p.bindings, grid, launch, args, scratch, alias, key };
+        Ok(OpenPlan { plan, places, given: p.launch })
     }
-    let mut p = Planner {
-        hir,
-        f,
-        bindings: Bindings::on(device.target),
-        host: HostValues { locals: BTreeMap::new(), sms: device.sms, smem: device.smem },
-        launch: vec![],
-        slots: bind::slots(hir, f),
-    };
-    let args = p.complete(args)?;
-    p.presence(&args)?;
-    // The type of a function may follow from the other parameters and from the tensors.
-    let (fns, values): (Vec<_>, Vec<_>) = sets.iter().partition(|(_, v)| v.is_function());
-    p.apply_sets(&values)?;
-    p.check_ranks(&args)?;
-    p.infer(&args)?;
-    // The ranks that follow from those of other arguments.
-    p.check_ranks(&args)?;
-    p.apply_sets(&fns)?;
-    let args = p.host_values(args)?;
-    let args = p.run_time_defaults(args, false)?;
-    p.defaults()?;
-    let args = p.run_time_defaults(args, true)?;
-    p.check_params(&args)?;
-    let args = p.convert(args)?;
-    p.requirements()?;
-    let grid = p.grid()?;
-    let launch = p.launch_clause()?;
-    let cluster = launch.iter().find(|(name, _)| name == "cluster").map_or(1, |(_, n)| *n);
-    clusters_divide_grid(hir, kernel, &p.bindings, cluster)?;
-    let scratch = p.scratch()?;
-    let alias = p.alias();
-    let key = p.key(&args)?;
-    Ok(Plan { bindings: p.bindings, grid, launch, args, scratch, alias, key })
+
+    /// The launch with the options of its clause: those of [`Plan::launch`] do not count yet.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The options of the launch with those that were given by name, and then these, in the place of those of the clause.
+    ///
+    /// # Errors
+    /// One of them is no number, is too small, or does not fit the grid.
+    pub fn options(
+        &self,
+        hir: &Hir,
+        kernel: FnId,
+        values: &[(String, SetValue)],
+    ) -> Result<Vec<(String, i64)>, LaunchError> {
+        let f = hir.func(kernel);
+        let mut out = self.plan.launch.clone();
+        let mut replace = |name: &str, value: i64| match out.iter_mut().find(|(n, _)| n == name) {
+            Some((_, slot)) => *slot = value,
+            None => out.push((name.to_string(), value)),
+        };
+        self.given.iter().for_each(|(name, value)| replace(name, *value));
+        for (name, value) in values {
+            replace(name, sets::option_value(f, name, value)?);
+        }
+        for (i, (name, v)) in out.iter().enumerate() {
+            let least = least(name);
+            if *v < least {
+                let message = format!("`{name}` of kernel `{}` is {v}, but must be at least {least}", f.name);
+                let place = self.places.get(i).copied().unwrap_or(f.span);
+                return Err(refuse(codes::CLAUSE, place, message).into());
+            }
+        }
+        let cluster = out.iter().find(|(name, _)| name == "cluster").map_or(1, |(_, n)| *n);
+        clusters_divide_grid(hir, kernel, &self.plan.bindings, cluster)?;
+        Ok(out)
+    }
 }
 
 /// The least value of an option of a launch or of a loop.
@@ -380,8 +443,9 @@ impl Planner<'_> {
         Ok(out)
     }
 
-    fn launch_clause(&self) -> EvalResult<Vec<(String, i64)>> {
-        let mut out = vec![];
+    /// The options of the launch clause, and their places.
+    fn launch_clause(&self) -> EvalResult<(Vec<(String, i64)>, Vec<Span>)> {
+        let (mut out, mut places) = (vec![], vec![]);
         for (name, e) in &self.f.contract.launch {
             let v = match self.eval(|ev| ev.expr(e))? {
                 CVal::Int(i) => i64::try_from(i).unwrap_or(i64::MAX),
@@ -391,23 +455,10 @@ impl Planner<'_> {
                     return Err(refuse(codes::CLAUSE, e.span, message));
                 }
             };
-            out.push((name.clone(), v, e.span));
+            out.push((name.clone(), v));
+            places.push(e.span);
         }
-        for (name, v) in &self.launch {
-            match out.iter_mut().find(|(n, ..)| n == name) {
-                Some(slot) => slot.1 = *v,
-                None => out.push((name.clone(), *v, self.f.span)),
-            }
-        }
-        for (name, v, span) in &out {
-            let least = least(name);
-            if *v < least {
-                let message =
-                    format!("`{name}` of kernel `{}` is {v}, but must be at least {least}", self.f.name);
-                return Err(refuse(codes::CLAUSE, *span, message));
-            }
-        }
-        Ok(out.into_iter().map(|(n, v, _)| (n, v)).collect())
+        Ok((out, places))
     }
 
     /// What the choice of a tuner depends on.

@@ -7,7 +7,7 @@ use tk_ops::table::{Receiver, Row, Scheme};
 use tk_ops::{DType, DTypeSet, Scalar};
 use tk_syntax::codes;
 
-use super::{Planner, refuse};
+use super::{Planner, Values, refuse};
 use crate::check::cx::Cx;
 use crate::eval::{CTy, CVal, EvalResult, Evaluator, FnVal, Lambda};
 use crate::hir::{CKind, CVarId, FnId, FnKind, HExpr, HFn, HKind, Hir};
@@ -153,6 +153,33 @@ pub fn parse_cargs(text: &str) -> Vec<(String, SetValue)> {
     split_cargs(text).into_iter().filter_map(pair).collect()
 }
 
+/// The number that a value of an option of a launch means.
+pub(super) fn option_value(f: &HFn, name: &str, value: &SetValue) -> EvalResult<i64> {
+    let v = match value {
+        SetValue::Int(i) => i64::try_from(*i).ok(),
+        SetValue::Bool(b) => Some(i64::from(*b)),
+        SetValue::Float(_)
+        | SetValue::DType(_)
+        | SetValue::Shape(_)
+        | SetValue::Fn(_)
+        | SetValue::Lambda(_) => None,
+    };
+    v.ok_or_else(|| {
+        let message = format!("`{name}` takes a number, not `{value}`");
+        refuse(codes::NOT_STATIC_ARG, f.span, message)
+    })
+}
+
+/// The values of `values` that are options of a launch, and the others, which a specialization depends on.
+pub fn split_options(hir: &Hir, kernel: FnId, values: &[(String, SetValue)]) -> [Values; 2] {
+    let parameters = &hir.func(kernel).cparams;
+    let is_option = |(name, _): &&(String, SetValue)| {
+        is_launch_option(name) && !parameters.iter().any(|c| hir.cvar(*c).name == *name)
+    };
+    let (options, others): (Vec<_>, Vec<_>) = values.iter().partition(is_option);
+    [options, others].map(|list| list.into_iter().cloned().collect())
+}
+
 impl Planner<'_> {
     /// Binds what is given by name.
     pub(super) fn apply_sets(&mut self, sets: &[&(String, SetValue)]) -> EvalResult<()> {
@@ -163,28 +190,10 @@ impl Planner<'_> {
                     let v = self.set_value(*id, value)?;
                     self.bindings.cvars.insert(*id, v);
                 }
-                None if is_launch_option(name) => self.set_launch(name, value)?,
+                None if is_launch_option(name) => {
+                    self.launch.push((name.clone(), option_value(self.f, name, value)?));
+                }
                 None => return Err(self.unknown_set(name)),
-            }
-        }
-        Ok(())
-    }
-
-    fn set_launch(&mut self, name: &str, value: &SetValue) -> EvalResult<()> {
-        let v = match value {
-            SetValue::Int(i) => i64::try_from(*i).ok(),
-            SetValue::Bool(b) => Some(i64::from(*b)),
-            SetValue::Float(_)
-            | SetValue::DType(_)
-            | SetValue::Shape(_)
-            | SetValue::Fn(_)
-            | SetValue::Lambda(_) => None,
-        };
-        match v {
-            Some(v) => self.launch.push((name.to_string(), v)),
-            None => {
-                let message = format!("`{name}` takes a number, not `{value}`");
-                return Err(refuse(codes::NOT_STATIC_ARG, self.f.span, message));
             }
         }
         Ok(())

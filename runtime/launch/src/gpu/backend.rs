@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tk_interp::{Arg, BufferId, Buffers, Fault, Memory, Printed};
-use tk_sema::contract::Plan;
 use tk_syntax::codes;
 
 use super::binaries::Binaries;
@@ -20,7 +19,7 @@ use super::reach::{Reached, Translation, reach, read, write};
 use super::stream::Stream;
 use crate::call::Call;
 use crate::choice::Place;
-use crate::compile::{ArgFacts, Compile, Estimate};
+use crate::compile::{ArgFacts, Compile};
 use crate::device::{self, LaunchOptions, fault_of};
 use crate::records::{self, Shown};
 use crate::session::{Compiled, lock};
@@ -127,8 +126,8 @@ impl device::Device for Backend {
         self.binaries.place()
     }
 
-    fn estimate(&self, compiled: &Compiled, plan: &Plan) -> Option<Estimate> {
-        self.binaries.estimate(compiled, plan)
+    fn compiler(&self) -> Option<&dyn Compile> {
+        self.binaries.compiler()
     }
 
     fn last_time(&self) -> Option<Duration> {

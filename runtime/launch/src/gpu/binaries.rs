@@ -16,9 +16,9 @@ use super::kernel::Kernel;
 use super::launcher::bug;
 use super::vendor::Code;
 use crate::choice::Place;
-use crate::compile::{ArgFacts, Binary, Compile, CompileOptions, Estimate, params};
+use crate::compile::{ArgFacts, Binary, Compile, CompileOptions, params};
 use crate::device::LaunchOptions;
-use crate::predict::{launch_args, predict};
+use crate::predict::launch_args;
 use crate::session::{Compiled, Session, Wrong, lock};
 
 /// The kernels of a device, by specialization and what else they were made for.
@@ -67,10 +67,9 @@ impl Binaries {
         contract::Device { sms, smem, target }
     }
 
-    /// Predicts the time of a launch; `None` if nothing is known of the device.
-    pub fn estimate(&self, compiled: &Compiled, plan: &Plan) -> Option<Estimate> {
-        self.target?;
-        predict(self.compiler.as_ref(), compiled, plan, &self.place(), false)
+    /// The compiler whose cost model predicts times of launches; `None` for the CPU.
+    pub fn compiler(&self) -> Option<&dyn Compile> {
+        self.target.map(|_| self.compiler.as_ref() as &dyn Compile)
     }
 
     /// The kernel of a specialization. Two threads may make the same one at the same time; the first is kept.

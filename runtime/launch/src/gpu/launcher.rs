@@ -27,7 +27,7 @@ use super::stream::Stream;
 use super::vendor::Code;
 use super::with_memory::{Failed, Scratch, WithMemory};
 use crate::choice::Place;
-use crate::compile::{ArgFacts, Compile, Estimate, ParamKind, flatten};
+use crate::compile::{ArgFacts, Compile, ParamKind, flatten};
 use crate::device::{LaunchOptions, with_notes};
 use crate::session::{Compiled, Session, Wrong, diagnostic, element_size, lock, meeting};
 
@@ -134,9 +134,9 @@ impl Launcher {
         &self.0.session
     }
 
-    /// Predicts the time of a launch; `None` if nothing is known of the device.
-    pub fn estimate(&self, compiled: &Compiled, plan: &Plan) -> Option<Estimate> {
-        self.0.binaries.estimate(compiled, plan)
+    /// The compiler whose cost model predicts times of launches; `None` for the CPU.
+    pub fn compiler(&self) -> Option<&dyn Compile> {
+        self.0.binaries.compiler()
     }
 
     /// The GPU as launch contracts and tuning records see it.
@@ -170,8 +170,7 @@ impl Launcher {
         sets: &[(String, SetValue)],
     ) -> Result<Traffic, LaunchError> {
         let hosts: Vec<HostArg> = args.iter().map(Arg::host).collect();
-        let judge = |compiled: &Compiled, plan: &Plan| self.estimate(compiled, plan);
-        let choice = self.session().choose(kernel, &hosts, sets, &self.place(), Some(&judge))?;
+        let choice = self.session().choose(kernel, &hosts, sets, &self.place(), self.compiler())?;
         Ok(traffic_of(self.session(), kernel, &choice.plan)?)
     }
 
@@ -406,8 +405,8 @@ impl Inner {
         let func = hir.func(kernel);
         let (names, place) = (func.params.iter().map(|p| p.name.clone()).collect(), func.span);
         let hosts: Vec<HostArg> = args.iter().map(Arg::host).collect();
-        let judge = |compiled: &Compiled, plan: &Plan| self.binaries.estimate(compiled, plan);
-        let choice = self.session.choose(kernel, &hosts, sets, &self.binaries.place(), Some(&judge))?;
+        let (place_of, compiler) = (self.binaries.place(), self.binaries.compiler());
+        let choice = self.session.choose(kernel, &hosts, sets, &place_of, compiler)?;
         log::once(|| choice.origin.text().map(|text| format!("kernel `{}`: {text}", func.name)));
         let plan = &choice.plan;
         let (compiled, notes) = self.session.compile(kernel, &plan.bindings)?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tk_sema::contract::{self, HostArg, Plan, SetValue};
+use tk_sema::contract::{self, HostArg, SetValue};
 use tk_sema::hir::FnId;
 use tk_tile::traffic::Traffic;
 
@@ -17,7 +17,7 @@ use super::stream::Stream;
 use crate::choice::Choice;
 use crate::npy::Array;
 use crate::run::{Value, host};
-use crate::session::{Compiled, Wrong};
+use crate::session::Wrong;
 use crate::table;
 
 /// Random numbers after which those of a large array repeat: the largest prime below 2^24, so that no two rows of a
@@ -175,8 +175,7 @@ impl Trial {
     /// It is refused.
     pub fn choice(&self, sets: &[(String, SetValue)]) -> Result<Arc<Choice>, Wrong> {
         let session = self.launcher.session();
-        let judge = |compiled: &Compiled, plan: &Plan| self.launcher.estimate(compiled, plan);
-        session.choose(self.kernel, &self.args, sets, &self.launcher.place(), Some(&judge))
+        session.choose(self.kernel, &self.args, sets, &self.launcher.place(), self.launcher.compiler())
     }
 
     /// What the launch does at least.

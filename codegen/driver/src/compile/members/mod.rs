@@ -13,9 +13,8 @@ use std::collections::BTreeMap;
 use tk_gpu::TargetSpec;
 use tk_ops::DType;
 use tk_runtime::choice::{MARGIN, Ranked};
-use tk_runtime::predict;
 use tk_runtime::tuning::{as_text, code_of};
-use tk_runtime::{Compiled, Session};
+use tk_runtime::Session;
 use tk_sema::contract::{self, Closed, ClosedOp, Plan, SetValue, Values};
 use tk_sema::eval::Bindings;
 use tk_sema::hir::{FnId, LocalId};
@@ -243,10 +242,9 @@ impl Decision<'_> {
             contract::close(&session.checked().hir, self.kernel, bindings).map_err(|d| vec![*d])?;
         let jit =
             Jit::new(session.checked().sources.clone(), Environment::of_process(None), Cache::of_process());
-        let judge = |compiled: &Compiled, plan: &Plan| predict(&jit, compiled, plan, &place, false);
         let mut launches: Vec<Sampled> = vec![];
         for args in sample::launches(&contract, bindings, key) {
-            if let Ok(ranked) = session.ranked(self.kernel, &args, self.sets, place.facts, &judge)
+            if let Ok(ranked) = session.ranked(self.kernel, &args, self.sets, &place, &jit)
                 && let Some(plan) = ranked.first().map(|r| &r.plan)
                 && !plan.grid.contains(&0)
             {

@@ -1,0 +1,343 @@
+//! The candidates of a launch, and the cost model's opinion of them: [`Session::ranked`] orders all of them,
+//! `Session::fastest` finds the one that a launch uses.
+//!
+//! Members whose values differ in options of the launch alone (`warps`, `stages`, ..) are a *family*: the launch contract,
+//! the specialization, its arguments and the bytes that it moves are computed once for all of them. The fastest is found by
+//! branch and bound (Land and Doig, "An Automatic Method of Solving Discrete Programming Problems", 1960): a member whose
+//! time is at least that of the best so far is not predicted to the end ([`Compile::time`]). What is found does not depend on
+//! the order in which cores look at members: it is the first of the list with the least time.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
+use tk_sema::contract::{self, Device, HostArg, OpenPlan, Plan, SetValue, Values};
+use tk_sema::eval::Bindings;
+use tk_sema::hir::FnId;
+use tk_tile::traffic::Accesses;
+
+use crate::choice::{MARGIN, Place};
+use crate::compile::{Compile, Estimate};
+use crate::predict::OpenLaunch;
+use crate::session::{Compiled, Session, Wrong, lock};
+
+/// A member, or the defaults, and the predicted time.
+#[derive(Clone, Debug)]
+pub struct Ranked {
+    /// What the member chooses; nothing for the defaults.
+    pub values: Values,
+    /// The launch with it.
+    pub plan: Plan,
+    /// Its predicted time; `None` if it cannot be compiled.
+    pub estimate: Option<Estimate>,
+}
+
+/// The lists of candidates that a session knows.
+#[derive(Debug, Default)]
+pub(crate) struct Lists(Mutex<Vec<(ListKey, Arc<Families>)>>);
+
+/// What a list of candidates depends on: the kernel, what is given by name, and the bindings of the defaults.
+type ListKey = (FnId, Values, Bindings);
+
+/// Lists of candidates that are kept.
+const REMEMBERED_LISTS: usize = 64;
+/// Members of a family that one core looks at.
+const TOGETHER: usize = 4;
+/// Bytes of the stack of a thread that specializes and schedules a kernel.
+const STACK: usize = 64 << 20;
+
+/// The candidates of a kernel, before it is known which of them a launch can take; those of the defaults come first.
+#[derive(Debug)]
+struct Families {
+    all: Vec<Family>,
+    /// The member that the last launch used, by its number: that of another key is likely to be as good.
+    winner: AtomicUsize,
+}
+
+/// Members that differ in options of the launch alone.
+#[derive(Debug)]
+struct Family {
+    /// What is given by name, and the compile-time parameters that the members choose.
+    sets: Values,
+    members: Vec<Candidate>,
+    /// The specialization of the last launch, and its bindings.
+    last: Mutex<Option<(Bindings, Arc<Special>)>>,
+}
+
+/// A member of a list; the defaults have no values.
+#[derive(Debug)]
+struct Candidate {
+    /// Its position in the list.
+    number: usize,
+    values: Values,
+    /// The options of the launch among these that are not given by name.
+    options: Values,
+}
+
+/// A specialization and its accesses of memory.
+#[derive(Debug)]
+struct Special {
+    compiled: Arc<Compiled>,
+    accesses: Accesses,
+}
+
+/// A launch whose candidates are compared, and what it is with the defaults.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    pub kernel: FnId,
+    pub args: &'a [HostArg],
+    pub sets: &'a [(String, SetValue)],
+    pub place: &'a Place,
+    pub default: &'a Plan,
+    pub compiler: &'a dyn Compile,
+}
+
+/// What the members of a family share in a launch.
+struct Opened {
+    plan: OpenPlan,
+    /// `None` if the specialization cannot be compiled.
+    of: Option<(Arc<Special>, OpenLaunch)>,
+}
+
+impl Opened {
+    /// The launch with these options.
+    fn with(&self, launch: Vec<(String, i64)>) -> Plan {
+        Plan { launch, ..self.plan.plan().clone() }
+    }
+}
+
+/// The best member so far.
+struct Contest<'c> {
+    /// The bits of its time in microseconds: those of positive numbers are in their order.
+    limit: AtomicU64,
+    best: Mutex<Option<(f64, &'c Candidate, Plan)>>,
+}
+
+impl<'c> Contest<'c> {
+    /// One in which what takes longer than `limit` does not count.
+    fn new(limit: f64) -> Contest<'c> {
+        Contest { limit: AtomicU64::new(limit.to_bits()), best: Mutex::new(None) }
+    }
+
+    fn limit(&self) -> f64 {
+        f64::from_bits(self.limit.load(Ordering::Relaxed))
+    }
+
+    /// A member takes this time. Of those that take the same, the first of the list is better.
+    fn offer(&self, us: f64, candidate: &'c Candidate, plan: impl FnOnce() -> Plan) {
+        if us > self.limit() {
+            return;
+        }
+        let mut best = lock(&self.best);
+        let is_better = |(of_best, known, _): &(f64, &Candidate, Plan)| {
+            us.total_cmp(of_best).then(candidate.number.cmp(&known.number)).is_lt()
+        };
+        if us <= self.limit() && best.as_ref().is_none_or(is_better) {
+            self.limit.store(us.to_bits(), Ordering::Relaxed);
+            *best = Some((us, candidate, plan()));
+        }
+    }
+}
+
+/// The threads that compare members, one for each core; `None` if there are none to be had, and in a process that was forked,
+/// which has none of its parent's.
+fn workers() -> Option<&'static rayon::ThreadPool> {
+    static WORKERS: OnceLock<(u32, Option<rayon::ThreadPool>)> = OnceLock::new();
+    // The compiler is recursive.
+    let pool = || rayon::ThreadPoolBuilder::new().thread_name(|n| format!("tk-choice-{n}")).stack_size(STACK);
+    let (process, pool) = WORKERS.get_or_init(|| (std::process::id(), pool().build().ok()));
+    pool.as_ref().filter(|_| *process == std::process::id())
+}
+
+/// Runs this on the threads that compare members, if there are some.
+fn on_workers<T: Send>(run: impl FnOnce() -> T + Send) -> T {
+    match workers() {
+        Some(workers) => workers.install(run),
+        None => run(),
+    }
+}
+
+impl Families {
+    fn new(session: &Session, kernel: FnId, sets: &[(String, SetValue)], members: Vec<Values>) -> Families {
+        let hir = &session.checked().hir;
+        let mut all: Vec<Family> = vec![];
+        for (number, values) in std::iter::once(vec![]).chain(members).enumerate() {
+            let [mut options, others] = contract::split_options(hir, kernel, &values);
+            options.retain(|(name, _)| sets.iter().all(|(given, _)| given != name));
+            let own = contract::with_values(sets, &others);
+            let candidate = Candidate { number, values, options };
+            // The defaults are alone: their launch is known.
+            match all.iter_mut().skip(1).find(|f| f.sets == own) {
+                Some(family) => family.members.push(candidate),
+                None => all.push(Family { sets: own, members: vec![candidate], last: Mutex::default() }),
+            }
+        }
+        Families { all, winner: AtomicUsize::new(0) }
+    }
+
+    /// The family and the member of the last launch, if it did not use the defaults.
+    fn last_winner(&self) -> Option<(&Family, &Candidate)> {
+        let number = self.winner.load(Ordering::Relaxed);
+        let is_it = |c: &&Candidate| c.number == number && number > 0;
+        self.all.iter().find_map(|f| Some((f, f.members.iter().find(is_it)?)))
+    }
+}
+
+impl Family {
+    /// The launch of this family; `None` if it is refused.
+    fn open(&self, session: &Session, asked: &Asked<'_>) -> Option<Opened> {
+        let Asked { kernel, args, place, .. } = *asked;
+        let plan = OpenPlan::new(&session.checked().hir, kernel, args, &self.sets, place.facts).ok()?;
+        let of = self.special(session, kernel, &plan.plan().bindings).and_then(|special| {
+            let launch = OpenLaunch::new(&special.compiled, &special.accesses, plan.plan())?;
+            Some((special, launch))
+        });
+        Some(Opened { plan, of })
+    }
+
+    /// The specialization for these bindings, if it compiles.
+    fn special(&self, session: &Session, kernel: FnId, bindings: &Bindings) -> Option<Arc<Special>> {
+        let known = |last: &(Bindings, Arc<Special>)| (last.0 == *bindings).then(|| Arc::clone(&last.1));
+        if let Some(special) = lock(&self.last).as_ref().and_then(known) {
+            return Some(special);
+        }
+        let (compiled, _) = session.compile(kernel, bindings).ok()?;
+        let accesses = Accesses::new(&compiled.module, compiled.entry);
+        let special = Arc::new(Special { compiled, accesses });
+        *lock(&self.last) = Some((bindings.clone(), Arc::clone(&special)));
+        Some(special)
+    }
+}
+
+impl Session {
+    /// The member that the cost model prefers to the defaults, if there is one, and the launch with it.
+    pub(crate) fn fastest(&self, asked: Asked<'_>) -> Option<(Values, Plan)> {
+        let families = self.families(&asked).ok()?;
+        let (best, of_defaults) = on_workers(|| {
+            let contest = Contest::new(f64::INFINITY);
+            let last = || {
+                families.last_winner().inspect(|(family, member)| {
+                    if let Some(open) = family.open(self, &asked) {
+                        self.compete(&asked, &open, member, &contest);
+                    }
+                })
+            };
+            let (of_defaults, last) = rayon::join(|| self.time_of_defaults(&asked, &families), last);
+            let looked_at = last.map(|(_, member)| member.number);
+            // A member that is hardly faster than the defaults is not used.
+            contest.limit.fetch_min((MARGIN * of_defaults).to_bits(), Ordering::Relaxed);
+            families.all.get(1..).unwrap_or_default().par_iter().for_each(|family| {
+                let Some(open) = family.open(self, &asked) else { return };
+                let others = family.members.par_iter().with_min_len(TOGETHER);
+                others
+                    .filter(|m| Some(m.number) != looked_at)
+                    .for_each(|m| self.compete(&asked, &open, m, &contest));
+            });
+            (contest.best.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner), of_defaults)
+        });
+        let (_, member, plan) = best.filter(|(us, ..)| *us < MARGIN * of_defaults)?;
+        families.winner.store(member.number, Ordering::Relaxed);
+        Some((member.values.clone(), plan))
+    }
+
+    /// The time of the defaults in microseconds; infinite if it is not known.
+    fn time_of_defaults(&self, asked: &Asked<'_>, families: &Families) -> f64 {
+        let Asked { kernel, default, place, compiler, .. } = *asked;
+        let time = || {
+            let special = families.all.first()?.special(self, kernel, &default.bindings)?;
+            let open = OpenLaunch::new(&special.compiled, &special.accesses, default)?;
+            let options = open.options(&default.launch, place);
+            compiler.time(&special.compiled, &options, &open.launch(place), f64::INFINITY)
+        };
+        time().unwrap_or(f64::INFINITY)
+    }
+
+    /// Offers a member to a contest, if the launch can take it.
+    fn compete<'c>(&self, asked: &Asked<'_>, open: &Opened, member: &'c Candidate, contest: &Contest<'c>) {
+        let Asked { kernel, place, compiler, .. } = *asked;
+        let Some((special, launch)) = &open.of else { return };
+        let Ok(options) = open.plan.options(&self.checked().hir, kernel, &member.options) else { return };
+        let of = launch.options(&options, place);
+        let time = compiler.time(&special.compiled, &of, &launch.launch(place), contest.limit());
+        contest.offer(time.unwrap_or(f64::INFINITY), member, || open.with(options));
+    }
+
+    /// The members that a launch can choose among, and the defaults, the fastest by the cost model first.
+    ///
+    /// # Errors
+    /// The launch is refused with the defaults too.
+    pub fn ranked(
+        &self,
+        kernel: FnId,
+        args: &[HostArg],
+        sets: &[(String, SetValue)],
+        place: &Place,
+        compiler: &dyn Compile,
+    ) -> Result<Vec<Ranked>, Wrong> {
+        let hir = &self.checked().hir;
+        let default = contract::plan_on(hir, kernel, args, sets, place.facts);
+        let default = &default.map_err(|e| vec![*e.diagnostic])?;
+        let asked = Asked { kernel, args, sets, place, default, compiler };
+        let families = self.families(&asked)?;
+        let ranked = |open: &Opened, member: &Candidate| {
+            let options = open.plan.options(hir, kernel, &member.options).ok()?;
+            let estimate = open.of.as_ref().and_then(|(special, launch)| {
+                compiler.estimate(&special.compiled, &launch.options(&options, place), &launch.launch(place))
+            });
+            let values = member.values.clone();
+            Some((member.number, Ranked { values, plan: open.with(options), estimate }))
+        };
+        let of_family = |family: &Family| -> Vec<(usize, Ranked)> {
+            let Some(open) = family.open(self, &asked) else { return vec![] };
+            family.members.par_iter().filter_map(|member| ranked(&open, member)).collect()
+        };
+        let mut all: Vec<(usize, Ranked)> =
+            on_workers(|| families.all.par_iter().flat_map(of_family).collect());
+        let time = |r: &Ranked| r.estimate.as_ref().map_or(f64::INFINITY, |e| e.us);
+        all.sort_by(|(a, x), (b, y)| time(x).total_cmp(&time(y)).then(a.cmp(b)));
+        Ok(all.into_iter().map(|(_, ranked)| ranked).collect())
+    }
+
+    /// The candidates of a launch.
+    fn families(&self, asked: &Asked<'_>) -> Result<Arc<Families>, Wrong> {
+        let Asked { kernel, sets, place, default, .. } = *asked;
+        let find = || {
+            let found = contract::candidates(&self.checked().hir, kernel, sets, place.facts, default);
+            let found = found.map_err(|e| vec![*e.diagnostic])?;
+            Ok(Arc::new(Families::new(self, kernel, sets, found)))
+        };
+        let Some(lists) = self.lists() else { return find() };
+        let is_it = |((of, given, bindings), _): &&(ListKey, Arc<Families>)| {
+            *of == kernel && *given == sets && *bindings == default.bindings
+        };
+        if let Some((_, known)) = lock(&lists.0).iter().find(is_it) {
+            return Ok(Arc::clone(known));
+        }
+        let found = find()?;
+        let mut all = lock(&lists.0);
+        if all.len() >= REMEMBERED_LISTS {
+            all.clear();
+        }
+        all.push(((kernel, sets.to_vec(), default.bindings.clone()), Arc::clone(&found)));
+        Ok(found)
+    }
+
+    /// The lists of candidates that are known; `None` if this session keeps nothing.
+    fn lists(&self) -> Option<&Lists> {
+        self.choices().map(|choices| &choices.lists)
+    }
+
+    /// The members that a launch can choose among: those of its `tune` list, or proposed ones without a list.
+    ///
+    /// # Errors
+    /// The launch is refused with the defaults too.
+    pub fn members(
+        &self,
+        kernel: FnId,
+        args: &[HostArg],
+        sets: &[(String, SetValue)],
+        device: Device,
+    ) -> Result<Vec<contract::Member>, Wrong> {
+        contract::members(&self.checked().hir, kernel, args, sets, device).map_err(|e| vec![*e.diagnostic])
+    }
+}
