@@ -22,6 +22,11 @@ pub fn insts_in(func: &Func, block: BlockId) -> Vec<InstId> {
     out
 }
 
+/// The instruction that owns a block; none owns the body. [`owners`] finds those of all.
+pub fn owner(func: &Func, block: BlockId) -> Option<InstId> {
+    insts(func).into_iter().find(|i| func.insts[*i].blocks.contains(&block))
+}
+
 /// The instruction that owns each block, by the number of the block; none owns the body.
 pub fn owners(func: &Func) -> Vec<Option<InstId>> {
     let mut owner = vec![None; func.blocks.len()];

@@ -113,13 +113,10 @@ impl Pointers<'_> {
     /// What a value that a loop carries is before its first iteration.
     fn before_loop(&self, v: ValueId) -> Option<ValueId> {
         let Def::Arg(block, n) = self.func.values[v].def else { return None };
-        let loops = |i: &InstId| {
-            let inst = &self.func.insts[*i];
-            inst.op == Op::Control(ControlOp::For) && inst.blocks == [block]
-        };
-        let id = walk::insts(self.func).into_iter().find(loops)?;
+        let owner = &self.func.insts[walk::owner(self.func, block)?];
         // The counter comes first, and three numbers before what is carried.
-        self.func.insts[id].operands.get(3 + (n as usize).checked_sub(1)?).copied()
+        let at = 3 + (n as usize).checked_sub(1)?;
+        owner.operands.get(at).copied().filter(|_| owner.op == Op::Control(ControlOp::For))
     }
 
     /// The scalar of several values, where it is the same.

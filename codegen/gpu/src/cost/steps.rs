@@ -165,8 +165,7 @@ impl<'a> Steps<'a> {
     fn carried(&self, v: ValueId) -> Option<ValueId> {
         let func = self.func();
         let Def::Arg(block, n) = func.values[v].def else { return None };
-        let owns = |i: &tk_tile::InstId| func.insts[*i].blocks.contains(&block);
-        let owner = &func.insts[walk::insts(func).into_iter().find(owns)?];
+        let owner = &func.insts[walk::owner(func, block)?];
         let at = match owner.op {
             // The counter comes first, and three numbers before what is carried.
             Op::Control(ControlOp::For) => n as usize + 2,

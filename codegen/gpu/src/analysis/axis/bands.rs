@@ -48,12 +48,9 @@ impl Analysis<'_> {
                 <[ValueId; 2]>::try_from(inst.operands.as_slice()).ok().filter(|_| is_id)
             }
             Def::Arg(block, 0) => {
-                let loops = |i: &InstId| {
-                    let inst = &self.func.insts[*i];
-                    inst.op == Op::Control(ControlOp::For) && inst.blocks == [block]
-                };
-                let id = walk::insts(self.func).into_iter().find(loops)?;
-                let [lo, hi, step] = self.func.insts[id].operands.first_chunk()?;
+                let owner = &self.func.insts[walk::owner(self.func, block)?];
+                let is_loop = owner.op == Op::Control(ControlOp::For);
+                let [lo, hi, step] = owner.operands.first_chunk().filter(|_| is_loop)?;
                 let counts_up = [*lo, *step].into_iter().all(|v| self.info.tile(v).non_negative);
                 self.operands(*hi, ElementwiseOp::Mul).filter(|_| counts_up)
             }
