@@ -32,12 +32,7 @@ impl Edit<'_> {
 
     /// Gives a value a layout.
     pub fn set_layout(&mut self, v: ValueId, layout: Option<LayoutId>) {
-        if self.kernel.value_layouts.len() <= v.index() {
-            self.kernel.value_layouts.resize(v.index() + 1, None);
-        }
-        if let Some(slot) = self.kernel.value_layouts.get_mut(v.index()) {
-            *slot = layout;
-        }
+        self.kernel.set_layout(v, layout);
     }
 
     /// The type of a scalar.

@@ -223,6 +223,16 @@ impl Kernel {
         self.value_layouts.get(v.index()).copied().flatten().and_then(|l| self.layouts.find(l))
     }
 
+    /// Gives a value a layout.
+    pub fn set_layout(&mut self, v: ValueId, layout: Option<LayoutId>) {
+        if self.value_layouts.len() <= v.index() {
+            self.value_layouts.resize(v.index() + 1, None);
+        }
+        if let Some(slot) = self.value_layouts.get_mut(v.index()) {
+            *slot = layout;
+        }
+    }
+
     /// Threads of a block: its share of those of the program, and of the producer warps if there are any.
     pub fn block_threads(&self) -> u32 {
         self.options.threads().count() * self.options.groups / self.options.blocks.max(1)

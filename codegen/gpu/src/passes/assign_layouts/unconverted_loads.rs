@@ -32,9 +32,7 @@ pub fn run(kernel: &mut Kernel) {
     let found: Vec<Needless> = converts.into_iter().filter_map(|i| needless(kernel, &axis, i)).collect();
     let mut renames = Renames::default();
     for Needless { convert, loaded, converted, layout } in found {
-        if let Some(slot) = kernel.value_layouts.get_mut(loaded.index()) {
-            *slot = Some(layout);
-        }
+        kernel.set_layout(loaded, Some(layout));
         renames.set(converted, loaded);
         let blocks = &mut kernel.module.funcs[FuncId(0)].blocks;
         let ids: Vec<BlockId> = blocks.iter().map(|(b, _)| b).collect();

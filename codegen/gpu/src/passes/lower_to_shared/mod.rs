@@ -164,12 +164,7 @@ impl Lower<'_> {
         let func = &mut self.kernel.module.funcs[tk_tile::FuncId(0)];
         let id = func.add_inst(block, inst, &types);
         for (v, (_, layout)) in func.insts[id].results.clone().iter().zip(results) {
-            if self.kernel.value_layouts.len() <= v.index() {
-                self.kernel.value_layouts.resize(v.index() + 1, None);
-            }
-            if let Some(slot) = self.kernel.value_layouts.get_mut(v.index()) {
-                *slot = *layout;
-            }
+            self.kernel.set_layout(*v, *layout);
         }
         id
     }
@@ -187,21 +182,17 @@ impl Lower<'_> {
 
     /// Makes an added instruction define the results of an old one.
     fn becomes(&mut self, old: InstId, new: InstId) {
-        let func = &mut self.kernel.module.funcs[tk_tile::FuncId(0)];
+        let func = self.kernel.func();
         let (old, new_results) = (func.insts[old].results.clone(), func.insts[new].results.clone());
         for (n, (o, r)) in old.iter().zip(&new_results).enumerate() {
             let layout = self.kernel.value_layouts.get(r.index()).copied().flatten();
+            let func = &mut self.kernel.module.funcs[tk_tile::FuncId(0)];
             // The old value keeps its name; the new instruction defines it.
             func.values[*o].def = tk_tile::Def::Inst(new, n as u32);
             if let Some(slot) = func.insts[new].results.get_mut(n) {
                 *slot = *o;
             }
-            if self.kernel.value_layouts.len() <= o.index() {
-                self.kernel.value_layouts.resize(o.index() + 1, None);
-            }
-            if let Some(slot) = self.kernel.value_layouts.get_mut(o.index()) {
-                *slot = layout;
-            }
+            self.kernel.set_layout(*o, layout);
         }
     }
 

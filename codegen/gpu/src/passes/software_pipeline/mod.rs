@@ -99,7 +99,7 @@ fn run(kernel: &mut Kernel) {
 
 fn set_layout(kernel: &mut Kernel, v: ValueId, layout: Layout) {
     let layout = kernel.layouts.intern(layout);
-    kernel.value_layouts.get_mut(v.index()).into_iter().for_each(|l| *l = Some(layout));
+    kernel.set_layout(v, Some(layout));
 }
 
 /// The loops of a block, inner ones first.
