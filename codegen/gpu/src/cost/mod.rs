@@ -186,8 +186,10 @@ pub struct Analysed {
     roots: Roots,
     slice: ControlSlice,
     timeline: Timeline,
-    /// The costs of instructions by number; of those that access an argument, what a launch replaces.
+    /// The costs of instructions by index; of those that access an argument, what a launch replaces.
     works: Vec<Work>,
+    /// The numbers of those, in the order of `blocks`.
+    numbers: Vec<Option<u32>>,
     /// Of each block, the sum of its instructions that access no argument, and the others.
     blocks: Vec<(BlockId, Work, Vec<InstId>)>,
     /// Threads of a block, its bytes of shared memory, and the most registers of a lane.
@@ -216,6 +218,7 @@ impl Analysed {
             limit: module.registers_of_launch().min(module.options.spec.registers),
             gives_registers: producers(&module) >= WARPGROUP_WARPS,
             works: vec![],
+            numbers: vec![],
             blocks: vec![],
             module,
         };
@@ -230,8 +233,14 @@ impl Analysed {
             fixed.iter().filter_map(|i| works.get(i.index())).for_each(|w| sum.add(w, 1.0));
             (block, sum, varies)
         };
-        analysed.blocks = func.blocks.iter().map(of_block).collect();
-        analysed.works = works;
+        let blocks: Vec<_> = func.blocks.iter().map(of_block).collect();
+        let mut numbers = vec![None; works.len()];
+        for (n, i) in blocks.iter().flat_map(|(_, _, varies)| varies).enumerate() {
+            if let Some(slot) = numbers.get_mut(i.index()) {
+                *slot = u32::try_from(n).ok();
+            }
+        }
+        (analysed.blocks, analysed.works, analysed.numbers) = (blocks, works, numbers);
         analysed
     }
 
@@ -295,13 +304,24 @@ pub fn time(of: &Analysed, launch: &Launched<'_>, chip: &Chip, limit: f64) -> f6
     if is_above(bound) {
         return bound;
     }
-    let run = Running::new(of, launch, chip);
-    let total = run.total();
+    let often = of.slice.frequencies(&of.kernel().module, of.kernel().func(), launch.args, launch.grid);
+    let mut run = Running::with(of, launch, chip, often);
+    // What accesses arguments does not count yet.
     let started = run.latency_of(0.0);
-    let bound = combined(&run.limits(launch, &total, started), occupancy.spilled, total.matrix > 0.0);
-    let bound = bound.us() * ROUNDED;
-    if is_above(bound) {
-        return bound;
+    let bound = |run: &Running<'_>, total: &Work| {
+        let parts = run.limits(launch, total, started);
+        combined(&parts, occupancy.spilled, total.matrix > 0.0).us() * ROUNDED
+    };
+    // By how much rows are apart counts for less where more bytes move.
+    let least = bound(&run, &Work { scattered: 0.0, ..run.total() });
+    if is_above(least) {
+        return least;
+    }
+    run.count_accesses(launch);
+    let total = run.total();
+    let least = bound(&run, &total);
+    if is_above(least) {
+        return least;
     }
     combined(&run.limits(launch, &total, run.latency()), occupancy.spilled, total.matrix > 0.0).us()
 }
@@ -340,7 +360,7 @@ pub fn by_place(of: &Analysed, launch: &Launched<'_>, chip: &Chip) -> Vec<PlaceC
         for i in data.insts.iter().filter(|_| times > 0.0) {
             let Some(loc) = func.insts[*i].loc else { continue };
             let (total, registers, tile_bytes) = places.entry((loc.file, loc.start, loc.end)).or_default();
-            total.add(&run.work(*i), times);
+            total.add(run.works.get(*i), times);
             *registers = (*registers).max(live.get(i.index()).copied().unwrap_or(0));
             let tiles = func.insts[*i].results.iter().map(|v| tile_bytes_of(kernel, *v));
             *tile_bytes = tiles.fold(*tile_bytes, u32::max);
@@ -380,12 +400,31 @@ struct Running<'a> {
     kernel: &'a Kernel,
     chip: &'a Chip,
     often: Frequencies,
-    /// The cost of each instruction that runs, by its number.
-    works: Vec<Work>,
+    works: Works<'a>,
     programs: f64,
     occupancy: Occupancy,
     /// Microseconds of a cycle.
     us: f64,
+}
+
+/// The costs of instructions in a launch.
+struct Works<'a> {
+    /// By instruction, those that no argument changes.
+    fixed: &'a [Work],
+    /// The numbers of the others.
+    numbers: &'a [Option<u32>],
+    /// The costs of these by number; none before they are counted.
+    varying: Vec<Work>,
+}
+
+impl Works<'_> {
+    fn get(&self, inst: InstId) -> &Work {
+        static NONE: Work = Work::NONE;
+        match self.numbers.get(inst.index()).copied().flatten() {
+            Some(n) => self.varying.get(n as usize).unwrap_or(&NONE),
+            None => self.fixed.get(inst.index()).unwrap_or(&NONE),
+        }
+    }
 }
 
 /// What fits on a multiprocessor.
@@ -405,35 +444,41 @@ struct Occupancy {
 
 impl<'a> Running<'a> {
     fn new(of: &'a Analysed, launch: &Launched<'_>, chip: &'a Chip) -> Running<'a> {
-        let kernel = of.kernel();
+        let often = of.slice.frequencies(&of.kernel().module, of.kernel().func(), launch.args, launch.grid);
+        let mut run = Running::with(of, launch, chip, often);
+        run.count_accesses(launch);
+        run
+    }
+
+    /// One whose accesses of arguments cost nothing yet.
+    fn with(of: &'a Analysed, launch: &Launched<'_>, chip: &'a Chip, often: Frequencies) -> Running<'a> {
         let programs = launch.programs();
-        let func = kernel.func();
-        let often = of.slice.frequencies(&kernel.module, func, launch.args, launch.grid);
-        let costs = Costs::new(of, launch.args, programs);
-        let mut works = of.works.clone();
-        for (_, _, varies) in of.blocks.iter().filter(|(block, ..)| often.of(*block) > 0.0) {
-            for i in varies {
-                if let Some(slot) = works.get_mut(i.index()) {
-                    *slot = work(&costs, &func.insts[*i]);
-                }
-            }
-        }
         let occupancy = Occupancy::new(of, programs, launch.sms);
-        Running { of, kernel, chip, often, works, programs, occupancy, us: 1e6 / chip.clock }
+        let works = Works { fixed: &of.works, numbers: &of.numbers, varying: vec![] };
+        Running { of, kernel: of.kernel(), chip, often, works, programs, occupancy, us: 1e6 / chip.clock }
     }
 
-    fn work(&self, inst: InstId) -> Work {
-        self.works.get(inst.index()).copied().unwrap_or_default()
+    /// Counts the accesses of arguments.
+    fn count_accesses(&mut self, launch: &Launched<'_>) {
+        let of = self.of;
+        let (costs, func) = (Costs::new(of, launch.args, self.programs), self.kernel.func());
+        let runs = |block: &BlockId| self.often.of(*block) > 0.0;
+        let all = of.blocks.iter().flat_map(|(block, _, varies)| varies.iter().map(move |i| (block, *i)));
+        let cost = |(block, i): (&BlockId, InstId)| match runs(block) {
+            true => work(&costs, &func.insts[i]),
+            false => of.works.get(i.index()).copied().unwrap_or_default(),
+        };
+        self.works.varying = all.map(cost).collect();
     }
 
-    /// The work of a program.
+    /// The work of a program, as far as it is counted.
     fn total(&self) -> Work {
         let mut total = Work::default();
         for (block, fixed, varies) in &self.of.blocks {
             let times = self.often.of(*block);
             if times > 0.0 {
                 total.add(fixed, times);
-                varies.iter().for_each(|i| total.add(&self.work(*i), times));
+                varies.iter().for_each(|i| total.add(self.works.get(*i), times));
             }
         }
         total

@@ -11,7 +11,7 @@ use tk_tile::frequency::Frequencies;
 use tk_tile::{BlockId, Id, Inst, InstId, ValueId, walk};
 
 use super::work::Work;
-use super::{MATRIX, latency};
+use super::{MATRIX, Works, latency};
 use crate::ir::kernel::Kernel;
 use crate::ir::op::GpuOp;
 use crate::ir::warps;
@@ -41,7 +41,7 @@ impl Timeline {
     }
 
     /// Cycles of a program that nothing else disturbs.
-    pub fn alone(&self, kernel: &Kernel, works: &[Work], often: &Frequencies, chip: &Chip) -> f64 {
+    pub fn alone(&self, kernel: &Kernel, works: &Works<'_>, often: &Frequencies, chip: &Chip) -> f64 {
         let mut walk = Walk::new(self, kernel, works, often, chip);
         walk.block(kernel.func().body, 1.0);
         walk.now
@@ -51,8 +51,7 @@ impl Timeline {
 struct Walk<'a> {
     of: &'a Timeline,
     kernel: &'a Kernel,
-    /// The cost of each instruction.
-    works: &'a [Work],
+    works: &'a Works<'a>,
     often: &'a Frequencies,
     /// Cycles of one instruction of all warps.
     issue: f64,
@@ -85,7 +84,7 @@ impl<'a> Walk<'a> {
     fn new(
         of: &'a Timeline,
         kernel: &'a Kernel,
-        works: &'a [Work],
+        works: &'a Works<'a>,
         often: &'a Frequencies,
         chip: &Chip,
     ) -> Walk<'a> {
@@ -140,7 +139,7 @@ fn mean(times: &[f64]) -> Option<f64> {
     (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64)
 }
 
-impl Walk<'_> {
+impl<'w> Walk<'w> {
     fn block(&mut self, block: BlockId, runs: f64) {
         if Some(block) == self.of.producers {
             return;
@@ -228,8 +227,8 @@ impl Walk<'_> {
         }
     }
 
-    fn work(&self, inst: InstId) -> Work {
-        self.works.get(inst.index()).copied().unwrap_or_default()
+    fn work(&self, inst: InstId) -> &'w Work {
+        self.works.get(inst)
     }
 
     fn plain(&mut self, inst: InstId) {
@@ -242,11 +241,11 @@ impl Walk<'_> {
                 self.now = start.max(self.stores) + cost.latency;
             }
             Some(GpuOp::SharedStore(_)) => {
-                self.now = start + self.duration(&cost);
+                self.now = start + self.duration(cost);
                 self.stores = self.stores.max(self.now + cost.latency);
             }
             Some(GpuOp::AsyncCopy(_)) => {
-                self.now = start + self.duration(&cost);
+                self.now = start + self.duration(cost);
                 self.copied = self.copied.max(self.now + latency::MEMORY);
             }
             Some(GpuOp::AsyncCommit(_)) => {
@@ -274,7 +273,7 @@ impl Walk<'_> {
                 let begin = start.max(self.free);
                 // The others use the matrix units in the meantime; all of them count for the multiprocessor.
                 self.free = begin + (cost.matrix / self.matrix).max(cost.shared) / self.of.independent;
-                self.now = start + self.duration(&Work { shared: 0.0, ..cost });
+                self.now = start + self.duration(&Work { shared: 0.0, ..*cost });
                 if mma.asynchronous {
                     self.products.push(self.free + cost.latency);
                     self.set(&inst.results, self.now);
@@ -290,7 +289,7 @@ impl Walk<'_> {
             }
             Some(_) | None => {
                 self.now = if inst.op == Op::Target || cost.issue > 0.0 {
-                    start + self.duration(&cost)
+                    start + self.duration(cost)
                 } else {
                     self.now
                 };
@@ -300,7 +299,7 @@ impl Walk<'_> {
                 let is_scalar = inst.results.iter().all(|r| self.kernel.layout(*r).is_none());
                 let from = match cost.issue > 0.0 {
                     true if is_load || is_scalar => {
-                        self.operands(inst).max(self.begin) + self.duration(&cost)
+                        self.operands(inst).max(self.begin) + self.duration(cost)
                     }
                     true => self.now,
                     false => self.operands(inst),

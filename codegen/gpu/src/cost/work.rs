@@ -64,6 +64,23 @@ pub(crate) struct Work {
 }
 
 impl Work {
+    /// What nothing does.
+    pub const NONE: Work = Work {
+        issue: 0.0,
+        special: 0.0,
+        shared: 0.0,
+        conflicts: 0.0,
+        accesses: 0.0,
+        matrix: 0.0,
+        bytes: 0.0,
+        needed: 0.0,
+        lane_bytes: 0,
+        limit: "",
+        tensor_copies: false,
+        scattered: 0.0,
+        latency: 0.0,
+    };
+
     /// Adds what runs so often.
     pub fn add(&mut self, more: &Work, times: f64) {
         self.issue += more.issue * times;

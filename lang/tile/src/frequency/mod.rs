@@ -11,7 +11,8 @@
 //! What depends on loaded data is a guess: a loop runs once, each side of an `if` in half of the cases;
 //! [`Frequencies::is_guess`] says so.
 
-use std::collections::BTreeSet;
+mod known;
+mod slice;
 
 use tk_ops::eval::{self, Operand};
 use tk_ops::scalar::Scalar;
@@ -20,7 +21,9 @@ use tk_ops::{ControlOp, CreateOp, DType, ElementwiseOp, MemoryOp, Op};
 use crate::attr::Attr;
 use crate::flow::{Flow, flow};
 use crate::ir::{BlockId, Def, Func, Id, Inst, InstId, Module, ValueId};
-use crate::walk;
+
+use known::Known;
+use slice::{needed, same_in_all_programs, terminator};
 
 /// An argument of a launch.
 #[derive(Clone, Debug, PartialEq)]
@@ -169,121 +172,11 @@ fn spread(i: u64, extents: [u64; 3]) -> [u64; 3] {
     [0, 1, 2].map(|axis| (points[axis].min(1.0 - half) * extents[axis] as f64) as u64)
 }
 
-/// Takes from the lists of blocks the instructions that follow from arguments alone, whatever block they are in, in order.
-fn same_in_all_programs(func: &Func, insts: &mut [Vec<InstId>]) -> Vec<InstId> {
-    let mut is_same = vec![false; func.values.len()];
-    func.blocks[func.body].args.iter().for_each(|v| is_same[v.index()] = true);
-    let mut same = vec![];
-    for i in walk::insts(func) {
-        let inst = &func.insts[i];
-        let is_plain = flow(inst.op) == Flow::Plain && inst.op != Op::Control(ControlOp::ProgramId);
-        if is_plain && inst.operands.iter().all(|v| is_same.get(v.index()) == Some(&true)) {
-            inst.results.iter().for_each(|v| is_same[v.index()] = true);
-            same.push(i);
-        }
-    }
-    let taken: BTreeSet<InstId> = same.iter().copied().collect();
-    let kept: BTreeSet<InstId> = insts.iter().flatten().copied().collect();
-    insts.iter_mut().for_each(|list| list.retain(|i| !taken.contains(i)));
-    same.retain(|i| kept.contains(i));
-    same
-}
-
-/// What is known of a value in the program at hand.
-#[derive(Clone, Debug)]
-enum Known {
-    Nothing,
-    Scalar(Scalar),
-    /// Extents, then strides.
-    View(Vec<Option<i128>>, Vec<Option<i128>>),
-}
-
-impl Known {
-    fn argument(arg: &LaunchArg) -> Known {
-        match arg {
-            LaunchArg::Scalar(s) => Known::Scalar(*s),
-            LaunchArg::Tensor(shape, strides) => Known::view(shape, strides),
-            LaunchArg::Unknown => Known::Nothing,
-        }
-    }
-
-    fn view(shape: &[i64], strides: &[i64]) -> Known {
-        let some = |list: &[i64]| list.iter().map(|n| Some(i128::from(*n))).collect();
-        Known::View(some(shape), some(strides))
-    }
-}
-
-/// The values that decide how often something runs, and what these follow from.
-fn needed(func: &Func) -> Vec<bool> {
-    let mut needed = vec![false; func.values.len()];
-    let mut work: Vec<ValueId> = vec![];
-    for i in walk::insts(func) {
-        let inst = &func.insts[i];
-        let roots = match flow(inst.op) {
-            Flow::For => inst.operands.get(..3),
-            Flow::If => inst.operands.get(..1),
-            _ if inst.op == Op::Control(ControlOp::Condition) => inst.operands.get(..1),
-            _ => None,
-        };
-        work.extend(roots.unwrap_or_default());
-    }
-    let owner = walk::owners(func);
-    while let Some(v) = work.pop() {
-        match needed.get_mut(v.index()) {
-            Some(slot) if !*slot => *slot = true,
-            _ => continue,
-        }
-        match func.values[v].def {
-            Def::Inst(i, n) => {
-                let inst = &func.insts[i];
-                match flow(inst.op) {
-                    // A carried value is that before the loop, or of its end.
-                    Flow::For => work.extend(carried(func, inst, n as usize)),
-                    Flow::If | Flow::While => work.extend(passed_through(func, inst)),
-                    // Its number does not follow from the extent of its grid.
-                    Flow::Plain if inst.op == Op::Control(ControlOp::ProgramId) => {}
-                    Flow::Plain => work.extend(&inst.operands),
-                    Flow::Elements | Flow::Expect => {}
-                }
-            }
-            Def::Arg(block, n) => {
-                let Some(inst) = owner.get(block.index()).copied().flatten().map(|i| &func.insts[i]) else {
-                    continue;
-                };
-                match flow(inst.op) {
-                    Flow::For if n > 0 => work.extend(carried(func, inst, n as usize - 1)),
-                    Flow::While => work.extend(passed_through(func, inst)),
-                    Flow::For | Flow::If | Flow::Plain | Flow::Elements | Flow::Expect => {}
-                }
-            }
-        }
-    }
-    needed
-}
-
-/// The operands of a `for` and of its end for carried value number `n`.
-fn carried<'f>(func: &'f Func, inst: &'f Inst, n: usize) -> impl Iterator<Item = ValueId> {
-    let end = inst.blocks.first().and_then(|b| terminator(func, *b));
-    let last = end.and_then(|t| t.operands.get(n)).copied();
-    inst.operands.get(3 + n).copied().into_iter().chain(last)
-}
-
-/// What an `if` or `while` reads, and what its blocks pass on.
-fn passed_through<'f>(func: &'f Func, inst: &'f Inst) -> impl Iterator<Item = ValueId> {
-    let ends = inst.blocks.iter().filter_map(|b| terminator(func, *b));
-    inst.operands.iter().chain(ends.flat_map(|t| &t.operands)).copied()
-}
-
-/// The last instruction of a block.
-fn terminator(func: &Func, block: BlockId) -> Option<&Inst> {
-    func.blocks[block].insts.last().map(|i| &func.insts[*i])
-}
-
 struct Walk<'m> {
     module: &'m Module,
     func: &'m Func,
     slice: &'m ControlSlice,
-    values: Vec<Known>,
+    values: Vec<Known<'m>>,
     out: Vec<f64>,
     is_guess: bool,
     grid: [u32; 3],
@@ -291,7 +184,7 @@ struct Walk<'m> {
 }
 
 impl<'m> Walk<'m> {
-    fn set(&mut self, v: ValueId, known: Known) {
+    fn set(&mut self, v: ValueId, known: Known<'m>) {
         if let Some(slot) = self.number(v).and_then(|n| self.values.get_mut(n)) {
             *slot = known;
         }
@@ -301,18 +194,18 @@ impl<'m> Walk<'m> {
         self.slice.numbers.get(v.index()).copied().flatten().map(|n| n as usize)
     }
 
-    fn known(&self, v: ValueId) -> Option<&Known> {
+    fn known(&self, v: ValueId) -> Option<&Known<'m>> {
         self.values.get(self.number(v)?)
     }
 
-    fn get(&self, v: ValueId) -> Known {
+    fn get(&self, v: ValueId) -> Known<'m> {
         self.known(v).cloned().unwrap_or(Known::Nothing)
     }
 
     fn scalar(&self, v: ValueId) -> Option<Scalar> {
         match self.known(v) {
             Some(Known::Scalar(s)) => Some(*s),
-            Some(Known::Nothing | Known::View(..)) | None => None,
+            Some(Known::Nothing | Known::Argument(..) | Known::View(_)) | None => None,
         }
     }
 
@@ -356,7 +249,7 @@ impl<'m> Walk<'m> {
         }
     }
 
-    fn results(&mut self, inst: &Inst, known: Vec<Known>) {
+    fn results(&mut self, inst: &Inst, known: Vec<Known<'m>>) {
         let mut known = known.into_iter();
         for r in &inst.results {
             self.set(*r, known.next().unwrap_or(Known::Nothing));
@@ -364,7 +257,7 @@ impl<'m> Walk<'m> {
     }
 
     /// What the end of a block says of the values that it passes on.
-    fn passed(&self, block: BlockId, from: usize) -> Vec<Known> {
+    fn passed(&self, block: BlockId, from: usize) -> Vec<Known<'m>> {
         let end = terminator(self.func, block);
         end.map_or(vec![], |t| t.operands.iter().skip(from).map(|v| self.get(*v)).collect())
     }
@@ -372,8 +265,16 @@ impl<'m> Walk<'m> {
     fn begin_for(&mut self, inst: &'m Inst, weight: f64) {
         let Some(body) = inst.blocks.first().copied() else { return };
         let func = self.func;
-        let before: Vec<Known> = inst.operands.iter().skip(3).map(|v| self.get(*v)).collect();
         let range = [0, 1, 2].map(|i| self.int(inst.operands.get(i)));
+        let args = &func.blocks[body].args;
+        let varies = args.iter().any(|v| self.is_needed(*v));
+        let before = |of: &Self| -> Vec<Known<'m>> {
+            // Where none of the values decides anything, the list is short.
+            let is_carried = varies || inst.results.iter().any(|v| of.is_needed(*v));
+            let carried = inst.operands.iter().skip(3).filter(|_| is_carried);
+            carried.map(|v| of.get(*v)).collect()
+        };
+        let before = before(self);
         let [Some(lo), Some(hi), Some(step @ (1.. | ..=-1))] = range else {
             self.is_guess = true;
             func.blocks[body].args.iter().for_each(|v| self.set(*v, Known::Nothing));
@@ -385,14 +286,16 @@ impl<'m> Walk<'m> {
         if iterations == 0 {
             return self.results(inst, before);
         }
-        let args = &func.blocks[body].args;
         let dtype = args.first().and_then(|v| self.module.types.get(func.ty(*v)).dtype());
         let dtype = dtype.unwrap_or(DType::I32);
-        let varies = args.iter().any(|v| self.is_needed(*v));
+        if !varies {
+            self.block(body, weight * iterations as f64);
+            let known = if iterations == 1 { self.passed(body, 0) } else { vec![] };
+            return self.results(inst, known);
+        }
         let mut carried = before;
         // Iterations and their weights.
         let at: Vec<(i128, f64)> = match iterations {
-            _ if !varies => vec![(0, iterations as f64)],
             1..=EACH => (0..iterations).map(|i| (i, 1.0)).collect(),
             _ => {
                 let share = iterations as f64 / 6.0;
@@ -425,7 +328,7 @@ impl<'m> Walk<'m> {
 
     fn begin_while(&mut self, inst: &'m Inst, weight: f64) {
         let [head, body] = inst.blocks.as_slice() else { return };
-        let mut carried: Vec<Known> = inst.operands.iter().map(|v| self.get(*v)).collect();
+        let mut carried: Vec<Known<'m>> = inst.operands.iter().map(|v| self.get(*v)).collect();
         for _ in 0..WHILE {
             self.bind(*head, carried);
             self.block(*head, weight);
@@ -451,7 +354,7 @@ impl<'m> Walk<'m> {
         self.results(inst, vec![]);
     }
 
-    fn bind(&mut self, block: BlockId, known: Vec<Known>) {
+    fn bind(&mut self, block: BlockId, known: Vec<Known<'m>>) {
         let mut known = known.into_iter();
         let func = self.func;
         for v in &func.blocks[block].args {
@@ -487,7 +390,7 @@ impl<'m> Walk<'m> {
     }
 
     /// The result of an instruction without blocks.
-    fn evaluate(&self, inst: &Inst, result: ValueId) -> Option<Known> {
+    fn evaluate(&self, inst: &Inst, result: ValueId) -> Option<Known<'m>> {
         let ty = self.module.types.get(self.func.ty(result));
         match inst.op {
             Op::Create(CreateOp::Const) => match inst.attrs.get("value") {
@@ -495,14 +398,16 @@ impl<'m> Walk<'m> {
                 Some(_) | None => None,
             },
             Op::Elementwise(op) if ty.shape().is_some_and(<[u32]>::is_empty) => {
-                let args: Vec<Scalar> =
-                    inst.operands.iter().map(|v| self.scalar(*v)).collect::<Option<_>>()?;
+                let mut args = [Operand::Splat(Scalar::int(DType::Bool, 0)); 3];
+                let args = args.get_mut(..inst.operands.len())?;
+                for (arg, v) in args.iter_mut().zip(&inst.operands) {
+                    *arg = Operand::Splat(self.scalar(*v)?);
+                }
                 let divides = matches!(op, ElementwiseOp::Div | ElementwiseOp::Rem | ElementwiseOp::CeilDiv);
-                if divides && args.get(1)?.as_int() == Some(0) {
+                if divides && self.int(inst.operands.get(1)) == Some(0) {
                     return None;
                 }
-                let args: Vec<Operand<'_>> = args.into_iter().map(Operand::Splat).collect();
-                let buf = eval::elementwise(op, &args, ty.dtype()?, 1, inst.attrs.flag("fast")).ok()?;
+                let buf = eval::elementwise(op, args, ty.dtype()?, 1, inst.attrs.flag("fast")).ok()?;
                 Some(Known::Scalar(buf.get(0)))
             }
             Op::Memory(op) => self.memory(op, inst, ty.dtype()),
@@ -517,49 +422,54 @@ impl<'m> Walk<'m> {
         }
     }
 
-    fn axis(&self, inst: &Inst, of: [u32; 3]) -> Option<Known> {
+    fn axis(&self, inst: &Inst, of: [u32; 3]) -> Option<Known<'m>> {
         let axis = usize::try_from(inst.attrs.int("axis")?).ok()?;
         Some(Known::Scalar(Scalar::int(DType::I32, i128::from(*of.get(axis)?))))
     }
 
-    fn memory(&self, op: MemoryOp, inst: &Inst, dtype: Option<DType>) -> Option<Known> {
+    fn memory(&self, op: MemoryOp, inst: &Inst, dtype: Option<DType>) -> Option<Known<'m>> {
         let first = self.known(*inst.operands.first()?)?;
         let axis = || usize::try_from(inst.attrs.int("axis")?).ok();
-        let number = |n: Option<&Option<i128>>| Some(Known::Scalar(Scalar::int(dtype?, (*n?)?)));
-        match (op, first) {
-            (MemoryOp::View, _) => {
+        let number = |strides| Some(Known::Scalar(Scalar::int(dtype?, first.number(axis()?, strides)?)));
+        let is_view = matches!(first, Known::Argument(..) | Known::View(_));
+        match op {
+            MemoryOp::View => {
                 let numbers: Vec<Option<i128>> =
                     inst.operands.iter().skip(1).map(|v| self.int(Some(v))).collect();
                 let (shape, strides) = numbers.split_at_checked(numbers.len() / 2)?;
-                Some(Known::View(shape.to_vec(), strides.to_vec()))
+                Some(Known::view(shape.to_vec(), strides.to_vec()))
             }
-            (MemoryOp::ViewShape, Known::View(shape, _)) => number(shape.get(axis()?)),
-            (MemoryOp::ViewStride, Known::View(_, strides)) => number(strides.get(axis()?)),
-            (MemoryOp::ViewPermute, Known::View(shape, strides)) => {
+            MemoryOp::ViewShape => number(false),
+            MemoryOp::ViewStride => number(true),
+            MemoryOp::ViewPermute if is_view => {
                 let perm = inst.attrs.ints("perm")?;
-                let permuted = |of: &[Option<i128>]| -> Option<Vec<Option<i128>>> {
-                    perm.iter().map(|p| of.get(usize::try_from(*p).ok()?).copied()).collect()
+                let permuted = |strides: bool| -> Option<Vec<Option<i128>>> {
+                    let of = |p: &i64| {
+                        let axis = usize::try_from(*p).ok().filter(|axis| *axis < first.rank())?;
+                        Some(first.number(axis, strides))
+                    };
+                    perm.iter().map(of).collect()
                 };
-                Some(Known::View(permuted(shape)?, permuted(strides)?))
+                Some(Known::view(permuted(false)?, permuted(true)?))
             }
-            (MemoryOp::ViewSlice, Known::View(shape, strides)) => {
+            MemoryOp::ViewSlice if is_view => {
                 let (mut numbers, mut out) = (inst.operands.iter().skip(1), (vec![], vec![]));
-                for (kind, (extent, stride)) in inst.attrs.ints("axes")?.iter().zip(shape.iter().zip(strides))
-                {
+                for (axis, kind) in inst.attrs.ints("axes")?.iter().enumerate().take(first.rank()) {
+                    let extent = first.number(axis, false);
                     match kind {
                         0 => {
                             numbers.next();
                             continue;
                         }
-                        1 => out.0.push(*extent),
+                        1 => out.0.push(extent),
                         _ => {
                             let (a, b) = (self.int(numbers.next()), self.int(numbers.next()));
                             out.0.push(extent.and_then(|n| Some((b?.clamp(0, n) - a?.clamp(0, n)).max(0))));
                         }
                     }
-                    out.1.push(*stride);
+                    out.1.push(first.number(axis, true));
                 }
-                Some(Known::View(out.0, out.1))
+                Some(Known::view(out.0, out.1))
             }
             _ => None,
         }
