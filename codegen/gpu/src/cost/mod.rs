@@ -13,6 +13,7 @@
 //! those of [`crate::target::chip`] and of this file; they were fitted to measurements of an H100 (docs/performance.md).
 //! The model orders candidates; its absolute times are not promised.
 
+mod accesses;
 mod latency;
 mod matrix;
 mod steps;
@@ -20,6 +21,7 @@ mod timeline;
 mod work;
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use tk_tile::frequency::{ControlSlice, Frequencies, LaunchArg};
 use tk_tile::{BlockData, BlockId, Id, Inst, InstId, Loc, ValueId};
@@ -33,6 +35,7 @@ use crate::ir::warps::{WARPGROUP_WARPS, producers};
 use crate::target::chip::Chip;
 use crate::verify::ScheduledModule;
 
+use accesses::Pattern;
 use timeline::Timeline;
 use work::{Costs, Work, work};
 
@@ -190,6 +193,8 @@ pub struct Analysed {
     works: Vec<Work>,
     /// The numbers of those, in the order of `blocks`.
     numbers: Vec<Option<u32>>,
+    /// The patterns of accesses by instruction, once they were asked for.
+    patterns: Vec<OnceLock<Pattern>>,
     /// Of each block, the sum of its instructions that access no argument, and the others.
     blocks: Vec<(BlockId, Work, Vec<InstId>)>,
     /// Threads of a block, its bytes of shared memory, and the most registers of a lane.
@@ -210,7 +215,7 @@ impl Analysed {
             axis: AxisInfo::new(&module.module, module.func(), &module.options.facts),
             roots: Roots::new(module.func()),
             slice: ControlSlice::new(module.func()),
-            timeline: Timeline::new(&module),
+            timeline: Timeline::default(),
             ahead: liveness::ahead(&module),
             least: liveness::least(&module),
             threads: module.block_threads(),
@@ -219,13 +224,14 @@ impl Analysed {
             gives_registers: producers(&module) >= WARPGROUP_WARPS,
             works: vec![],
             numbers: vec![],
+            patterns: module.func().insts.iter().map(|_| OnceLock::new()).collect(),
             blocks: vec![],
             module,
         };
         let func = analysed.module.func();
         let costs = Costs::new(&analysed, &[], 1.0);
         let reads = |inst: &Inst| inst.operands.iter().any(|v| analysed.roots.get(*v).is_some());
-        let works: Vec<Work> = func.insts.iter().map(|(_, inst)| work(&costs, inst)).collect();
+        let works: Vec<Work> = func.insts.iter().map(|(id, _)| work(&costs, id)).collect();
         let of_block = |(block, data): (BlockId, &BlockData)| {
             let (varies, fixed): (Vec<InstId>, Vec<InstId>) =
                 data.insts.iter().partition(|i| reads(&func.insts[**i]));
@@ -240,6 +246,7 @@ impl Analysed {
                 *slot = u32::try_from(n).ok();
             }
         }
+        analysed.timeline = Timeline::new(&analysed.module, &works, &numbers);
         (analysed.blocks, analysed.works, analysed.numbers) = (blocks, works, numbers);
         analysed
     }
@@ -300,7 +307,7 @@ pub fn time(of: &Analysed, launch: &Launched<'_>, chip: &Chip, limit: f64) -> f6
         (Bound::Latency, occupancy.all_rounds() * START * us),
         (Bound::Memory, launch.bytes / (chip.memory * BANDWIDTH) * 1e6),
     ];
-    let bound = combined(&parts, occupancy.spilled, false).us() * ROUNDED;
+    let bound = nearly_combined(&parts, occupancy.spilled, false).us() * ROUNDED;
     if is_above(bound) {
         return bound;
     }
@@ -310,7 +317,7 @@ pub fn time(of: &Analysed, launch: &Launched<'_>, chip: &Chip, limit: f64) -> f6
     let started = run.latency_of(0.0);
     let bound = |run: &Running<'_>, total: &Work| {
         let parts = run.limits(launch, total, started);
-        combined(&parts, occupancy.spilled, total.matrix > 0.0).us() * ROUNDED
+        nearly_combined(&parts, occupancy.spilled, total.matrix > 0.0).us() * ROUNDED
     };
     // By how much rows are apart counts for less where more bytes move.
     let least = bound(&run, &Work { scattered: 0.0, ..run.total() });
@@ -335,17 +342,28 @@ struct Combined {
 }
 
 impl Combined {
+    /// Each spilled register is written and read back, in loops each time; accumulators of a warpgroup wait for all of its
+    /// products.
+    fn new(limits: f64, spilled: u32, has_products: bool) -> Combined {
+        let times = f64::from(spilled) / if has_products { 2.0 } else { 32.0 };
+        Combined { limits, spills: limits * times.min(SPILLED) }
+    }
+
     fn us(&self) -> f64 {
         LAUNCH + self.limits + self.spills
     }
 }
 
-/// The time of a launch for which these limits alone would allow so much. Each spilled register is written and read back,
-/// in loops each time; accumulators of a warpgroup wait for all of its products.
+/// The time of a launch for which these limits alone would allow so much.
 fn combined(parts: &[(Bound, f64)], spilled: u32, has_products: bool) -> Combined {
     let limits = parts.iter().map(|(_, t)| t.powf(NORM)).sum::<f64>().powf(1.0 / NORM);
-    let times = f64::from(spilled) / if has_products { 2.0 } else { 32.0 };
-    Combined { limits, spills: limits * times.min(SPILLED) }
+    Combined::new(limits, spilled, has_products)
+}
+
+/// Nearly the same, and sooner.
+fn nearly_combined(parts: &[(Bound, f64)], spilled: u32, has_products: bool) -> Combined {
+    let limits = parts.iter().map(|(_, t)| t.powi(NORM as i32)).sum::<f64>().powf(1.0 / NORM);
+    Combined::new(limits, spilled, has_products)
 }
 
 /// The cost of each place of the source from which a kernel was made, in the order of the source.
@@ -461,11 +479,11 @@ impl<'a> Running<'a> {
     /// Counts the accesses of arguments.
     fn count_accesses(&mut self, launch: &Launched<'_>) {
         let of = self.of;
-        let (costs, func) = (Costs::new(of, launch.args, self.programs), self.kernel.func());
+        let costs = Costs::new(of, launch.args, self.programs);
         let runs = |block: &BlockId| self.often.of(*block) > 0.0;
         let all = of.blocks.iter().flat_map(|(block, _, varies)| varies.iter().map(move |i| (block, *i)));
         let cost = |(block, i): (&BlockId, InstId)| match runs(block) {
-            true => work(&costs, &func.insts[i]),
+            true => work(&costs, i),
             false => of.works.get(i.index()).copied().unwrap_or_default(),
         };
         self.works.varying = all.map(cost).collect();

@@ -5,6 +5,8 @@
 //! not walked. Producer warps are not walked: a stage of a TMA pipeline arrives the latency of a copy after it was
 //! released.
 
+use std::ops::Range;
+
 use tk_ops::Op;
 use tk_tile::flow::{Flow, flow};
 use tk_tile::frequency::Frequencies;
@@ -24,41 +26,240 @@ const PERIOD: usize = 12;
 /// Iterations that take the same time, after which the others do.
 const SAME: usize = 3;
 
-/// What of a kernel's timeline is the same for all launches.
-#[derive(Debug)]
+/// What of a kernel's timeline is the same for all launches: its instructions, in a form that is walked quickly.
+#[derive(Debug, Default)]
 pub struct Timeline {
     /// Warps of a scheduler that need not wait for one another.
     independent: f64,
     /// What producer warps run.
     producers: Option<BlockId>,
+    /// Cycles of one instruction of all warps.
+    issue: f64,
+    /// The parts of a multiprocessor, of which a warp uses one, over the warps; at least 1.
+    few: f64,
+    /// The steps of all blocks.
+    steps: Vec<Step>,
+    /// Those of each block, by its index.
+    blocks: Vec<Range<usize>>,
+    /// Lists of values, by the numbers that are given to them here.
+    lists: Vec<u32>,
+    /// How many values have a number.
+    values: usize,
+}
+
+/// A list of values: a part of [`Timeline::lists`].
+type List = Range<usize>;
+
+/// An instruction.
+#[derive(Debug)]
+struct Step {
+    kind: StepKind,
+    operands: List,
+    results: List,
+    /// What it takes if no argument changes that.
+    pace: Pace,
+    /// Its number among those whose cost the arguments change.
+    number: Option<u32>,
+}
+
+/// What an instruction waits for, and what waits for it.
+#[derive(Debug)]
+enum StepKind {
+    /// A barrier of warps or blocks.
+    Barrier,
+    SharedStore,
+    AsyncCopy,
+    AsyncCommit,
+    /// Of all but so many groups of copies.
+    AsyncWait(usize),
+    /// Of a pipeline with so many stages.
+    ConsumerWait(usize),
+    ConsumerRelease,
+    Mma {
+        asynchronous: bool,
+    },
+    /// Of all but so many products.
+    MmaWait(usize),
+    /// Another operation without blocks: whether it is one of the target, and whether it is computed as soon as its operands
+    /// are there.
+    Plain {
+        is_target: bool,
+        is_early: bool,
+    },
+    Loop {
+        body: BlockId,
+        /// The values of the body that an iteration begins with.
+        args: List,
+        /// Operands that are carried.
+        carried: List,
+        /// What the end of the body passes on.
+        passed: List,
+    },
+    If(Vec<BlockId>),
+    Elements(Vec<BlockId>),
+}
+
+/// The cycles of an instruction.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pace {
+    /// Instructions of warps.
+    issue: f64,
+    /// Cycles in which all warps issue it.
+    duration: f64,
+    /// Until its result is there.
+    latency: f64,
+    /// Operations of the matrix units, and cycles of shared memory for their operands.
+    matrix: f64,
+    shared: f64,
 }
 
 impl Timeline {
-    /// Of a kernel.
-    pub fn new(kernel: &Kernel) -> Timeline {
-        let producers = warps::producer(kernel).map(|(_, blocks)| blocks[0]);
-        Timeline { independent: independent(kernel), producers }
+    /// Of a kernel whose instructions have these costs.
+    pub fn new(kernel: &Kernel, works: &[Work], numbers: &[Option<u32>]) -> Timeline {
+        let (warps, schedulers) =
+            (f64::from(kernel.options.all_warps()), f64::from(kernel.options.spec.sm.schedulers));
+        let blocks = f64::from(kernel.options.blocks.max(1));
+        let timeline = Timeline {
+            independent: independent(kernel),
+            producers: warps::producer(kernel).map(|(_, blocks)| blocks[0]),
+            // Warps of a scheduler take turns; one alone issues an instruction every second cycle.
+            issue: (1.0 / (schedulers * blocks)).max(2.0 / warps),
+            few: (schedulers * blocks / warps).max(1.0),
+            ..Timeline::default()
+        };
+        let known = vec![None; kernel.func().values.len()];
+        let mut build = Build { kernel, works, numbers, known, timeline };
+        for (_, block) in kernel.func().blocks.iter() {
+            let begin = build.timeline.steps.len();
+            block.insts.iter().for_each(|i| build.step(*i));
+            let end = build.timeline.steps.len();
+            build.timeline.blocks.push(begin..end);
+        }
+        build.timeline
     }
 
     /// Cycles of a program that nothing else disturbs.
     pub fn alone(&self, kernel: &Kernel, works: &Works<'_>, often: &Frequencies, chip: &Chip) -> f64 {
-        let mut walk = Walk::new(self, kernel, works, often, chip);
+        let blocks = f64::from(kernel.options.blocks.max(1));
+        let mut walk = Walk {
+            of: self,
+            varying: works.varying.iter().map(|work| self.pace(work, false)).collect(),
+            often,
+            matrix: chip.matrix16 / f64::from(chip.sms) / chip.clock * MATRIX * blocks / self.few,
+            now: 0.0,
+            begin: 0.0,
+            ready: vec![0.0; self.values],
+            stores: 0.0,
+            free: 0.0,
+            products: vec![],
+            copied: 0.0,
+            groups: vec![],
+            waits: 0,
+            releases: vec![],
+        };
         walk.block(kernel.func().body, 1.0);
         walk.now
+    }
+
+    /// The cycles of an instruction. Those of shared memory for a product go on beside others.
+    fn pace(&self, work: &Work, is_product: bool) -> Pace {
+        let Work { issue, shared, matrix, latency, .. } = *work;
+        let own = if is_product { 0.0 } else { shared };
+        let units = own.max(work.accesses).max(work.special * 2.0) * self.few;
+        Pace { issue, duration: (issue * self.issue).max(units), latency, matrix, shared }
+    }
+}
+
+/// Builds a timeline.
+struct Build<'k> {
+    kernel: &'k Kernel,
+    works: &'k [Work],
+    numbers: &'k [Option<u32>],
+    /// The numbers of values.
+    known: Vec<Option<u32>>,
+    timeline: Timeline,
+}
+
+impl Build<'_> {
+    fn list(&mut self, values: &[ValueId]) -> List {
+        let begin = self.timeline.lists.len();
+        for v in values {
+            let Some(slot) = self.known.get_mut(v.index()) else { continue };
+            let number = *slot.get_or_insert_with(|| {
+                self.timeline.values += 1;
+                self.timeline.values as u32 - 1
+            });
+            self.timeline.lists.push(number);
+        }
+        begin..self.timeline.lists.len()
+    }
+
+    fn step(&mut self, id: InstId) {
+        let kernel = self.kernel;
+        let inst = &kernel.func().insts[id];
+        let number = self.numbers.get(id.index()).copied().flatten();
+        let kind = match flow(inst.op) {
+            Flow::Plain => self.plain(inst),
+            Flow::For | Flow::While => match inst.blocks.last() {
+                Some(body) => self.repeated(inst, *body),
+                None => return,
+            },
+            Flow::If => StepKind::If(inst.blocks.clone()),
+            Flow::Elements | Flow::Expect => StepKind::Elements(inst.blocks.clone()),
+        };
+        let work = self.works.get(id.index()).copied().unwrap_or_default();
+        let is_nothing = inst.results.is_empty() || inst.operands.is_empty() && work.latency == 0.0;
+        if matches!(kind, StepKind::Plain { is_target: false, .. })
+            && number.is_none()
+            && work.issue == 0.0
+            && is_nothing
+        {
+            return;
+        }
+        let is_product = matches!(kind, StepKind::Mma { .. });
+        let pace = self.timeline.pace(&work, is_product);
+        // No argument changes the cost of a product.
+        let number = number.filter(|_| !is_product);
+        let (operands, results) = (self.list(&inst.operands), self.list(&inst.results));
+        self.timeline.steps.push(Step { kind, operands, results, pace, number });
+    }
+
+    fn repeated(&mut self, inst: &Inst, body: BlockId) -> StepKind {
+        let func = self.kernel.func();
+        let carried = inst.operands.get(if flow(inst.op) == Flow::For { 3 } else { 0 }..);
+        let end = func.blocks[body].insts.last().map(|i| func.insts[*i].operands.as_slice());
+        let args = self.list(&func.blocks[body].args);
+        let [carried, passed] = [carried, end].map(|list| self.list(list.unwrap_or_default()));
+        StepKind::Loop { body, args, carried, passed }
+    }
+
+    fn plain(&self, inst: &Inst) -> StepKind {
+        match GpuOp::of(inst) {
+            Some(GpuOp::Barrier(_) | GpuOp::ClusterSync(_) | GpuOp::ClusterWait(_)) => StepKind::Barrier,
+            Some(GpuOp::SharedStore(_)) => StepKind::SharedStore,
+            Some(GpuOp::AsyncCopy(_)) => StepKind::AsyncCopy,
+            Some(GpuOp::AsyncCommit(_)) => StepKind::AsyncCommit,
+            Some(GpuOp::AsyncWait(wait)) => StepKind::AsyncWait(wait.pending as usize),
+            Some(GpuOp::ConsumerWait(wait)) => StepKind::ConsumerWait(wait.pipeline.stages as usize),
+            Some(GpuOp::ConsumerRelease(_)) => StepKind::ConsumerRelease,
+            Some(GpuOp::Mma(mma)) => StepKind::Mma { asynchronous: mma.asynchronous },
+            Some(GpuOp::MmaWait(wait)) => StepKind::MmaWait(wait.pending as usize),
+            Some(_) | None => {
+                let is_load = matches!(inst.op, Op::Memory(_)) && !inst.results.is_empty();
+                let is_scalar = inst.results.iter().all(|r| self.kernel.layout(*r).is_none());
+                StepKind::Plain { is_target: inst.op == Op::Target, is_early: is_load || is_scalar }
+            }
+        }
     }
 }
 
 struct Walk<'a> {
     of: &'a Timeline,
-    kernel: &'a Kernel,
-    works: &'a Works<'a>,
+    /// The cycles of instructions whose cost the arguments change, by number.
+    varying: Vec<Pace>,
     often: &'a Frequencies,
-    /// Cycles of one instruction of all warps.
-    issue: f64,
     /// Operations of the matrix units in a cycle.
     matrix: f64,
-    /// The parts of a multiprocessor, of which a warp uses one, over the warps; at least 1.
-    few: f64,
     /// The cycle at which the next instruction can be issued.
     now: f64,
     /// When the block at hand began.
@@ -78,41 +279,6 @@ struct Walk<'a> {
     /// Stages that were waited for, and when stages were released.
     waits: usize,
     releases: Vec<f64>,
-}
-
-impl<'a> Walk<'a> {
-    fn new(
-        of: &'a Timeline,
-        kernel: &'a Kernel,
-        works: &'a Works<'a>,
-        often: &'a Frequencies,
-        chip: &Chip,
-    ) -> Walk<'a> {
-        let (warps, schedulers) =
-            (f64::from(kernel.options.all_warps()), f64::from(kernel.options.spec.sm.schedulers));
-        let blocks = f64::from(kernel.options.blocks.max(1));
-        let few = (schedulers * blocks / warps).max(1.0);
-        Walk {
-            of,
-            kernel,
-            works,
-            often,
-            // Warps of a scheduler take turns; one alone issues an instruction every second cycle.
-            issue: (1.0 / (schedulers * blocks)).max(2.0 / warps),
-            matrix: chip.matrix16 / f64::from(chip.sms) / chip.clock * MATRIX * blocks / few,
-            few,
-            now: 0.0,
-            begin: 0.0,
-            ready: vec![0.0; kernel.func().values.len()],
-            stores: 0.0,
-            free: 0.0,
-            products: vec![],
-            copied: 0.0,
-            groups: vec![],
-            waits: 0,
-            releases: vec![],
-        }
-    }
 }
 
 /// The warps of a scheduler that go on independently of one another: while some wait, others use the matrix units. A
@@ -139,53 +305,84 @@ fn mean(times: &[f64]) -> Option<f64> {
     (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64)
 }
 
-impl<'w> Walk<'w> {
+impl<'a> Walk<'a> {
     fn block(&mut self, block: BlockId, runs: f64) {
         if Some(block) == self.of.producers {
             return;
         }
+        let of = self.of;
         let before = std::mem::replace(&mut self.begin, self.now);
-        self.insts(block, runs);
+        let steps = of.blocks.get(block.index()).and_then(|range| of.steps.get(range.clone()));
+        steps.unwrap_or_default().iter().for_each(|step| self.step(step, runs));
         self.begin = before;
     }
 
-    fn insts(&mut self, block: BlockId, runs: f64) {
-        let kernel = self.kernel;
-        for i in &kernel.func().blocks[block].insts {
-            let inst = &kernel.func().insts[*i];
-            match flow(inst.op) {
-                Flow::Plain => self.plain(*i),
-                Flow::For | Flow::While => self.repeat(inst, runs),
-                Flow::If => {
-                    for b in inst.blocks.iter().filter(|b| self.often.of(**b) > 0.0) {
-                        let share = self.often.of(*b) / runs.max(1e-9);
-                        let before = self.now;
-                        self.block(*b, self.often.of(*b));
-                        // A side that seldom runs takes its share of the time.
-                        self.now = before + (self.now - before) * share.min(1.0);
-                    }
-                    self.set(&inst.results, self.now);
-                }
-                Flow::Elements | Flow::Expect => {
-                    let cost = self.work(*i);
-                    let before = self.now;
-                    inst.blocks.iter().for_each(|b| self.block(*b, self.often.of(*b)));
-                    self.now = before.max(self.operands(inst)) + cost.issue * self.issue;
-                    self.set(&inst.results, self.now + cost.latency.max(latency::ALU));
-                }
+    fn step(&mut self, step: &'a Step, runs: f64) {
+        let pace = match step.number {
+            Some(n) => self.varying.get(n as usize).copied().unwrap_or_default(),
+            None => step.pace,
+        };
+        match &step.kind {
+            StepKind::Loop { body, args, carried, passed } => {
+                self.repeat(step, (*body, args), (carried, passed), runs);
             }
+            StepKind::If(blocks) => {
+                for b in blocks.iter().filter(|b| self.often.of(**b) > 0.0) {
+                    let share = self.often.of(*b) / runs.max(1e-9);
+                    let before = self.now;
+                    self.block(*b, self.often.of(*b));
+                    // A side that seldom runs takes its share of the time.
+                    self.now = before + (self.now - before) * share.min(1.0);
+                }
+                self.set(&step.results, self.now);
+            }
+            StepKind::Elements(blocks) => {
+                let before = self.now;
+                blocks.iter().for_each(|b| self.block(*b, self.often.of(*b)));
+                self.now = before.max(self.last(&step.operands)) + pace.issue * self.of.issue;
+                self.set(&step.results, self.now + pace.latency.max(latency::ALU));
+            }
+            StepKind::Plain { is_target, is_early } => {
+                let operands = self.last(&step.operands);
+                if *is_target || pace.issue > 0.0 {
+                    self.now = self.now.max(operands) + pace.duration;
+                }
+                // What only renames registers takes no time, but its operands may. Loads and positions are computed as soon
+                // as their operands are there, at the earliest where their block begins.
+                let from = match pace.issue > 0.0 {
+                    true if *is_early => operands.max(self.begin) + pace.duration,
+                    true => self.now,
+                    false => operands,
+                };
+                self.set(&step.results, from + pace.latency);
+            }
+            StepKind::Barrier
+            | StepKind::SharedStore
+            | StepKind::AsyncCopy
+            | StepKind::AsyncCommit
+            | StepKind::AsyncWait(_)
+            | StepKind::ConsumerWait(_)
+            | StepKind::ConsumerRelease
+            | StepKind::Mma { .. }
+            | StepKind::MmaWait(_) => self.ordered(step, &pace),
         }
     }
 
     /// A loop: its first iterations, and for those that follow the mean of the last of these.
-    fn repeat(&mut self, inst: &Inst, runs: f64) {
-        let Some(body) = inst.blocks.last().copied() else { return };
+    fn repeat(
+        &mut self,
+        step: &'a Step,
+        (body, args): (BlockId, &'a List),
+        (carried, passed): (&'a List, &'a List),
+        runs: f64,
+    ) {
+        let of = self.of;
         let iterations = self.often.of(body) / runs.max(1e-9);
-        let first = self.operands(inst);
+        let first = self.last(&step.operands);
         self.now = self.now.max(first);
         let walked = if iterations > 0.0 { iterations.min(WALKED).ceil().max(1.0) } else { 0.0 };
-        let args = &self.kernel.func().blocks[body].args;
-        let carried = inst.operands.get(if flow(inst.op) == Flow::For { 3 } else { 0 }..).unwrap_or_default();
+        let [args, carried, passed, results] =
+            [args, carried, passed, &step.results].map(|l| of.lists.get(l.clone()).unwrap_or_default());
         let skip = args.len().saturating_sub(carried.len());
         let mut values: Vec<f64> = carried.iter().map(|v| self.at(*v)).collect();
         let (begin, mut times) = (self.now, Vec::with_capacity(walked as usize));
@@ -198,9 +395,8 @@ impl<'w> Walk<'w> {
                 self.put(*arg, before);
             }
             self.block(body, self.often.of(body));
-            let end = self.kernel.func().blocks[body].insts.last();
-            let end = end.map(|i| self.kernel.func().insts[*i].operands.clone()).unwrap_or_default();
-            values = end.iter().map(|v| self.at(*v)).collect();
+            values.clear();
+            values.extend(passed.iter().map(|v| self.at(*v)));
             times.push(self.now - before);
         }
         let last = times.get(times.len() - times.len().min(PERIOD)..).unwrap_or_default();
@@ -211,8 +407,7 @@ impl<'w> Walk<'w> {
             self.now = begin + (self.now - begin) * iterations;
         }
         self.shift(more);
-        let results = inst.results.clone();
-        for (r, at) in results.iter().zip(values) {
+        for (r, at) in results.iter().zip(&values) {
             self.put(*r, at + more);
         }
     }
@@ -227,108 +422,82 @@ impl<'w> Walk<'w> {
         }
     }
 
-    fn work(&self, inst: InstId) -> &'w Work {
-        self.works.get(inst)
-    }
-
-    fn plain(&mut self, inst: InstId) {
-        let cost = self.work(inst);
-        let kernel = self.kernel;
-        let inst = &kernel.func().insts[inst];
-        let start = self.now.max(self.operands(inst));
-        match GpuOp::of(inst) {
-            Some(GpuOp::Barrier(_) | GpuOp::ClusterSync(_) | GpuOp::ClusterWait(_)) => {
-                self.now = start.max(self.stores) + cost.latency;
+    /// An operation that others wait for without using its result.
+    fn ordered(&mut self, step: &Step, pace: &Pace) {
+        let start = self.now.max(self.last(&step.operands));
+        match step.kind {
+            StepKind::Barrier => self.now = start.max(self.stores) + pace.latency,
+            StepKind::SharedStore => {
+                self.now = start + pace.duration;
+                self.stores = self.stores.max(self.now + pace.latency);
             }
-            Some(GpuOp::SharedStore(_)) => {
-                self.now = start + self.duration(cost);
-                self.stores = self.stores.max(self.now + cost.latency);
-            }
-            Some(GpuOp::AsyncCopy(_)) => {
-                self.now = start + self.duration(cost);
+            StepKind::AsyncCopy => {
+                self.now = start + pace.duration;
                 self.copied = self.copied.max(self.now + latency::MEMORY);
             }
-            Some(GpuOp::AsyncCommit(_)) => {
+            StepKind::AsyncCommit => {
                 self.groups.push(self.copied);
                 self.now = start;
             }
-            Some(GpuOp::AsyncWait(wait)) => {
-                let last = self.groups.len().saturating_sub(wait.pending as usize);
-                let done = self.groups.get(..last).unwrap_or_default().iter().copied().fold(0.0, f64::max);
-                self.now = start.max(done);
-            }
-            Some(GpuOp::ConsumerWait(wait)) => {
+            StepKind::AsyncWait(pending) => self.now = start.max(done(&self.groups, pending)),
+            StepKind::ConsumerWait(stages) => {
                 // The stage was free from the beginning, or since it was released.
-                let stages = wait.pipeline.stages as usize;
                 let free = self.waits.checked_sub(stages).and_then(|i| self.releases.get(i)).copied();
-                self.now = start.max(free.unwrap_or(0.0) + latency::TMA) + cost.latency;
+                self.now = start.max(free.unwrap_or(0.0) + latency::TMA) + pace.latency;
                 self.waits += 1;
-                self.set(&inst.results, self.now);
+                self.set(&step.results, self.now);
             }
-            Some(GpuOp::ConsumerRelease(_)) => {
+            StepKind::ConsumerRelease => {
                 self.now = start;
                 self.releases.push(self.now);
             }
-            Some(GpuOp::Mma(mma)) => {
+            StepKind::Mma { asynchronous } => {
                 let begin = start.max(self.free);
                 // The others use the matrix units in the meantime; all of them count for the multiprocessor.
-                self.free = begin + (cost.matrix / self.matrix).max(cost.shared) / self.of.independent;
-                self.now = start + self.duration(&Work { shared: 0.0, ..*cost });
-                if mma.asynchronous {
-                    self.products.push(self.free + cost.latency);
-                    self.set(&inst.results, self.now);
+                self.free = begin + (pace.matrix / self.matrix).max(pace.shared) / self.of.independent;
+                self.now = start + pace.duration;
+                if asynchronous {
+                    self.products.push(self.free + pace.latency);
+                    self.set(&step.results, self.now);
                 } else {
-                    self.set(&inst.results, self.free.max(self.now) + cost.latency);
+                    self.set(&step.results, self.free.max(self.now) + pace.latency);
                 }
             }
-            Some(GpuOp::MmaWait(wait)) => {
-                let last = self.products.len().saturating_sub(wait.pending as usize);
-                let done = self.products.get(..last).unwrap_or_default().iter().copied().fold(0.0, f64::max);
-                self.now = start.max(done);
-                self.set(&inst.results, self.now);
+            StepKind::MmaWait(pending) => {
+                self.now = start.max(done(&self.products, pending));
+                self.set(&step.results, self.now);
             }
-            Some(_) | None => {
-                self.now = if inst.op == Op::Target || cost.issue > 0.0 {
-                    start + self.duration(cost)
-                } else {
-                    self.now
-                };
-                // What only renames registers takes no time, but its operands may. Loads and positions are computed as soon
-                // as their operands are there, at the earliest where their block begins.
-                let is_load = matches!(inst.op, Op::Memory(_)) && !inst.results.is_empty();
-                let is_scalar = inst.results.iter().all(|r| self.kernel.layout(*r).is_none());
-                let from = match cost.issue > 0.0 {
-                    true if is_load || is_scalar => {
-                        self.operands(inst).max(self.begin) + self.duration(cost)
-                    }
-                    true => self.now,
-                    false => self.operands(inst),
-                };
-                self.set(&inst.results, from + cost.latency);
-            }
+            StepKind::Plain { .. }
+            | StepKind::Loop { .. }
+            | StepKind::If(_)
+            | StepKind::Elements(_) => {}
         }
     }
 
-    /// Cycles in which all warps issue an instruction.
-    fn duration(&self, cost: &Work) -> f64 {
-        (cost.issue * self.issue).max(cost.shared.max(cost.accesses).max(cost.special * 2.0) * self.few)
+    /// When the last of some values is there.
+    fn last(&self, list: &List) -> f64 {
+        let list = self.of.lists.get(list.clone()).unwrap_or_default();
+        list.iter().map(|v| self.at(*v)).fold(0.0, f64::max)
     }
 
-    fn operands(&self, inst: &Inst) -> f64 {
-        inst.operands.iter().map(|v| self.at(*v)).fold(0.0, f64::max)
+    fn at(&self, v: u32) -> f64 {
+        self.ready.get(v as usize).copied().unwrap_or(0.0)
     }
 
-    fn at(&self, v: ValueId) -> f64 {
-        self.ready.get(v.index()).copied().unwrap_or(0.0)
-    }
-
-    fn put(&mut self, v: ValueId, at: f64) {
-        if let Some(slot) = self.ready.get_mut(v.index()) {
+    fn put(&mut self, v: u32, at: f64) {
+        if let Some(slot) = self.ready.get_mut(v as usize) {
             *slot = at;
         }
     }
 
-    fn set(&mut self, values: &[ValueId], at: f64) {
-        values.iter().for_each(|v| self.put(*v, at));
+    fn set(&mut self, list: &List, at: f64) {
+        let of = self.of;
+        of.lists.get(list.clone()).unwrap_or_default().iter().for_each(|v| self.put(*v, at));
     }
+}
+
+/// When all but the last few of these are done.
+fn done(all: &[f64], pending: usize) -> f64 {
+    let last = all.len().saturating_sub(pending);
+    all.get(..last).unwrap_or_default().iter().copied().fold(0.0, f64::max)
 }
