@@ -89,10 +89,12 @@ impl<'h> Planner<'h> {
         mut args: Vec<HostArg>,
         all: bool,
     ) -> EvalResult<Vec<HostArg>> {
+        let mut changes = false;
         for (slot, a) in self.slots().iter().zip(&mut args) {
             let Some(e) = slot.default.filter(|_| *a == HostArg::Absent && !slot.optional()) else {
                 continue;
             };
+            changes = true;
             let found = self.eval(|ev| {
                 let (v, d) = (ev.expr(e)?, ev.scalar_type(&e.ty, e.span)?);
                 v.to_scalar(d).ok_or_else(|| bug("launch", e.span, "a default is not a number"))
@@ -103,7 +105,7 @@ impl<'h> Planner<'h> {
                 Err(_) => {}
             }
         }
-        self.host_values(args)
+        if changes { self.host_values(args) } else { Ok(args) }
     }
 
     /// Notes which optional parameters are there.
@@ -300,8 +302,10 @@ impl<'h> Planner<'h> {
 
     /// Gives scalars the types of their parameters.
     pub(super) fn convert(&mut self, mut args: Vec<HostArg>) -> EvalResult<Vec<HostArg>> {
+        let mut changes = false;
         for (slot, a) in self.slots().iter().zip(&mut args) {
             let HostArg::Scalar(s) = a else { continue };
+            changes = true;
             let CTy::One(ty) = self.eval(|ev| ev.ty(&slot.ty, slot.span))? else { continue };
             let Some(d) = ty.dtype() else { continue };
             match fit(*s, d) {
@@ -316,7 +320,7 @@ impl<'h> Planner<'h> {
             }
         }
         // Clauses see the converted values.
-        self.host_values(args)
+        if changes { self.host_values(args) } else { Ok(args) }
     }
 }
 

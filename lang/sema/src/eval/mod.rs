@@ -309,9 +309,13 @@ impl<'a> Evaluator<'a> {
         fail(span, format!("this value is not known {when}"))
     }
 
+    /// The value of a variable that is known here or from a launch.
+    fn held(&self, id: LocalId) -> Option<&CVal> {
+        self.locals.get(&id).or_else(|| self.host.and_then(|h| h.locals.get(&id)))
+    }
+
     fn local(&self, id: LocalId, span: Span) -> EvalResult<CVal> {
-        let inside = self.locals.get(&id).or_else(|| self.host.and_then(|h| h.locals.get(&id)));
-        match inside.cloned().or_else(|| self.known.and_then(|known| known(id))) {
+        match self.held(id).cloned().or_else(|| self.known.and_then(|known| known(id))) {
             Some(v) => Ok(v),
             None => self.runtime(span),
         }
@@ -383,6 +387,12 @@ impl<'a> Evaluator<'a> {
                 None => fail(span, format!("there is no axis {axis}")),
             },
             _view => {
+                // Clauses ask for many extents of arguments: these are not copied.
+                if let HKind::Local(id) = &base.kind
+                    && let Some(CVal::View(v)) = self.held(*id)
+                {
+                    return pick(&v.shape, axis, span);
+                }
                 let CVal::View(v) = self.expr(base)? else { return self.runtime(span) };
                 pick(&v.shape, axis, span)
             }
