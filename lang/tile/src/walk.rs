@@ -1,7 +1,8 @@
 //! The instructions of a function in text order.
 //!
-//! Requires that every block has one owner. Walks without recursion.
+//! Requires that every block has one owner. Walks over instructions go without recursion.
 
+use crate::flow::{Flow, flow};
 use crate::ir::{BlockId, Func, Id, InstId};
 
 /// The instructions that can be reached from the body, each before those inside of it.
@@ -17,6 +18,19 @@ pub fn insts_in(func: &Func, block: BlockId) -> Vec<InstId> {
         out.push(i);
         for b in func.insts[i].blocks.iter().rev() {
             work.extend(func.blocks[*b].insts.iter().rev());
+        }
+    }
+    out
+}
+
+/// The `for` loops of a block with the block of each, inner ones before the one around them.
+pub fn for_loops(func: &Func, block: BlockId) -> Vec<(BlockId, InstId)> {
+    let mut out = vec![];
+    for i in &func.blocks[block].insts {
+        let inst = &func.insts[*i];
+        inst.blocks.iter().for_each(|b| out.extend(for_loops(func, *b)));
+        if flow(inst.op) == Flow::For {
+            out.push((block, *i));
         }
     }
     out

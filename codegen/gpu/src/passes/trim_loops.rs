@@ -22,7 +22,7 @@ use tk_ops::{ControlOp, CreateOp, ElementwiseOp, Op, ShapeOp};
 use tk_tile::effects::of_inst;
 use tk_tile::passes::dce;
 use tk_tile::rewrite::{constant, definition, yielded};
-use tk_tile::{BlockId, Def, Func, Inst, InstId, Loc, Types, ValueId, walk};
+use tk_tile::{Def, Func, Inst, InstId, Loc, Types, ValueId, walk};
 
 use super::tile_edit::TileEdit;
 use super::{Pass, Property, Run, TileKernel};
@@ -50,7 +50,7 @@ fn run(tile: &mut TileKernel) -> bool {
     let info = AxisInfo::new(&tile.module, &tile.module.funcs[tile.kernel], &tile.options.facts);
     let (func, types) = (&mut tile.module.funcs[tile.kernel], &mut tile.module.types);
     let mut changed = false;
-    for (block, id) in loops(func, func.body) {
+    for (block, id) in walk::for_loops(func, func.body) {
         let Some(trim) = Trim::of(func, id) else { continue };
         let loc = func.insts[id].loc;
         let place = func.blocks[block].insts.iter().position(|i| *i == id).unwrap_or(0);
@@ -72,7 +72,8 @@ fn run(tile: &mut TileKernel) -> bool {
 /// Returns true if a loop of a kernel has values that change in different iterations for different rows.
 pub(super) fn differs_by_row(tile: &TileKernel) -> bool {
     let (func, types) = (&tile.module.funcs[tile.kernel], &tile.module.types);
-    let mut trims = loops(func, func.body).into_iter().filter_map(|(_, id)| Trim::of(func, id)).peekable();
+    let loops = walk::for_loops(func, func.body).into_iter();
+    let mut trims = loops.filter_map(|(_, id)| Trim::of(func, id)).peekable();
     if trims.peek().is_none() {
         return false;
     }
@@ -89,14 +90,6 @@ fn is_one_number(func: &Func, types: &Types, info: &AxisInfo, v: ValueId) -> boo
 fn remark(loc: Option<Loc>) -> Remark {
     let text = "all iterations are done for all rows: they end at numbers that differ in a warpgroup, or are not known";
     Remark { loc, text: text.into() }
-}
-
-/// The loops of a block with the block of each, including inner loops.
-fn loops(func: &Func, block: BlockId) -> Vec<(BlockId, InstId)> {
-    let insts = &func.blocks[block].insts;
-    let inner = insts.iter().flat_map(|i| &func.insts[*i].blocks).flat_map(|b| loops(func, *b));
-    let own = insts.iter().filter(|i| func.insts[**i].op == Op::Control(ControlOp::For));
-    inner.chain(own.map(|i| (block, *i))).collect()
 }
 
 /// A loop whose values change only in iterations below a bound.

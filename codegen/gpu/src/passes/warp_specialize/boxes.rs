@@ -1,9 +1,12 @@
 //! Decides which tiles of a view TMA can access: those at known positions of a matrix that the launch describes
 //! ([`crate::ir::tensor_map`]).
 
-use tk_tile::{Loc, ValueId};
+use std::collections::BTreeSet;
+
+use tk_tile::{InstId, Loc, ValueId};
 
 use crate::analysis::axis::AxisInfo;
+use crate::analysis::counters::counters;
 use crate::analysis::provenance::Roots;
 use crate::analysis::wgmma_shared::WgmmaShared;
 use crate::ir::kernel::{Buffer, Kernel, Remark};
@@ -20,6 +23,8 @@ pub(crate) struct Known {
     pub roots: Roots,
     /// Their divisibility and contiguity.
     pub axes: AxisInfo,
+    /// The atomics on counters, which order nothing.
+    pub counters: BTreeSet<InstId>,
 }
 
 impl Known {
@@ -27,7 +32,9 @@ impl Known {
     pub fn new(kernel: &Kernel) -> Known {
         let func = kernel.func();
         let axes = AxisInfo::new(&kernel.module, func, &kernel.options.facts);
-        Known { roots: Roots::new(func), axes }
+        let roots = Roots::new(func);
+        let counters = counters(func, &kernel.module.types, &roots);
+        Known { roots, axes, counters }
     }
 }
 

@@ -14,9 +14,8 @@
 
 use tk_tile::{BlockId, InstId, ValueId, walk};
 
+use super::boxes::Known;
 use super::slice::SlicePart;
-use crate::analysis::counters::counters;
-use crate::analysis::provenance::Roots;
 use crate::ir::builder::Edit;
 use crate::ir::kernel::{BARRIERS, Buffer, Kernel};
 use crate::ir::op::{BufferRef, ConsumerReceive, GpuOp, Pipeline};
@@ -38,9 +37,9 @@ pub(super) struct Message {
 }
 
 /// The numbers of a kernel that a producer may take.
-pub(super) fn messages(kernel: &Kernel, roots: &Roots) -> Vec<Message> {
+pub(super) fn messages(kernel: &Kernel, known: &Known) -> Vec<Message> {
     let func = kernel.func();
-    let taken = counters(func, &kernel.module.types, roots);
+    let taken = &known.counters;
     if taken.is_empty() {
         return vec![];
     }
@@ -64,7 +63,7 @@ pub(super) fn messages(kernel: &Kernel, roots: &Roots) -> Vec<Message> {
         let holds = |b: &BlockId| [atomic, store, load].iter().all(|i| func.blocks[*b].insts.contains(i));
         Some(Message { block: blocks.iter().copied().find(holds)?, atomic, store, load, buffer })
     };
-    taken.into_iter().filter_map(of).collect()
+    taken.iter().copied().filter_map(of).collect()
 }
 
 impl Message {
@@ -91,14 +90,14 @@ impl Message {
 /// which the producer does not wait for.
 pub(super) fn needed(
     kernel: &Kernel,
-    roots: &Roots,
+    known: &Known,
     messages: &[Message],
     slice: &SlicePart,
 ) -> Option<Vec<Message>> {
     let func = kernel.func();
     let needed: Vec<Message> = messages.iter().copied().filter(|m| slice.insts.contains(&m.load)).collect();
-    let counter = |i: InstId| func.insts[i].operands.first().and_then(|v| roots.get(*v));
-    let mut others = counters(func, &kernel.module.types, roots);
+    let counter = |i: InstId| func.insts[i].operands.first().and_then(|v| known.roots.get(*v));
+    let mut others = known.counters.clone();
     needed.iter().for_each(|m| _ = others.remove(&m.atomic));
     let shared = |i: &InstId| needed.iter().any(|m| counter(m.atomic) == counter(*i));
     (!others.iter().any(shared)).then_some(needed)

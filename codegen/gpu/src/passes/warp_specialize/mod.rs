@@ -52,7 +52,7 @@ mod turns;
 use std::collections::BTreeSet;
 
 use tk_ops::{ControlOp, DType, Op};
-use tk_tile::{BlockId, InstId, walk};
+use tk_tile::{InstId, walk};
 
 use self::boxes::Known;
 use self::feed::{Feed, TmaLoadPlan};
@@ -170,10 +170,11 @@ fn specialize(kernel: &mut Kernel) {
     if !spec.has_tma || !spec.has_async_mma {
         return;
     }
-    let free = runs_ahead_until(kernel);
     let known = Known::new(kernel);
+    let free = runs_ahead_until(kernel, &known.counters);
     let (mut feeds, mut remarks): (Vec<Feed>, Vec<Remark>) = (vec![], vec![]);
-    for (at, body) in loops(kernel, kernel.func().body) {
+    for at in walk::for_loops(kernel.func(), kernel.func().body) {
+        let Some(body) = kernel.func().insts[at.1].blocks.first().copied() else { continue };
         for found in feed::feeds(kernel, &known, body, at, &mut remarks) {
             let order = "an operation before the end of the loop orders memory";
             match no_room.or((!free.contains(&at.1)).then_some(order)) {
@@ -186,7 +187,7 @@ fn specialize(kernel: &mut Kernel) {
     if feeds.is_empty() {
         return;
     }
-    let messages = messages::messages(kernel, &known.roots);
+    let messages = messages::messages(kernel, &known);
     let slice = Slice::new(kernel, &known.roots, &messages);
     let reached = |f: &Feed| f.taken.iter().all(|t| slice.reaches(kernel.func(), t.load));
     let (feeds, unreached): (Vec<Feed>, Vec<Feed>) = feeds.into_iter().partition(reached);
@@ -220,7 +221,7 @@ fn specialize(kernel: &mut Kernel) {
     let feeds = pipelines.iter().flat_map(|p| &p.feeds);
     let loads = feeds.flat_map(|f| &f.taken).chain(residents.iter().map(|r| &r.taken));
     let slice = slice.of(kernel.func(), loads.map(|t| t.load));
-    let Some(messages) = messages::needed(kernel, &known.roots, &messages, &slice) else {
+    let Some(messages) = messages::needed(kernel, &known, &messages, &slice) else {
         let why = "the program takes other numbers from the same counter, too";
         let remarks: Vec<Remark> =
             pipelines.iter().flat_map(|p| &p.feeds).flat_map(|f| f.without(kernel, why)).collect();
@@ -240,14 +241,9 @@ fn box_of(kernel: &Kernel, t: &TmaLoadPlan) -> Option<(TmaBox, DType)> {
 
 /// Returns true if no instruction of a kernel restricts when memory is read and written.
 pub(crate) fn may_run_ahead(kernel: &Kernel) -> bool {
-    let (func, counts) = (kernel.func(), counting(kernel));
-    walk::insts(func).into_iter().all(|i| counts.contains(&i) || !restricts(kernel, i))
-}
-
-/// The atomics on counters, which order nothing.
-fn counting(kernel: &Kernel) -> BTreeSet<InstId> {
     let func = kernel.func();
-    counters(func, &kernel.module.types, &Roots::new(func))
+    let counts = counters(func, &kernel.module.types, &Roots::new(func));
+    walk::insts(func).into_iter().all(|i| counts.contains(&i) || !restricts(kernel, i))
 }
 
 /// Returns true if memory must not be read ahead of an instruction.
@@ -258,8 +254,8 @@ fn restricts(kernel: &Kernel, inst: InstId) -> bool {
 
 /// The instructions that run before the first one that restricts when memory is read: those of the body of the kernel,
 /// with the blocks in them. Whatever a producer reads for these is also read before it.
-fn runs_ahead_until(kernel: &Kernel) -> BTreeSet<InstId> {
-    let (func, counts) = (kernel.func(), counting(kernel));
+fn runs_ahead_until(kernel: &Kernel, counts: &BTreeSet<InstId>) -> BTreeSet<InstId> {
+    let func = kernel.func();
     let mut free = BTreeSet::new();
     for i in &func.blocks[func.body].insts {
         let inside: Vec<InstId> =
@@ -270,18 +266,4 @@ fn runs_ahead_until(kernel: &Kernel) -> BTreeSet<InstId> {
         free.extend(inside);
     }
     free
-}
-
-/// The loops of a block with their bodies, including inner loops.
-fn loops(kernel: &Kernel, block: BlockId) -> Vec<((BlockId, InstId), BlockId)> {
-    let func = kernel.func();
-    let mut out = vec![];
-    for i in &func.blocks[block].insts {
-        let inst = &func.insts[*i];
-        inst.blocks.iter().for_each(|b| out.extend(loops(kernel, *b)));
-        if let (Op::Control(ControlOp::For), Some(body)) = (inst.op, inst.blocks.first()) {
-            out.push(((block, *i), *body));
-        }
-    }
-    out
 }
