@@ -4,8 +4,7 @@
 use tk_syntax::diag::Replacement;
 use tk_syntax::{SourceMap, Span};
 
-use super::super::each;
-use super::meaning::{blocks_of, within};
+use super::meaning::{Scopes, within};
 use crate::hir::{HFn, HStmtKind};
 
 /// Names for the mask, of which the first free one is taken.
@@ -28,28 +27,12 @@ pub(super) fn edits(
     if !within(load, body) || !within(value, body) || load.end > value.start || mask.contains('\n') {
         return None;
     }
-    let (mut statements, mut blocks, mut arms, mut loops) = (vec![], vec![], vec![], vec![]);
-    each(
-        &f.body,
-        &mut |s| match &s.kind {
-            HStmtKind::Let(..) => statements.push(s.span),
-            HStmtKind::For { body, .. }
-            | HStmtKind::StaticFor { body, .. }
-            | HStmtKind::While { body, .. } => {
-                blocks.push(body.span);
-                loops.push(s.span);
-            }
-            HStmtKind::Assign { .. }
-            | HStmtKind::Expr(_)
-            | HStmtKind::Return(_)
-            | HStmtKind::AssertError { .. }
-            | HStmtKind::Break
-            | HStmtKind::Continue
-            | HStmtKind::Err => {}
-        },
-        &mut |e| arms.extend(blocks_of(e)),
-    );
-    blocks.extend(arms);
+    let mut statements = vec![];
+    let Scopes { loops, blocks, .. } = Scopes::new(f, &mut |s| {
+        if matches!(s.kind, HStmtKind::Let(..)) {
+            statements.push(s.span);
+        }
+    });
     let holding = statements.into_iter().filter(|s| within(load, *s));
     let statement = holding.min_by_key(|s| s.end - s.start)?;
     let known = |b: &Span| !within(load, *b) || within(statement, *b) && within(value, *b);

@@ -5,10 +5,53 @@ use std::collections::BTreeSet;
 use tk_syntax::Span;
 
 use super::super::each;
-use crate::hir::{HExpr, HFn, HKind, HPat, HStmtKind, LocalId};
+use crate::hir::{HExpr, HFn, HKind, HPat, HStmt, HStmtKind, LocalId};
+
+/// The places of the loops and blocks of a body, the body itself left out.
+#[derive(Default)]
+pub(super) struct Scopes {
+    /// Statements that repeat a block.
+    pub loops: Vec<Span>,
+    /// Those of them that declare a variable, which ends with the loop.
+    pub counted: Vec<Span>,
+    /// Blocks of statements and of expressions.
+    pub blocks: Vec<Span>,
+}
+
+impl Scopes {
+    /// Of the body of a function; `also` gets its statements.
+    pub fn new<'a>(f: &'a HFn, also: &mut dyn FnMut(&'a HStmt)) -> Scopes {
+        let (mut scopes, mut arms) = (Scopes::default(), vec![]);
+        let statement = &mut |s: &'a HStmt| {
+            match &s.kind {
+                HStmtKind::For { body, .. } | HStmtKind::StaticFor { body, .. } => {
+                    scopes.loops.push(s.span);
+                    scopes.counted.push(s.span);
+                    scopes.blocks.push(body.span);
+                }
+                HStmtKind::While { body, .. } => {
+                    scopes.loops.push(s.span);
+                    scopes.blocks.push(body.span);
+                }
+                HStmtKind::Let(..)
+                | HStmtKind::Assign { .. }
+                | HStmtKind::Expr(_)
+                | HStmtKind::Return(_)
+                | HStmtKind::AssertError { .. }
+                | HStmtKind::Break
+                | HStmtKind::Continue
+                | HStmtKind::Err => {}
+            }
+            also(s);
+        };
+        each(&f.body, statement, &mut |e| arms.extend(blocks_of(e)));
+        scopes.blocks.extend(arms);
+        scopes
+    }
+}
 
 /// The blocks of an expression.
-pub(super) fn blocks_of(e: &HExpr) -> Vec<Span> {
+fn blocks_of(e: &HExpr) -> Vec<Span> {
     match &e.kind {
         HKind::If { then, els, .. } | HKind::IfLet { then, els, .. } => {
             std::iter::once(then.span).chain(els.iter().map(|b| b.span)).collect()
@@ -31,38 +74,28 @@ pub(super) fn is_same(f: &HFn, text: &str, from: Span, to: Span) -> bool {
     if f.locals.iter().any(|l| words.contains(l.name.as_str()) && within(l.span, body) && between(l.span)) {
         return false;
     }
-    let (mut loops, mut changes, mut blocks, mut arms) = (vec![], vec![], vec![body], vec![]);
+    let mut changes = vec![];
     // The statement that holds the first place gives a name another meaning: `let k = k.load(..)`.
     let mut renames = false;
-    each(
-        &f.body,
-        &mut |s| match &s.kind {
-            HStmtKind::Let(pat, _) if within(from, s.span) => renames |= declares(pat, &used),
-            HStmtKind::Assign { local, .. } if used(*local) => {
-                renames |= within(from, s.span);
-                changes.push(s.span);
-            }
-            HStmtKind::For { body, .. } | HStmtKind::StaticFor { body, .. } => {
-                // The variable of a loop ends with it.
-                blocks.extend([s.span, body.span]);
-                loops.push(s.span);
-            }
-            HStmtKind::While { body, .. } => {
-                blocks.push(body.span);
-                loops.push(s.span);
-            }
-            HStmtKind::Let(..)
-            | HStmtKind::Assign { .. }
-            | HStmtKind::Expr(_)
-            | HStmtKind::Return(_)
-            | HStmtKind::AssertError { .. }
-            | HStmtKind::Break
-            | HStmtKind::Continue
-            | HStmtKind::Err => {}
-        },
-        &mut |e| arms.extend(blocks_of(e)),
-    );
-    blocks.extend(arms);
+    let Scopes { loops, counted, mut blocks } = Scopes::new(f, &mut |s| match &s.kind {
+        HStmtKind::Let(pat, _) if within(from, s.span) => renames |= declares(pat, &used),
+        HStmtKind::Assign { local, .. } if used(*local) => {
+            renames |= within(from, s.span);
+            changes.push(s.span);
+        }
+        HStmtKind::Let(..)
+        | HStmtKind::Assign { .. }
+        | HStmtKind::For { .. }
+        | HStmtKind::StaticFor { .. }
+        | HStmtKind::While { .. }
+        | HStmtKind::Expr(_)
+        | HStmtKind::Return(_)
+        | HStmtKind::AssertError { .. }
+        | HStmtKind::Break
+        | HStmtKind::Continue
+        | HStmtKind::Err => {}
+    });
+    blocks.extend(counted.into_iter().chain([body]));
     let again =
         |change: &Span| loops.iter().any(|l| within(*change, *l) && within(to, *l) && !within(from, *l));
     if renames || changes.iter().any(|c| between(*c) || again(c)) {

@@ -4,10 +4,10 @@
 use tk_ops::{DType, DTypeSet, MemoryOp, Op, ReduceOp, Scalar};
 use tk_syntax::{Diagnostic, SourceMap, Span, codes};
 
-use super::super::{each, warning};
+use super::super::warning;
 use super::captured;
 use super::cases::{Case, is_mended_by};
-use super::meaning::{is_same, within};
+use super::meaning::{Scopes, is_same, within};
 use super::state::{State, Tile, number};
 use super::values::{dtype, extents};
 use crate::hir::{CKind, HArg, HExpr, HFn, HKind, HStmtKind, Hir};
@@ -205,25 +205,14 @@ fn advised(
 /// Says of a value that a loop accumulates that what is added is masked, where the mask of the load is known.
 fn accumulated(sources: &SourceMap, of: &HFn, f: &Found, load: &HExpr, wanted: &str) -> Option<String> {
     let HKind::Local(id) = &f.value.kind else { return None };
-    let (mut loops, mut steps) = (vec![], vec![]);
-    each(
-        &of.body,
-        &mut |s| match &s.kind {
-            HStmtKind::For { .. } | HStmtKind::StaticFor { .. } | HStmtKind::While { .. } => {
-                loops.push(s.span);
-            }
-            HStmtKind::Assign { local, value, .. } if local == id => steps.push(value),
-            HStmtKind::Assign { .. }
-            | HStmtKind::Let(..)
-            | HStmtKind::Expr(_)
-            | HStmtKind::Return(_)
-            | HStmtKind::AssertError { .. }
-            | HStmtKind::Break
-            | HStmtKind::Continue
-            | HStmtKind::Err => {}
-        },
-        &mut |_| {},
-    );
+    let mut steps = vec![];
+    let Scopes { loops, .. } = Scopes::new(of, &mut |s| {
+        if let HStmtKind::Assign { local, value, .. } = &s.kind
+            && local == id
+        {
+            steps.push(value);
+        }
+    });
     let around = loops.iter().find(|l| within(load.span, **l) && !within(f.place.span, **l))?;
     let step = steps.into_iter().find(|s| within(s.span, *around))?;
     let (name, symbol, added) = match &step.kind {
