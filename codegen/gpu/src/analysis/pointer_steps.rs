@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use tk_ops::{ControlOp, CreateOp, ElementwiseOp, MemoryOp, Op, ShapeOp};
-use tk_tile::{Def, Func, InstId, Module, ValueId, rewrite, walk};
+use tk_tile::{Def, Func, Module, ValueId, rewrite, walk};
 
 use crate::analysis::axis::AxisInfo;
 

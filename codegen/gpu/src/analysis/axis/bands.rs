@@ -8,7 +8,7 @@
 //! With `t < p q` and `c > 0`, `floor(t / (c q)) c q <= t < p q`, so `floor(t / (c q)) c < p`, as far as `c q` does not wrap.
 
 use tk_ops::{ControlOp, CreateOp, ElementwiseOp, MemoryOp, Op};
-use tk_tile::{Def, InstId, ValueId, rewrite, walk};
+use tk_tile::{Def, ValueId, rewrite, walk};
 
 use super::flow::Analysis;
 

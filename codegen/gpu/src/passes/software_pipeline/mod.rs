@@ -35,7 +35,7 @@ use tk_ops::table::Effects;
 use tk_ops::{ControlOp, MemoryOp, Op};
 use tk_tile::effects::{is_volatile, of_inst};
 use tk_tile::rewrite::yielded;
-use tk_tile::{BlockId, Id, InstId, ValueId, walk};
+use tk_tile::{BlockId, InstId, ValueId, walk};
 
 use self::expand::{Expand, PipelinePlan, PrefetchTarget, PrefetchedLoad};
 use crate::analysis::axis::AxisInfo;
