@@ -2,8 +2,8 @@
 
 use tk_driver::{Cache, Environment, Jit};
 use tk_gpu::target::chip;
-use tk_runtime::choice::{Origin, Place, Ranked};
 use tk_runtime::Session;
+use tk_runtime::choice::{Origin, Place, Ranked};
 use tk_sema::contract::HostArg;
 
 use crate::args::{ExplainLaunchArgs, GpuArgs, InputArgs};

@@ -19,7 +19,9 @@ type Case = (&'static str, &'static str, fn(i64) -> Vec<HostArg>);
 const CASES: [Case; 4] = [
     ("product.tk", "product", |n| vec![tensor(&[n, 1024]), tensor(&[1024, 2048]), tensor(&[n, 2048])]),
     // The keys are a multiple of `BN`.
-    ("attention.tk", "attention", |n| vec![tensor(&[6, n.unsigned_abs().next_multiple_of(64) as i64, 64]); 4]),
+    ("attention.tk", "attention", |n| {
+        vec![tensor(&[6, n.unsigned_abs().next_multiple_of(64) as i64, 64]); 4]
+    }),
     ("rows.tk", "softmax", |n| vec![tensor(&[n, 1024]); 2]),
     ("rows.tk", "sum_of_columns", |n| vec![tensor(&[n, 1024]), of(DType::F32, &[1024])]),
 ];

@@ -196,9 +196,7 @@ impl Costs<'_> {
             MemoryOp::Load | MemoryOp::ViewLoad => {
                 result.map_or(Work::default(), |v| self.global(id, v, self.bytes(v), vector))
             }
-            MemoryOp::ViewGather => {
-                result.map_or(Work::default(), |v| self.global(id, v, self.bytes(v), 1))
-            }
+            MemoryOp::ViewGather => result.map_or(Work::default(), |v| self.global(id, v, self.bytes(v), 1)),
             MemoryOp::Store => {
                 let (Some(to), Some(v)) = (inst.operands.first(), inst.operands.get(1)) else {
                     return Work::default();

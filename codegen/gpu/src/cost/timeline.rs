@@ -467,10 +467,7 @@ impl<'a> Walk<'a> {
                 self.now = start.max(done(&self.products, pending));
                 self.set(&step.results, self.now);
             }
-            StepKind::Plain { .. }
-            | StepKind::Loop { .. }
-            | StepKind::If(_)
-            | StepKind::Elements(_) => {}
+            StepKind::Plain { .. } | StepKind::Loop { .. } | StepKind::If(_) | StepKind::Elements(_) => {}
         }
     }
 

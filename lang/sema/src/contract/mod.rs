@@ -209,7 +209,7 @@ impl OpenPlan {
         let args = p.convert(args)?;
         p.requirements()?;
         let grid = p.grid()?;
-        let (launch, places) = p.launch_clause()?;
+        let (launch, places) = p.launch_clause()?.into_iter().unzip();
         let scratch = p.scratch()?;
         let alias = p.alias();
         let key = p.key(&args)?;
@@ -444,8 +444,8 @@ impl Planner<'_> {
     }
 
     /// The options of the launch clause, and their places.
-    fn launch_clause(&self) -> EvalResult<(Vec<(String, i64)>, Vec<Span>)> {
-        let (mut out, mut places) = (vec![], vec![]);
+    fn launch_clause(&self) -> EvalResult<Vec<((String, i64), Span)>> {
+        let mut out = vec![];
         for (name, e) in &self.f.contract.launch {
             let v = match self.eval(|ev| ev.expr(e))? {
                 CVal::Int(i) => i64::try_from(i).unwrap_or(i64::MAX),
@@ -455,10 +455,9 @@ impl Planner<'_> {
                     return Err(refuse(codes::CLAUSE, e.span, message));
                 }
             };
-            out.push((name.clone(), v));
-            places.push(e.span);
+            out.push(((name.clone(), v), e.span));
         }
-        Ok((out, places))
+        Ok(out)
     }
 
     /// What the choice of a tuner depends on.

@@ -268,13 +268,10 @@ impl<'m> Walk<'m> {
         let range = [0, 1, 2].map(|i| self.int(inst.operands.get(i)));
         let args = &func.blocks[body].args;
         let varies = args.iter().any(|v| self.is_needed(*v));
-        let before = |of: &Self| -> Vec<Known<'m>> {
-            // Where none of the values decides anything, the list is short.
-            let is_carried = varies || inst.results.iter().any(|v| of.is_needed(*v));
-            let carried = inst.operands.iter().skip(3).filter(|_| is_carried);
-            carried.map(|v| of.get(*v)).collect()
-        };
-        let before = before(self);
+        // Where none of the values decides anything, the list is empty.
+        let is_carried = varies || inst.results.iter().any(|v| self.is_needed(*v));
+        let carried = inst.operands.iter().skip(3).filter(|_| is_carried);
+        let before: Vec<Known<'m>> = carried.map(|v| self.get(*v)).collect();
         let [Some(lo), Some(hi), Some(step @ (1.. | ..=-1))] = range else {
             self.is_guess = true;
             func.blocks[body].args.iter().for_each(|v| self.set(*v, Known::Nothing));

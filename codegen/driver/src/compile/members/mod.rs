@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 
 use tk_gpu::TargetSpec;
 use tk_ops::DType;
+use tk_runtime::Session;
 use tk_runtime::choice::{MARGIN, Ranked};
 use tk_runtime::tuning::{as_text, code_of};
-use tk_runtime::Session;
 use tk_sema::contract::{self, Closed, ClosedOp, SetValue, Values};
 use tk_sema::eval::Bindings;
 use tk_sema::hir::{FnId, LocalId};
