@@ -376,7 +376,9 @@ impl Costs<'_> {
                 self.tensor_copy(first, &load.copied.shape, load.copied.span, blocks)
             }
             GpuOp::TmaStore(store) => self.tensor_copy(first, &store.copied.shape, store.copied.span, 1.0),
-            GpuOp::Barrier(_) => Work { issue: self.warps, latency: latency::BARRIER, ..Work::default() },
+            GpuOp::Barrier(_) | GpuOp::PhaseBarrier(_) => {
+                Work { issue: self.warps, latency: latency::BARRIER, ..Work::default() }
+            }
             GpuOp::ClusterArrive(_) | GpuOp::ClusterWait(_) | GpuOp::ClusterSync(_) => {
                 Work { issue: self.warps, latency: 6.0 * latency::BARRIER, ..Work::default() }
             }
@@ -405,6 +407,7 @@ impl Costs<'_> {
             | GpuOp::TmaStoreWait(_)
             | GpuOp::IsProducerWarp(_)
             | GpuOp::SetMaxRegisters(_)
+            | GpuOp::HalfBarrier(_)
             | GpuOp::GroupId(_)
             | GpuOp::GroupOwn(_)
             | GpuOp::ConsumerSkip(_)

@@ -122,7 +122,8 @@ pub struct Kernel {
     pub remarks: Vec<Remark>,
 }
 
-/// An optimization that does not apply, with the condition that does not hold, as a sentence without a full stop.
+/// An optimization that does not apply, with the condition that does not hold, or one that a loop has only under conditions, as a
+/// sentence without a full stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remark {
     /// The source position.

@@ -355,8 +355,8 @@ gpu_ops! {
         pending: u32,
     }
 
-    /// `fragments(acc)`: the elements of an operand that one instruction multiplies, as an `mma` with the accumulator `acc`
-    /// takes them.
+    /// `fragments(acc)`: the elements of an operand that one instruction multiplies, or all of them, as an `mma` with the
+    /// accumulator `acc` takes them.
     Fragments = "fragments" Ordered {
         /// The operand: 0 is `a`, 1 is `b`.
         axis: usize,
@@ -564,6 +564,20 @@ gpu_ops! {
 
     /// Waits for all threads of the program, and makes their writes to shared memory visible.
     Barrier = "barrier" Ordered {}
+
+    /// Ends a phase of an iteration whose halves of the warps are in opposite phases
+    /// ([`crate::passes::software_pipeline`]): waits until the other half has ended its phase too.
+    PhaseBarrier = "phase_barrier" Ordered {
+        /// The next phase multiplies; otherwise it accesses memory.
+        multiplies: bool,
+    }
+
+    /// Half of the warps wait once more than the others, for whichever barrier these wait at: the upper half before a loop, which
+    /// it begins a phase later then, and the lower half after it.
+    HalfBarrier = "half_barrier" Ordered {
+        /// The half with the higher numbers.
+        upper: bool,
+    }
 }
 
 impl GpuOp {

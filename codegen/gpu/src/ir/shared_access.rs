@@ -63,7 +63,9 @@ pub fn buffers(inst: &Inst) -> Vec<BufferRef> {
         | GpuOp::ClusterArrive(_)
         | GpuOp::ClusterWait(_)
         | GpuOp::ClusterSync(_)
-        | GpuOp::Barrier(_) => vec![],
+        | GpuOp::Barrier(_)
+        | GpuOp::PhaseBarrier(_)
+        | GpuOp::HalfBarrier(_) => vec![],
     }
 }
 
@@ -122,7 +124,9 @@ pub fn set_stages(op: &mut GpuOp, buffer: usize, stages: u32) {
         | GpuOp::ClusterArrive(_)
         | GpuOp::ClusterWait(_)
         | GpuOp::ClusterSync(_)
-        | GpuOp::Barrier(_) => {}
+        | GpuOp::Barrier(_)
+        | GpuOp::PhaseBarrier(_)
+        | GpuOp::HalfBarrier(_) => {}
     }
 }
 
@@ -343,6 +347,8 @@ pub fn touched(inst: &Inst) -> (Vec<usize>, Vec<usize>) {
         | GpuOp::ClusterWait(_)
         | GpuOp::ClusterSync(_)
         | GpuOp::Barrier(_)
+        | GpuOp::PhaseBarrier(_)
+        | GpuOp::HalfBarrier(_)
         | GpuOp::ProxyFence(_)
         | GpuOp::AsyncCommit(_)
         | GpuOp::AsyncWait(_) => (vec![], vec![]),

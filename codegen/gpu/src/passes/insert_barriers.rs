@@ -258,7 +258,9 @@ impl Barriers<'_> {
             pending.clear();
         }
         match inst.op {
-            Op::Target if matches!(GpuOp::of(&inst), Some(GpuOp::Barrier(_))) => pending.clear(),
+            Op::Target if matches!(GpuOp::of(&inst), Some(GpuOp::Barrier(_) | GpuOp::PhaseBarrier(_))) => {
+                pending.clear();
+            }
             Op::Control(ControlOp::GridBarrier) => pending.clear(),
             Op::Control(ControlOp::For | ControlOp::While) => self.looped(id, pending),
             Op::Control(ControlOp::If) => {
@@ -542,6 +544,8 @@ fn act(op: &GpuOp) -> Act {
         | GpuOp::ClusterArrive(_)
         | GpuOp::ClusterWait(_)
         | GpuOp::ClusterSync(_)
-        | GpuOp::Barrier(_) => Act::Write,
+        | GpuOp::Barrier(_)
+        | GpuOp::PhaseBarrier(_)
+        | GpuOp::HalfBarrier(_) => Act::Write,
     }
 }

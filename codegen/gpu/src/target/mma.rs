@@ -377,6 +377,11 @@ impl Tiles {
             && self.matrix.bytes() << neighbours < vector_bytes
     }
 
+    /// Returns true if pairs of instructions exchange two bits of K.
+    pub fn is_paired(&self) -> bool {
+        self.paired
+    }
+
     /// The same, where pairs of instructions exchange two bits of K.
     pub fn paired(&self) -> Tiles {
         Tiles { paired: true, ..self.clone() }

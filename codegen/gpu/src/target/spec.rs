@@ -157,6 +157,10 @@ pub struct TargetSpec {
     pub has_mma: bool,
     /// The matrix instructions; of those for the same types, the one with more work first.
     pub matrices: &'static [MmaInstruction],
+    /// Halves of the warps of a program multiply and access memory in turns: a warp multiplies while another one of its scheduler
+    /// reads shared memory, lanes have registers for the operands of an iteration, and a barrier counts the warps that arrive,
+    /// wherever they wait.
+    pub has_opposite_phases: bool,
     /// It has `ds_read_b64_tr_b16`: lanes read rows of elements of 16 bits from shared memory, and receive columns.
     pub has_transposed_read: bool,
     /// It has `stmatrix`: the lanes of a warp store matrices of eight rows of 16 bytes to shared memory together.
@@ -235,6 +239,7 @@ pub const SM_80: TargetSpec = TargetSpec {
     has_tma: false,
     has_mma: true,
     matrices: AMPERE,
+    has_opposite_phases: false,
     has_transposed_read: false,
     has_matrix_store: false,
     has_async_mma: false,
@@ -364,6 +369,7 @@ pub const GFX90A: TargetSpec = TargetSpec {
     has_tma: false,
     has_mma: true,
     matrices: CDNA2,
+    has_opposite_phases: true,
     has_transposed_read: false,
     has_matrix_store: false,
     has_async_mma: false,
@@ -436,6 +442,7 @@ pub const GFX1100: TargetSpec = TargetSpec {
     },
     streaming_policies: [2 | 4, 1 | 2 | 4],
     matrices: RDNA3,
+    has_opposite_phases: false,
     tick_ns: 10,
     // `HW_ID1`: WGP_ID, SA_ID and SE_ID with what is between them.
     processor_fields: &[(23, 10, 11)],

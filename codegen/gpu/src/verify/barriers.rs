@@ -62,7 +62,7 @@ impl Walk<'_> {
     fn inst(&mut self, id: InstId, since: &mut BTreeSet<Access>) -> Result<(), GpuVerifyError> {
         let Some(inst) = self.kernel.func().insts.get(id) else { return Ok(()) };
         match GpuOp::of(inst) {
-            Some(GpuOp::Barrier(_)) => since.clear(),
+            Some(GpuOp::Barrier(_) | GpuOp::PhaseBarrier(_)) => since.clear(),
             Some(op) => return self.access((inst, op), id, since),
             // It begins and ends with a barrier of the block.
             None if inst.op == Op::Control(ControlOp::GridBarrier) => since.clear(),

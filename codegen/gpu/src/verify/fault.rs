@@ -23,7 +23,7 @@ macro_rules! invariants {
     };
 }
 
-invariants! { L01 L02 L03 L04 L05 L06 L07 L08 L09 L10 L11 S01 S02 S03 S04 S05 S06 S07 S08 S09 S10 S11 }
+invariants! { L01 L02 L03 L04 L05 L06 L07 L08 L09 L10 L11 S01 S02 S03 S04 S05 S06 S07 S08 S09 S10 S11 S12 }
 
 /// A violated invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -94,7 +94,7 @@ pub(super) fn wait(cx: Cx<'_>, wait: &MmaWait, v: ValueId, r: ValueId) -> Check 
     })
 }
 
-/// The part of an operand that one instruction multiplies.
+/// The part of an operand that one instruction multiplies, or the operand.
 pub(super) fn fragments(
     cx: Cx<'_>,
     fragments: &Fragments,
@@ -108,12 +108,16 @@ pub(super) fn fragments(
         return fault(S03, "there are two operands of a matrix");
     };
     let own = 1u32 << tiles.matrix.k;
-    let (whole, part) = if side == 0 { ([*m, k], [*m, own]) } else { ([k, *n], [own, *n]) };
-    let fits = cx.layout(r) == tiles.operand(side, own).layout().as_ref()
-        && cx.shape(r) == part
+    let part = |k: u32| if side == 0 { [*m, k] } else { [k, *n] };
+    let whole = part(k);
+    let is_whole = start == 0 && cx.shape(r) == whole;
+    let along = if is_whole { k } else { own };
+    let fits = cx.layout(r) == tiles.operand(side, along).layout().as_ref()
+        && cx.shape(r) == part(along)
         && cx.ty(r).dtype() == Some(*elem);
     ensure(fits, S03, || format!("{r} is not what an instruction multiplies"))?;
-    let steps = !tiles.matrix.is_wgmma() && start.is_multiple_of(own) && start < k && cut(k).repeats == 1;
+    let one = start.is_multiple_of(own) && start < k && cut(k).repeats == 1 && !tiles.is_paired();
+    let steps = !tiles.matrix.is_wgmma() && (is_whole || one);
     ensure(steps, S03, || format!("no instruction begins at {start} of {k}"))?;
     let capacity = use_of(fragments.buffer.buffer, elem.bytes() as u64)?;
     spread_over(&whole, &fragments.bases, capacity)

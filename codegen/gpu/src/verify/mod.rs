@@ -35,6 +35,7 @@
 //! | S09 | Every access to memory has its width or its instruction: a power of two of elements that is aligned in memory, adjacent in registers, and inside of view and mask as a whole or not at all. Bounds are left to the hardware only along the axis along which lanes differ. |
 //! | S10 | Each TMA pipeline is initialized, filled with as many bytes as its producer announces, waited for and released: each kind of wait has an arrival somewhere in the kernel. |
 //! | S11 | What threads write to a buffer that wgmma or TMA reads is followed by a proxy fence, and then by a barrier, before the read. |
+//! | S12 | A loop whose halves of the warps are in opposite phases is after a barrier and between the waits of the upper and of the lower half. Its body has no other barrier than the ends of its two phases, first that before products; only the first phase accesses shared memory: it reads stages of buffers that have two, and stores to the others. |
 
 mod async_copies;
 mod barriers;
@@ -43,6 +44,7 @@ mod forward;
 mod instructions;
 mod layouts;
 mod mma;
+mod opposite_phases;
 mod proxy_fences;
 mod scheduled;
 mod shared_memory;
@@ -179,6 +181,7 @@ pub fn verify_lowered(kernel: &Kernel) -> Result<(), GpuVerifyError> {
     structure(kernel)?;
     layouts::check(kernel)?;
     scheduled::check(kernel)?;
+    opposite_phases::check(kernel)?;
     tma_pipelines::check(kernel).map_err(|(invariant, message)| whole(invariant, message))
 }
 

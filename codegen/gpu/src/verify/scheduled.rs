@@ -184,6 +184,8 @@ fn arity(op: &GpuOp) -> (std::ops::RangeInclusive<usize>, usize) {
         | GpuOp::ClusterWait(_)
         | GpuOp::ClusterSync(_)
         | GpuOp::Barrier(_)
+        | GpuOp::PhaseBarrier(_)
+        | GpuOp::HalfBarrier(_)
         | GpuOp::ProxyFence(_) => (0..=0, 0),
     }
 }

@@ -62,6 +62,7 @@ impl<'c> Emit<'_, 'c> {
             toggled: RefCell::default(),
             guard: None,
             order: RefCell::default(),
+            opposes_phases: self.opposes_phases(body),
             is_raised: Cell::default(),
         }
     }
@@ -101,6 +102,10 @@ impl<'c> Emit<'_, 'c> {
         if is_ordered {
             self.raise_priority()?;
         }
+        if self.is_in_phases() {
+            // The tiles that were stored have the registers of these.
+            self.target.schedules_after(self)?;
+        }
         let guard = self.ahead.as_mut().and_then(|a| a.guard.replace(cond));
         self.block(then)?;
         self.ahead.iter_mut().for_each(|a| a.guard = guard);
@@ -127,7 +132,8 @@ impl<'c> Emit<'_, 'c> {
     /// From the loads of the next iteration to its stores to shared memory, a warp that multiplies goes before those that load and
     /// store.
     fn raise_priority(&self) -> Res<()> {
-        let Some(ahead) = self.ahead.as_ref().filter(|_| self.multiplies_ahead()) else { return Ok(()) };
+        let raises = self.multiplies_ahead() && !self.is_in_phases();
+        let Some(ahead) = self.ahead.as_ref().filter(|_| raises) else { return Ok(()) };
         ahead.is_raised.set(true);
         self.target.set_priority(self, true)
     }
@@ -139,9 +145,15 @@ impl<'c> Emit<'_, 'c> {
         body.is_some_and(|body| self.func().blocks[body].insts.iter().any(multiplies))
     }
 
-    /// Returns true if lanes have registers for what is read between products. Waves of 32 lanes have 256.
+    /// Returns true if an order of iterations is chosen here: lanes have registers for what is read between products (waves of 32
+    /// lanes have 256), and products have no phase of their own.
     pub(super) fn orders_iterations(&self) -> bool {
-        self.kernel.options.spec.registers > FEW
+        self.kernel.options.spec.registers > FEW && !self.is_in_phases()
+    }
+
+    /// Returns true in a loop whose halves of the warps are in opposite phases.
+    fn is_in_phases(&self) -> bool {
+        self.ahead.as_ref().is_some_and(|a| a.opposes_phases)
     }
 
     /// Ends the order of an iteration: what was noted is executed in groups.

@@ -35,6 +35,8 @@ pub struct AheadLoop<'c> {
     pub(super) guard: Option<IntValue<'c>>,
     /// What an iteration does, where its order is chosen here.
     pub(super) order: RefCell<IterationOrder<'c>>,
+    /// Halves of the warps are in opposite phases: an iteration has an order and priorities of its own.
+    pub(super) opposes_phases: bool,
     /// Whether the warp has a raised priority here.
     pub(super) is_raised: Cell<bool>,
 }

@@ -244,13 +244,15 @@ impl<'c> Emit<'_, 'c> {
         Ok(())
     }
 
-    /// The part of an operand in a buffer that one instruction multiplies.
+    /// The part of an operand in a buffer that one instruction multiplies, or all of it.
     pub(super) fn fragments(&mut self, inst: &Inst, op: &Fragments) -> Res<()> {
         let (acc, r) = (self.operand(inst, 0)?, self.result(inst)?);
         let (product, tiles) = self.product_of(op.product, op.instruction, acc)?;
         let n = op.axis;
         let Some(dtype) = product.operands.get(n).copied() else { return bug("an operand is missing") };
-        let (fragment, part) = (tiles.operand(n, op.product.k), tiles.operand(n, 1 << product.matrix.k));
+        let whole = op.product.k;
+        let (own, along) = (1 << product.matrix.k, self.shape(r).get(1 - n.min(1)).copied().unwrap_or(whole));
+        let (fragment, part) = (tiles.operand(n, whole), tiles.operand(n, along));
         let load = decided(op.load)?;
         let shared = self.shared_fragments(inst, &fragment, op.buffer, (&op.bases, dtype, load))?;
         let packed = product.matrix.packed() as usize;
@@ -258,11 +260,14 @@ impl<'c> Emit<'_, 'c> {
         let atoms: u32 = fragment.repeats().iter().product();
         let side = Side { fragment, dtype, packed, from: From::Registers(vec![]) };
         let mut regs = vec![self.zero(Some(dtype)); self.count(r)?];
-        for atom in 0..atoms as usize {
-            let found =
-                self.read_words(&side, &shared, atom, op.start as usize >> product.matrix.k, words)?;
+        let of_step = side.fragment.own + side.fragment.tiles();
+        let (first, steps) =
+            ((op.start / own) as usize, if along == whole { 1 << side.fragment.steps } else { 1 });
+        for (atom, step) in (0..atoms as usize).flat_map(|atom| (0..steps).map(move |step| (atom, step))) {
+            let found = self.read_words(&side, &shared, atom, first + step, words)?;
             for (i, x) in self.unpacked(&side, &found)?.into_iter().enumerate() {
-                regs.get_mut(part.register_index(atom, i)).into_iter().for_each(|slot| *slot = x);
+                let register = part.register_index(atom, step << of_step | i);
+                regs.get_mut(register).into_iter().for_each(|slot| *slot = x);
             }
         }
         self.define_regs(r, regs)

@@ -20,6 +20,7 @@ pub mod global;
 pub mod interleave;
 pub mod mma;
 pub mod narrow;
+pub mod phases;
 pub mod place;
 pub mod print;
 pub mod ragged;

@@ -68,6 +68,8 @@ impl<'c> Emit<'_, 'c> {
             GpuOp::ClusterWait(_) => self.target.cluster_wait(self),
             GpuOp::ClusterSync(_) => self.target.cluster_sync(self),
             GpuOp::Barrier(_) => self.target.barrier(self),
+            GpuOp::PhaseBarrier(op) => self.phase_barrier(op),
+            GpuOp::HalfBarrier(op) => self.half_barrier(op),
             GpuOp::OptimizationBarrier(_) => self.optimization_barrier(inst),
             GpuOp::ProxyFence(op) => self.target.proxy_fence(self, op.global),
         }

@@ -14,14 +14,15 @@ use tk_tile::{Attrs, BlockId, Def, Inst, InstId, Type, TypeId, Value, ValueId, w
 
 use super::async_mma::AsyncMma;
 use super::operand_prefetch::OperandPrefetch;
+use super::opposite_phases::{self, OppositePhases};
+use super::own_stage;
 use crate::ir::builder::Edit;
 use crate::ir::caching::Caching;
 use crate::ir::kernel::{ALIGN, Buffer, Kernel, LayoutId, Remark};
 use crate::ir::op::{AsyncCommit, AsyncCopy, AsyncWait, Barrier, BufferRef, GpuOp, Placement, SharedLoad};
-use crate::ir::params::element_bytes;
 use crate::ir::shared_access;
 use crate::ir::shared_access::touched;
-use crate::layout::{Layout, padded};
+use crate::layout::Layout;
 
 /// Threads of a large program: with as many registers as a lane can have, it fills a multiprocessor of 65536.
 const LARGE: u32 = 256;
@@ -50,6 +51,14 @@ pub enum PrefetchTarget {
 }
 
 impl PrefetchTarget {
+    /// The store that it replaces.
+    pub fn store(self) -> Option<InstId> {
+        match self {
+            PrefetchTarget::Own => None,
+            PrefetchTarget::Buffer { store, .. } => Some(store),
+        }
+    }
+
     /// The buffer that exists already.
     pub fn buffer(self) -> Option<usize> {
         match self {
@@ -80,6 +89,8 @@ pub struct PipelinePlan {
     pub in_flight: Option<AsyncMma>,
     /// The target has no asynchronous copies: lanes keep loaded values in registers until the iteration is over.
     pub by_registers: bool,
+    /// Halves of the warps are in opposite phases.
+    pub phases: Option<OppositePhases>,
     /// The results of loads that go straight to shared memory without asynchronous copies of any order, with their layouts; all
     /// of them or none.
     pub direct: Vec<(ValueId, Layout)>,
@@ -95,17 +106,12 @@ impl PipelinePlan {
 
     /// The distance between an iteration and the one for which it copies.
     pub fn ahead(&self) -> u32 {
-        if self.by_registers { 1 } else { self.stages - 1 }
+        match self.phases {
+            Some(_) => opposite_phases::AHEAD,
+            None if self.by_registers => 1,
+            None => self.stages - 1,
+        }
     }
-}
-
-/// Bytes of a stage in which each thread reads what it copied.
-pub fn own_bytes(kernel: &Kernel, load: InstId) -> u32 {
-    let func = kernel.func();
-    let Some(r) = func.insts[load].results.first() else { return 0 };
-    let ty = kernel.module.types.get(func.ty(*r));
-    let elements: u32 = ty.shape().unwrap_or(&[]).iter().map(|n| padded(*n)).product();
-    elements * element_bytes(ty.elem()) as u32
 }
 
 /// A load with the destination of its copies.
@@ -163,32 +169,40 @@ impl<'a> Expand<'a> {
         self.stage_buffers(slot);
         let Some(at) = self.kernel.func().blocks[outer].insts.iter().position(|i| *i == id) else { return };
         let tail = self.func().blocks[outer].insts.split_off(at);
-        let begin = self.prologue(outer);
+        let mut begin = self.prologue(outer);
         let zero = self.int(outer, DType::I32, 0);
         let prefetches = self.needs_barrier && self.is_alone() && !self.plan.alternates();
         let prefetch = if prefetches { self.prefetch() } else { None };
+        let tiles = if self.plan.phases.is_some() { self.tiles_in_registers() } else { vec![] };
+        let loaded = begin.split_off(begin.len().saturating_sub(tiles.len()));
         let prefetched = match (&prefetch, self.kernel.func().insts[id].operands.first().copied()) {
             (Some(prefetch), Some(lo)) => {
                 let is_iteration = self.is_iteration(id, outer, lo, 0);
                 self.first_operands(outer, prefetch, is_iteration)
             }
-            (None, _) | (_, None) => vec![],
+            (None, _) | (_, None) => loaded,
         };
+        if self.plan.phases.is_some() {
+            self.part_halves(outer);
+        }
         self.func().blocks[outer].insts.extend(tail);
         let begin: Vec<ValueId> = begin.into_iter().chain([zero]).chain(prefetched).collect();
         self.carry(id, &begin);
-        self.iteration(slot, &ahead, prefetch);
+        self.iteration(slot, &ahead, &tiles, prefetch);
         if let Some(in_flight) = self.plan.in_flight.clone() {
             let at = self.kernel.func().blocks[outer].insts.iter().position(|i| *i == id).unwrap_or(0);
             let tail = self.func().blocks[outer].insts.split_off(at + 1);
             in_flight.wait_last(&mut self.edit, outer, id);
             self.func().blocks[outer].insts.extend(tail);
         }
-        if !self.plan.direct.is_empty() {
+        if !self.plan.direct.is_empty() || self.plan.phases.is_some() {
             // The last iteration may load zeros that nothing reads, into memory that others use then.
             let at = self.kernel.func().blocks[outer].insts.iter().position(|i| *i == id).unwrap_or(0);
             let tail = self.func().blocks[outer].insts.split_off(at + 1);
-            self.gpu(outer, AsyncWait { pending: 0 }, &[], &[]);
+            match self.plan.phases {
+                Some(_) => self.join_halves(outer),
+                None => drop(self.gpu(outer, AsyncWait { pending: 0 }, &[], &[])),
+            }
             self.func().blocks[outer].insts.extend(tail);
         }
         self.sweep();
@@ -230,7 +244,7 @@ impl<'a> Expand<'a> {
                     (buffer, store.placement.clone(), false)
                 }
                 PrefetchTarget::Own => {
-                    let bytes = own_bytes(self.kernel, taken.load);
+                    let bytes = own_stage::bytes(self.kernel, taken.load);
                     self.kernel.buffers.push(Buffer::new(bytes));
                     let buffer = self.kernel.buffers.len() - 1;
                     self.widen(buffer);
@@ -332,7 +346,10 @@ impl<'a> Expand<'a> {
             let (outer, from) = (block, (*lo, *step, iteration));
             current = self.branch(outer, is_iteration, &args, &current, from, stage, false);
             if self.plan.by_registers {
-                self.store(block, &mut current, stage, false);
+                // In opposite phases, the tiles after the first remain in registers.
+                if iteration == 0 {
+                    self.store(block, &mut current, stage, false);
+                }
                 continue;
             }
             self.gpu(block, AsyncCommit {}, &[], &[]);
@@ -345,7 +362,7 @@ impl<'a> Expand<'a> {
         clippy::too_many_arguments,
         reason = "what differs between the first iterations and those in the loop"
     )]
-    fn branch(
+    pub(super) fn branch(
         &mut self,
         outer: BlockId,
         is_iteration: ValueId,
@@ -449,7 +466,13 @@ impl<'a> Expand<'a> {
     }
 
     /// An iteration waits for its own copies, and issues copies for a later one.
-    fn iteration(&mut self, slot: ValueId, ahead: &[ValueId], prefetch: Option<OperandPrefetch>) {
+    fn iteration(
+        &mut self,
+        slot: ValueId,
+        ahead: &[ValueId],
+        tiles: &[ValueId],
+        prefetch: Option<OperandPrefetch>,
+    ) {
         let body = self.plan.body;
         let mut rest = std::mem::take(&mut self.func().blocks[body].insts);
         let end = rest.pop();
@@ -457,7 +480,11 @@ impl<'a> Expand<'a> {
         let product = rest.iter().position(|i| self.is_product(*i)).filter(|_| apart);
         let mut after = rest.split_off(product.map_or(0, |n| n + 1));
         let mut waited = None;
-        let (next, prefetched) = match prefetch {
+        let (next, prefetched) = match (prefetch, self.plan.phases) {
+            (_, Some(phases)) => {
+                rest.append(&mut after);
+                self.iterate_in_phases(phases, (slot, ahead, tiles), rest)
+            }
             _ if self.plan.by_registers => {
                 self.wait();
                 let (mut next, stage) = self.copies_ahead(slot, ahead);
@@ -466,12 +493,12 @@ impl<'a> Expand<'a> {
                 self.store(body, &mut next, stage, self.plan.stages > 1);
                 (next, vec![])
             }
-            Some(prefetch) => {
+            (Some(prefetch), None) => {
                 rest.pop();
                 self.func().blocks[body].insts.extend(rest);
                 self.multiply(&prefetch, slot, |e| e.copies_ahead(slot, ahead).0)
             }
-            None => {
+            (None, None) => {
                 self.wait();
                 self.func().blocks[body].insts.extend(rest);
                 if let Some(f) = self.plan.in_flight.clone() {

@@ -26,6 +26,7 @@ pub mod async_mma;
 mod direct;
 mod expand;
 mod operand_prefetch;
+mod opposite_phases;
 mod own_stage;
 mod register_stage;
 
@@ -67,13 +68,28 @@ const MAX_BYTES_PER_LANE: u32 = 256;
 /// They are stored while that stage is not read, so more than two are of no use.
 const STAGES_BY_REGISTERS: u32 = 2;
 
+/// Why the warps of a loop have no phases in which they load.
+const NOT_AHEAD: &str = "no operand is loaded ahead";
+
 /// The fewest bytes of an asynchronous copy.
 const LEAST_BYTES: u32 = 4;
 
 fn run(kernel: &mut Kernel) {
     for id in loops(kernel, kernel.func().body) {
-        let Some(analysis) = LoopAnalysis::new(kernel, id) else { continue };
-        let (plan, remarks) = analysis.plan();
+        let Some(analysis) = LoopAnalysis::new(kernel, id) else {
+            if opposite_phases::is_candidate(kernel, id.1) {
+                kernel.remarks.push(opposite_phases::remark(kernel, id.1, Err(NOT_AHEAD)));
+            }
+            continue;
+        };
+        let (plan, mut remarks) = analysis.plan();
+        let mut phases = None;
+        if opposite_phases::is_candidate(kernel, id.1) {
+            let found = plan.as_ref().map_or(Err(NOT_AHEAD), |p| analysis.opposite_phases(p));
+            remarks.push(opposite_phases::remark(kernel, id.1, found));
+            phases = found.ok();
+        }
+        let plan = plan.map(|plan| PipelinePlan { phases, ..plan });
         kernel.remarks.extend(remarks);
         let Some(plan) = plan else { continue };
         let own = kernel.func().insts[id.1].attrs.int("stages").and_then(|n| u32::try_from(n).ok());
@@ -235,6 +251,7 @@ impl<'a> LoopAnalysis<'a> {
             carried,
             in_flight,
             by_registers,
+            phases: None,
             direct,
             remarks,
         })
@@ -418,7 +435,7 @@ impl<'a> LoopAnalysis<'a> {
             lives.iter().enumerate().filter(|(b, life)| !multi_stage_buffers.contains(b) && overlaps(life));
         let others: u64 = others.map(|(b, _)| bytes(b)).sum();
         let own = taken.iter().filter(|t| t.target.buffer().is_none());
-        let own = own.map(|t| whole(expand::own_bytes(self.kernel, t.load)));
+        let own = own.map(|t| whole(own_stage::bytes(self.kernel, t.load)));
         let each: u64 = multi_stage_buffers.iter().map(|b| bytes(*b)).chain(own).sum();
         let available = u64::from(self.kernel.options.spec.shared_bytes).saturating_sub(others);
         let most = u32::try_from(available / each.max(1)).unwrap_or(u32::MAX);

@@ -1,13 +1,23 @@
 //! Places what a thread copies for itself in a multi-stage buffer.
 
-use tk_tile::ValueId;
+use tk_tile::{InstId, ValueId};
 
 use super::expand::Expand;
 use crate::ir::attrs::row_major;
+use crate::ir::kernel::Kernel;
 use crate::ir::op::{Placement, Strides};
 use crate::ir::params::element_bytes;
-use crate::layout::Layout;
 use crate::layout::linear::InDim;
+use crate::layout::{Layout, padded};
+
+/// Bytes of a stage in which each thread reads what it copied.
+pub(super) fn bytes(kernel: &Kernel, load: InstId) -> u32 {
+    let func = kernel.func();
+    let Some(r) = func.insts[load].results.first() else { return 0 };
+    let ty = kernel.module.types.get(func.ty(*r));
+    let elements: u32 = ty.shape().unwrap_or(&[]).iter().map(|n| padded(*n)).product();
+    elements * element_bytes(ty.elem()) as u32
+}
 
 impl Expand<'_> {
     /// A placement in which each thread reads what it copied without bank conflicts: elements that a lane accesses at

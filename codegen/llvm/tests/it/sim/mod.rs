@@ -17,6 +17,7 @@ macro_rules! kernel {
 mod counts;
 mod faults;
 mod groups;
+mod phases;
 mod works;
 
 use std::cell::UnsafeCell;
