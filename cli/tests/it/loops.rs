@@ -203,3 +203,34 @@ fn main_loops_are_what_was_reviewed() {
     snapshots.check(Path::new(ROOT).join("counts.txt"), &table);
     snapshots.finish();
 }
+
+/// Halves of eight warps multiply and access memory in opposite phases: one waits once more before the loop and the other one after
+/// it, each by a branch on a scalar condition; an iteration has two barriers, between which there is nothing but products.
+#[test]
+fn halves_of_eight_warps_are_in_opposite_phases() {
+    let folder = Folder::new("loops-phases");
+    let source = format!("{ROOT}/matmul_phases.tk");
+    for target in ["gfx90a", "gfx942"] {
+        folder.tk(&["build", &source, "--target", target, "--emit", "gcn", "-o", "out"]).code(0);
+        let text = folder.path(&format!("out/matmul_phases.aligned.{target}.gcn"));
+        let text = fs::read_to_string(text).unwrap();
+        let all = lines(&text, ";");
+        let found = main_loop(&all);
+        let start = all.iter().position(|l| Some(l) == found.first()).unwrap();
+        let (before, after) = (&all[..start], &all[start + found.len()..]);
+        let is = |line: &str, begin: &str| line.trim().starts_with(begin);
+        let barrier = |lines: &[&str]| lines.iter().position(|l| is(l, "s_barrier"));
+        let upper = before.iter().rposition(|l| is(l, "s_barrier")).unwrap();
+        let lower = barrier(after).unwrap();
+        assert!(is(before[upper - 1], "s_cbranch_scc"), "{target}: {}", before[upper - 1]);
+        assert!(is(after[lower - 1], "s_cbranch_scc"), "{target}: {}", after[lower - 1]);
+        let ends: Vec<usize> = (0..found.len()).filter(|n| is(found[*n], "s_barrier")).collect();
+        let [first, second] = ends[..] else { panic!("{target}: {} barriers", ends.len()) };
+        let [raised, products @ .., lowered] = &found[first + 1..second] else { panic!("{target}") };
+        assert!(is(raised, "s_setprio 1") && is(lowered, "s_setprio 0"), "{target}: {raised}, {lowered}");
+        assert!(products.iter().all(|l| is(l, "v_mfma")), "{target}: {products:?}");
+        assert_eq!(products.len(), found.iter().filter(|l| is(l, "v_mfma")).count(), "{target}");
+        loads_stay_in_flight(target, &found.join("\n"));
+        fs::remove_dir_all(folder.path("out")).unwrap();
+    }
+}

@@ -82,6 +82,58 @@ fn what_is_not_loaded_straight_to_shared_memory_has_a_reason() {
     }
 }
 
+/// Whether halves of eight warps are in opposite phases on AMD's CDNA, and why not.
+#[test]
+fn loops_say_whether_halves_of_their_warps_take_turns() {
+    let folder = Folder::new("remarks-phases");
+    let source = |after: &str| {
+        format!(
+            "kernel product(a: view[f16, 2], b: view[f16, 2], c: mut view[f32, 2]) launch(warps = 8) {{\n    \
+             let mut acc = zeros([64, 64], f32);\n    \
+             for k in range(0, a.shape[1], 64) {{\n        \
+             acc = dot(a.load([0, k], [64, 64]), b.load([k, 0], [64, 64]), acc);\n        {after}\n    }}\n    \
+             c.store([0, 0], acc);\n}}\n"
+        )
+    };
+    let turns = "multiply and access memory in turns";
+    let cases = [
+        ("gfx942", "", format!("halves of the warps {turns}")),
+        ("gfx942", "c.store([64, 0], acc);", format!("halves of the warps do not {turns}: it writes memory")),
+        (
+            "gfx942",
+            "acc = acc / sum(acc);",
+            format!(
+                "halves of the warps do not {turns}: it has several products, or uses shared memory for other \
+                 things too"
+            ),
+        ),
+        (
+            "gfx942",
+            "if k == 64 { acc *= 2.0; }",
+            format!("halves of the warps do not {turns}: it has branches"),
+        ),
+        (
+            "gfx950",
+            "",
+            format!(
+                "halves of the warps do not {turns}: loads that go straight to shared memory would need a third \
+                 stage"
+            ),
+        ),
+    ];
+    for (target, after, why) in cases {
+        folder.write("product.tk", source(after));
+        let args = ["build", "product.tk", "--target", target, "--emit", "report", "-o", "out"];
+        folder.tk(&args).code(0);
+        let all = fs::read_dir(folder.path("out")).unwrap().flatten().map(|e| e.path());
+        let aligned = all.filter(|p| p.to_string_lossy().contains(".aligned."));
+        let texts: Vec<String> = aligned.map(|p| fs::read_to_string(p).unwrap()).collect();
+        let says = |text: &String| text.contains(&format!("\"{why}\""));
+        assert!(!texts.is_empty() && texts.iter().all(says), "{target}, {after}: {texts:?}");
+        fs::remove_dir_all(folder.path("out")).unwrap();
+    }
+}
+
 /// A producer warp follows loops that end by a condition, unless that depends on what the program stores.
 #[test]
 fn a_persistent_loop_may_end_by_a_condition_of_numbers() {

@@ -67,6 +67,14 @@ struct Step {
 enum StepKind {
     /// A barrier of warps or blocks.
     Barrier,
+    /// Halves of the warps begin to take turns, or end to.
+    HalfBarrier {
+        begins: bool,
+    },
+    /// The end of a phase, in which the other half of the warps is in the other one.
+    PhaseEnd {
+        is_first: bool,
+    },
     SharedStore,
     AsyncCopy,
     AsyncCommit,
@@ -156,6 +164,8 @@ impl Timeline {
             groups: vec![],
             waits: 0,
             releases: vec![],
+            halves: 1.0,
+            phase: (0.0, 0.0),
         };
         walk.block(kernel.func().body, 1.0);
         walk.now
@@ -236,6 +246,8 @@ impl Build<'_> {
     fn plain(&self, inst: &Inst) -> StepKind {
         match GpuOp::of(inst) {
             Some(GpuOp::Barrier(_) | GpuOp::ClusterSync(_) | GpuOp::ClusterWait(_)) => StepKind::Barrier,
+            Some(GpuOp::HalfBarrier(half)) => StepKind::HalfBarrier { begins: half.upper },
+            Some(GpuOp::PhaseBarrier(end)) => StepKind::PhaseEnd { is_first: end.multiplies },
             Some(GpuOp::SharedStore(_)) => StepKind::SharedStore,
             Some(GpuOp::AsyncCopy(_)) => StepKind::AsyncCopy,
             Some(GpuOp::AsyncCommit(_)) => StepKind::AsyncCommit,
@@ -279,6 +291,10 @@ struct Walk<'a> {
     /// Stages that were waited for, and when stages were released.
     waits: usize,
     releases: Vec<f64>,
+    /// Halves of the warps that have a multiprocessor for themselves in turn: 2 in a loop in opposite phases.
+    halves: f64,
+    /// When the phase at hand began, and how long the one before took.
+    phase: (f64, f64),
 }
 
 /// The warps of a scheduler that go on independently of one another: while some wait, others use the matrix units. A
@@ -318,10 +334,11 @@ impl<'a> Walk<'a> {
     }
 
     fn step(&mut self, step: &'a Step, runs: f64) {
-        let pace = match step.number {
+        let mut pace = match step.number {
             Some(n) => self.varying.get(n as usize).copied().unwrap_or_default(),
             None => step.pace,
         };
+        pace.duration /= self.halves;
         match &step.kind {
             StepKind::Loop { body, args, carried, passed } => {
                 self.repeat(step, (*body, args), (carried, passed), runs);
@@ -357,6 +374,8 @@ impl<'a> Walk<'a> {
                 self.set(&step.results, from + pace.latency);
             }
             StepKind::Barrier
+            | StepKind::HalfBarrier { .. }
+            | StepKind::PhaseEnd { .. }
             | StepKind::SharedStore
             | StepKind::AsyncCopy
             | StepKind::AsyncCommit
@@ -427,6 +446,11 @@ impl<'a> Walk<'a> {
         let start = self.now.max(self.last(&step.operands));
         match step.kind {
             StepKind::Barrier => self.now = start.max(self.stores) + pace.latency,
+            StepKind::HalfBarrier { begins } => {
+                self.halves = if begins { 2.0 } else { 1.0 };
+                self.phase = (self.now, 0.0);
+            }
+            StepKind::PhaseEnd { is_first } => self.end_phase(start + pace.latency, is_first),
             StepKind::SharedStore => {
                 self.now = start + pace.duration;
                 self.stores = self.stores.max(self.now + pace.latency);
@@ -454,7 +478,8 @@ impl<'a> Walk<'a> {
             StepKind::Mma { asynchronous } => {
                 let begin = start.max(self.free);
                 // The others use the matrix units in the meantime; all of them count for the multiprocessor.
-                self.free = begin + (pace.matrix / self.matrix).max(pace.shared) / self.of.independent;
+                let others = if self.halves > 1.0 { self.halves } else { self.of.independent };
+                self.free = begin + (pace.matrix / self.matrix).max(pace.shared) / others;
                 self.now = start + pace.duration;
                 if asynchronous {
                     self.products.push(self.free + pace.latency);
@@ -469,6 +494,14 @@ impl<'a> Walk<'a> {
             }
             StepKind::Plain { .. } | StepKind::Loop { .. } | StepKind::If(_) | StepKind::Elements(_) => {}
         }
+    }
+
+    /// A phase ends: the other half is in the other phase, so two of them take as long as the longer one twice.
+    fn end_phase(&mut self, end: f64, is_first: bool) {
+        let length = end.max(self.stores).max(self.free) - self.phase.0;
+        let more = if is_first { 0.0 } else { (length - self.phase.1).abs() };
+        self.now = self.phase.0 + length + more;
+        self.phase = (self.now, length);
     }
 
     /// When the last of some values is there.

@@ -81,7 +81,9 @@ fn the_schedule_of_opposite_phases_has_no_race_and_its_twins_have_faults() {
             assert!(found.iter().all(|right| *right == 1), "{width}, {seed}");
             for twin in [ONE_STAGE, LATE_STORE, NO_FIRST, NO_END] {
                 let fault = faults(width, seed, twin).expect_err("a race");
-                assert_eq!(fault.kind, FaultKind::Race, "{width}, {seed}, {twin}: {fault}");
+                // What is read too early may not have been written at all.
+                let kinds = [FaultKind::Race, FaultKind::Unwritten];
+                assert!(kinds.contains(&fault.kind), "{width}, {seed}, {twin}: {fault}");
             }
             // Halves with different numbers of barriers wait for warps that have returned.
             for twin in [NO_UPPER, NO_LOWER] {
