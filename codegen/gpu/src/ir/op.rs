@@ -580,6 +580,11 @@ gpu_ops! {
     }
 }
 
+impl PhaseBarrier {
+    /// How many iterations ahead a loop in opposite phases loads tiles.
+    pub const AHEAD: u32 = 2;
+}
+
 impl GpuOp {
     /// The operation of an instruction; `None` for one of tile IR.
     pub fn of(inst: &Inst) -> Option<&GpuOp> {

@@ -12,7 +12,7 @@ use inkwell::values::{
     AnyValueEnum, BasicValue, BasicValueEnum, InstructionOpcode, InstructionValue, IntValue, Operand,
 };
 use tk_gpu::ir::kernel::LayoutId;
-use tk_gpu::ir::op::{BufferRef, GpuOp};
+use tk_gpu::ir::op::{BufferRef, GpuOp, PhaseBarrier};
 use tk_gpu::ir::shared_access::stage_index;
 use tk_ops::{ControlOp, CreateOp, ElementwiseOp, MemoryOp, Op};
 use tk_tile::{BlockId, Def, Inst, InstId, ValueId, rewrite};
@@ -261,18 +261,19 @@ impl<'c> Emit<'_, 'c> {
         Ok(!ahead.is_before(self.scalar(v)?.into_int_value()))
     }
 
-    /// Returns true if a position is that of the next iteration, and beyond this extent if there is none.
+    /// Returns true if a position is that of the iteration for which this one loads, and beyond this extent if there is none.
     pub(super) fn ends_with_loop(&self, v: ValueId, extent: IntValue<'c>) -> Res<bool> {
         let Some(ahead) = self.ahead.as_ref() else { return Ok(false) };
         Ok(self.is_next(v)? && self.scalar(ahead.end)?.into_int_value() == extent)
     }
 
-    /// Returns true if a position is the counter of the next iteration, and no counter is negative.
+    /// Returns true if a position is the counter of the iteration for which this one loads, and no counter is negative.
     fn is_next(&self, v: ValueId) -> Res<bool> {
         let Some(ahead) = self.ahead.as_ref().filter(|a| a.counts_up) else { return Ok(false) };
         let (_, by) = ahead.count;
         let distance = self.distance(ahead.counter, v)?;
-        Ok(distance.is_some_and(|d| by.get_sign_extended_constant() == Some(d)))
+        let far = if ahead.opposes_phases { i64::from(PhaseBarrier::AHEAD) } else { 1 };
+        Ok(distance.is_some_and(|d| by.get_sign_extended_constant().map(|by| far * by) == Some(d)))
     }
 
     /// Returns true if a mask is false for an iteration that is not executed.

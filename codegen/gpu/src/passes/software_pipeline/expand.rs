@@ -14,12 +14,14 @@ use tk_tile::{Attrs, BlockId, Def, Inst, InstId, Type, TypeId, Value, ValueId, w
 
 use super::async_mma::AsyncMma;
 use super::operand_prefetch::OperandPrefetch;
-use super::opposite_phases::{self, OppositePhases};
+use super::opposite_phases::OppositePhases;
 use super::own_stage;
 use crate::ir::builder::Edit;
 use crate::ir::caching::Caching;
 use crate::ir::kernel::{ALIGN, Buffer, Kernel, LayoutId, Remark};
-use crate::ir::op::{AsyncCommit, AsyncCopy, AsyncWait, Barrier, BufferRef, GpuOp, Placement, SharedLoad};
+use crate::ir::op::{
+    AsyncCommit, AsyncCopy, AsyncWait, Barrier, BufferRef, GpuOp, PhaseBarrier, Placement, SharedLoad,
+};
 use crate::ir::shared_access;
 use crate::ir::shared_access::touched;
 use crate::layout::Layout;
@@ -107,7 +109,7 @@ impl PipelinePlan {
     /// The distance between an iteration and the one for which it copies.
     pub fn ahead(&self) -> u32 {
         match self.phases {
-            Some(_) => opposite_phases::AHEAD,
+            Some(_) => PhaseBarrier::AHEAD,
             None if self.by_registers => 1,
             None => self.stages - 1,
         }

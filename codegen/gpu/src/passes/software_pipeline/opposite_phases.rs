@@ -58,8 +58,6 @@ use crate::target::mma::InstructionName;
 const BESIDE: u32 = 64;
 /// Bytes of a register.
 const WORD: u32 = 4;
-/// How far tiles are loaded ahead.
-pub(super) const AHEAD: u32 = 2;
 
 /// A loop whose halves of the warps are in opposite phases.
 #[derive(Clone, Copy, Debug)]
@@ -93,7 +91,7 @@ impl LoopAnalysis<'_> {
         if !plan.direct.is_empty() {
             return Err("loads that go straight to shared memory would need a third stage");
         }
-        if !plan.by_registers || plan.stages < AHEAD {
+        if !plan.by_registers || plan.stages < super::STAGES_BY_REGISTERS {
             return Err("it has no two stages");
         }
         let insts = &func.blocks[self.body].insts;
@@ -175,8 +173,9 @@ impl Expand<'_> {
         let operands = self.operands(phases.product, slot);
         let stage = self.other_stage(body, slot);
         self.store(body, &mut tiles.to_vec(), stage, true);
-        let is_iteration = self.edit.is_iteration(self.plan.at.1, body, iv, AHEAD);
-        let mut next = self.branch(body, is_iteration, &args, ahead, (iv, step, AHEAD), stage, true);
+        let is_iteration = self.edit.is_iteration(self.plan.at.1, body, iv, PhaseBarrier::AHEAD);
+        let mut next =
+            self.branch(body, is_iteration, &args, ahead, (iv, step, PhaseBarrier::AHEAD), stage, true);
         let loaded = next.split_off(next.len().saturating_sub(self.copies.len()));
         self.gpu(body, PhaseBarrier { multiplies: true }, &[], &[]);
         self.multiply_registers(phases.product, &operands);
