@@ -6,7 +6,9 @@
 //! time, lanes 8 to 15 giving the rows of the second one and so on.
 //!
 //! A *transposed read* (`ds_read_b64_tr_b16`) reads four rows of sixteen elements of two bytes: of sixteen lanes, lane `l`
-//! gives the address of columns `4 (l % 4)` to `4 (l % 4) + 3` of row `l / 4`, and receives column `l` of all four.
+//! gives the address of columns `4 (l % 4)` to `4 (l % 4) + 3` of row `l / 4`, and receives column `l` of all four. Of elements
+//! of one byte (`ds_read_b64_tr_b8`) it reads eight rows: lane `l` gives the address of columns `8 (l % 2)` to `8 (l % 2) + 7` of
+//! row `l / 2`, and receives column `l` of all eight.
 //!
 //! Whether one of them is possible follows from the offsets of the bits of a fragment in the buffer; otherwise every lane
 //! reads its own words.
@@ -45,11 +47,14 @@ const WORDS: usize = 2;
 const MOST_MATRICES: usize = 2;
 /// Bytes that a lane reads, and receives, of a transposed read.
 const TRANSPOSED: u32 = 8;
-/// Log2 of the rows of a transposed read, and of the neighbours that a lane reads of one.
-const TRANSPOSED_ROWS: usize = 2;
-/// Log2 of the lanes that read a row, and of the words that a lane receives.
-const LANES_OF_ROW: usize = 2;
+/// Log2 of the lanes of a transposed read, and of the words that a lane receives.
+const TRANSPOSED_LANES: usize = 4;
 const TRANSPOSED_WORDS: usize = 1;
+
+/// Log2 of the rows of a transposed read of elements of so many bytes, which is that of the neighbours that a lane reads of one.
+fn transposed_rows(bytes: u32) -> Option<usize> {
+    matches!(bytes, 1 | 2).then(|| (TRANSPOSED / bytes).ilog2() as usize)
+}
 
 /// Which lanes read which elements at a time. Each entry is a basis of an atom.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,18 +115,24 @@ pub fn reader(f: &Fragment, read: Read, bytes: u32) -> Option<Reader> {
 
 /// Returns true if the operands of an instruction can be read across K by transposed reads.
 pub fn is_read_transposed(matrix: &MmaInstruction, spec: &TargetSpec) -> bool {
-    let fits = matrix.bytes() << TRANSPOSED_ROWS == TRANSPOSED;
+    let own = [0, 1].map(|side| matrix.neighbours_of(side) as usize);
+    let fits = transposed_rows(matrix.bytes()).is_some_and(|rows| own.iter().all(|n| *n >= rows));
     spec.has_transposed_read && matrix.form == FragmentForm::Mfma && fits
 }
 
 /// The reader of transposed reads: lanes are along rows where they receive columns.
 fn transposed(f: &Fragment, bytes: u32) -> Option<Reader> {
-    let (rows, rest) = f.register().split_at_checked(TRANSPOSED_ROWS)?;
-    let (vector, lanes) = f.lane().split_at_checked(TRANSPOSED_ROWS)?;
-    let (of_row, others) = lanes.split_at_checked(LANES_OF_ROW)?;
-    let fits = bytes << TRANSPOSED_ROWS == TRANSPOSED && f.own >= TRANSPOSED_ROWS;
+    let of_rows = transposed_rows(bytes)?;
+    let (rows, rest) = f.register().split_at_checked(of_rows)?;
+    let (vector, lanes) = f.lane().split_at_checked(of_rows)?;
+    let (of_row, others) = lanes.split_at_checked(TRANSPOSED_LANES - of_rows)?;
     let lane = [of_row, rows, others].concat();
-    fits.then(|| Reader { vector: vector.to_vec(), lane, words: TRANSPOSED_WORDS, rest: rest.to_vec() })
+    (f.own >= of_rows).then(|| Reader {
+        vector: vector.to_vec(),
+        lane,
+        words: TRANSPOSED_WORDS,
+        rest: rest.to_vec(),
+    })
 }
 
 /// How fragments are read from a buffer with these `bases`.

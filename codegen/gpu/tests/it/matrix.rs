@@ -192,34 +192,40 @@ fn other_factors_are_read_as_matrices_where_rows_are_along_k() {
     assert_eq!(stored(DType::F64, [64, 64, 16], 2, 0, 1).0, Read::Own);
 }
 
-/// Sixteen lanes receive the transpose of four rows of sixteen elements, as the manual of CDNA4 has it: it is what the fragment
-/// says that they own.
+/// Sixteen lanes receive the transpose of four rows of sixteen elements of two bytes, or of eight rows of elements of one byte, as
+/// the manual of CDNA4 has it: it is what the fragment says that they own.
 #[test]
 fn factors_across_k_are_read_transposed() {
     let of_64 = |bits| Threads { lane_bits: 6, warp_bits: bits };
-    let halves = CDNA4.iter().filter(|m| m.form == FragmentForm::Mfma && m.operands.contains(&DType::F16));
-    for (m, shape) in halves.flat_map(|m| [[128, 128, 32], [64, 64, 64], [32, 64, 128]].map(|s| (*m, s))) {
+    let narrow = CDNA4.iter().filter(|m| m.form == FragmentForm::Mfma && m.bytes() <= 2);
+    for (m, shape) in narrow.flat_map(|m| [[128, 128, 32], [64, 64, 64], [32, 64, 128]].map(|s| (*m, s))) {
         let [rows, columns, k] = shape;
+        let (bytes, of_rows) = (m.bytes(), 8 / m.bytes() as usize);
+        if 1 << m.k > k {
+            continue;
+        }
         let plain = Tiles::choose(m, [rows, columns], of_64(2), false).unwrap();
         let paired = plain.pairs(k, 16).then(|| plain.paired());
         for (tiles, side) in [plain].into_iter().chain(paired).flat_map(|t| [(t.clone(), 0), (t, 1)]) {
             let f = tiles.operand(side, k);
             let own = if side == 0 { [rows, k] } else { [k, columns] };
-            let held = |fast: usize| Layout::blocked(&own, &[fast, 1 - fast], 8, of_64(2));
+            let held = |fast: usize| Layout::blocked(&own, &[fast, 1 - fast], 16 / bytes, of_64(2));
             let (along, across) = (1 - side, side);
-            let way = |fast, spec| read(&f, &order(&held(fast), &f, 2, spec), 2, spec);
+            let way = |fast, spec| read(&f, &order(&held(fast), &f, bytes, spec), bytes, spec);
             let what = format!("{}, {shape:?}, factor {side}", m.name);
             assert_eq!(way(along, &GFX950), Read::Own, "{what}");
             assert_eq!(way(across, &GFX950), Read::Transposed, "{what}");
             assert_eq!(way(across, &GFX942), Read::Own, "{what}");
-            let (bases, r) = (order(&held(across), &f, 2, &GFX950), reader(&f, Read::Transposed, 2).unwrap());
+            let bases = order(&held(across), &f, bytes, &GFX950);
+            let r = reader(&f, Read::Transposed, bytes).unwrap();
             let at = |b: &[u32; 2]| image(&bases, &f.out_bits(), b);
             let sum = |bits: &[[u32; 2]], n: usize| {
                 bits.iter().enumerate().filter(|(i, _)| n >> i & 1 == 1).fold(0, |all, (_, b)| all ^ at(b))
             };
-            for (lane, i) in (0..64).flat_map(|l| (0..4).map(move |i| (l, i))) {
-                let from = lane / 16 * 16 + 4 * i + lane % 16 / 4;
-                let found = sum(&r.lane, from) + i64::try_from(lane % 4).unwrap();
+            for (lane, i) in (0..64).flat_map(|l| (0..of_rows).map(move |i| (l, i))) {
+                // The lane that reads this column of row `i`.
+                let from = lane / 16 * 16 + 16 / of_rows * i + lane % 16 / of_rows;
+                let found = sum(&r.lane, from) + i64::try_from(lane % of_rows).unwrap();
                 assert_eq!(found, sum(f.lane(), lane) ^ sum(f.register(), i), "{what}, lane {lane}, {i}");
             }
         }

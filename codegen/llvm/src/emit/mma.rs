@@ -488,7 +488,9 @@ impl<'c> Emit<'_, 'c> {
             let (address, offset) = shared.access(self, atom, step * count + n)?;
             let transposed = shared.load == FragmentLoad::TransposedMatrices;
             let loaded = match shared.load {
-                FragmentLoad::Transposed => self.target.load_transposed(self, (address, offset))?,
+                FragmentLoad::Transposed => {
+                    self.target.load_transposed(self, (address, offset), side.dtype.bytes())?
+                }
                 _matrices => {
                     self.target.load_matrices(self, address, offset, 1 << shared.words, transposed)?
                 }

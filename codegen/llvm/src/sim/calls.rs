@@ -143,8 +143,8 @@ pub(super) enum Request {
 pub(super) enum MatrixCall {
     /// Loads this many from shared memory.
     Load { matrices: i32, transposed: bool },
-    /// Loads four elements of 16 bits, of which sixteen lanes receive the transpose.
-    LoadTransposed,
+    /// Loads 8 bytes of elements of so many bytes, of which sixteen lanes receive the transpose.
+    LoadTransposed { bytes: i32 },
     /// Stores this many to shared memory, possibly transposed.
     Store { matrices: i32, transposed: bool },
     /// Multiplies: position in [`tk_gpu::target::mma::all()`], positions of the types of the operands in `DType::ALL`.
@@ -362,9 +362,9 @@ unsafe extern "C" fn load_matrices(
     unsafe { ask(ctx, Request::Matrix { what, addr, registers, loc }) };
 }
 
-unsafe extern "C" fn load_transposed(ctx: *mut c_void, addr: u32, registers: *mut u8, loc: i32) {
+unsafe extern "C" fn load_transposed(ctx: *mut c_void, addr: u32, bytes: i32, registers: *mut u8, loc: i32) {
     // SAFETY: called by a kernel with its context.
-    unsafe { ask(ctx, Request::Matrix { what: MatrixCall::LoadTransposed, addr, registers, loc }) };
+    unsafe { ask(ctx, Request::Matrix { what: MatrixCall::LoadTransposed { bytes }, addr, registers, loc }) };
 }
 
 unsafe extern "C" fn store_matrices(
@@ -516,7 +516,7 @@ unsafe extern "C" fn step(ctx: *mut c_void, loc: i32) {
 /// | `tk_sim_warp_barrier` | `i32` loc | |
 /// | `tk_sim_shuffle` | `i32` [`Shuffle`], `u32` value, `u32` operand, `i32` loc | `u32` |
 /// | `tk_sim_load_matrices` | `u32` address of a row, `i32` matrices (1, 2, 4), `i32` whether they are transposed, `ptr` to a word of each, `i32` loc | |
-/// | `tk_sim_load_transposed` | `u32` address of four elements of 16 bits, `ptr` to two words, `i32` loc | |
+/// | `tk_sim_load_transposed` | `u32` address of 8 bytes, `i32` bytes of an element (1, 2), `ptr` to two words, `i32` loc | |
 /// | `tk_sim_store_matrices` | `u32` address of a row, `i32` matrices (1, 2, 4), `i32` whether they are transposed, `ptr` to a word of each, `i32` loc | |
 /// | `tk_sim_multiply` | `i32` instruction (position in `tk_gpu::target::mma::all()`), `i32` type of `a`, `i32` type of `b` (positions in `DType::ALL`), `ptr` to the words of `a`, of `b`, and the accumulator, which the result replaces, `i32` loc | |
 /// | `tk_sim_group_multiply` | `i32` instruction, `i32` type of `a`, `i32` type of `b` as above, `i32` columns, `u64` descriptor of `a`, `u64` descriptor of `b` (PTX manual, "Matrix Descriptor Format"), `i32` flags (1: `a` is in registers as words, 2 and 4: neighbours of `a`, `b` are across K), `ptr` to words of `a`, `ptr` to the accumulator, which may not be read before the wait, `i32` loc | |

@@ -24,11 +24,10 @@ const LANES: u32 = 32;
 /// Rows of a matrix that is loaded, and bytes of each.
 const ROWS: u32 = 8;
 const ROW_BYTES: usize = 16;
-/// Lanes of the warps that read transposed, those that exchange elements, and bytes of each lane and of an element.
+/// Lanes of the warps that read transposed, those that exchange elements, and bytes of each lane.
 const LANES_OF_TRANSPOSED: u32 = 64;
 const EXCHANGING: usize = 16;
 const OF_LANE: usize = 8;
-const ELEMENT: usize = 2;
 
 /// Words of f64 have 8 bytes, others 4.
 fn word_bytes(matrix: &MmaInstruction) -> usize {
@@ -50,7 +49,7 @@ impl Block {
         let size = self.sync_points.warp_size;
         let lanes = match what {
             MatrixCall::Load { .. } | MatrixCall::Store { .. } => LANES,
-            MatrixCall::LoadTransposed => LANES_OF_TRANSPOSED,
+            MatrixCall::LoadTransposed { .. } => LANES_OF_TRANSPOSED,
             MatrixCall::Multiply { kind, .. } => {
                 instruction(kind).map_or(LANES, |i| 1 << i.matrix.lane_bits())
             }
@@ -70,7 +69,7 @@ impl Block {
             MatrixCall::Load { matrices, transposed } => {
                 self.load_matrices(&brought, matrices, transposed, env)
             }
-            MatrixCall::LoadTransposed => self.load_transposed(&brought, env),
+            MatrixCall::LoadTransposed { bytes } => self.load_transposed(&brought, bytes, env),
             MatrixCall::Store { matrices, transposed } => {
                 self.store_matrices(&brought, matrices, transposed, env)
             }
@@ -155,9 +154,16 @@ impl Block {
 }
 
 impl Block {
-    /// Of sixteen lanes, each four in order read a row of sixteen elements, and lane `i` receives element `i` of all four rows,
-    /// as `ds_read_b64_tr_b16` of CDNA4.
-    fn load_transposed(&mut self, lanes: &[Brought], env: &mut Env<'_>) -> Result<(), Wrong> {
+    /// Of sixteen lanes, as many in order as a row of sixteen elements has parts of 8 bytes read a row, and lane `i` receives
+    /// element `i` of all rows, as `ds_read_b64_tr_b16` and `ds_read_b64_tr_b8` of CDNA4.
+    fn load_transposed(&mut self, lanes: &[Brought], bytes: i32, env: &mut Env<'_>) -> Result<(), Wrong> {
+        let element = match bytes {
+            1 | 2 => bytes as usize,
+            _other => {
+                let message = format!("elements of {bytes} bytes are read transposed");
+                return Err(Wrong::new(FaultKind::Call, message));
+            }
+        };
         let (memory, statistics) = (env.memory, &mut env.statistics);
         for lanes in lanes.chunks(EXCHANGING) {
             let mut rows = [0u8; EXCHANGING * OF_LANE];
@@ -167,10 +173,10 @@ impl Block {
                 // SAFETY: the part has this many bytes; `run` requires the rest.
                 unsafe { self.reach.load(memory, statistics, who, place, part.as_mut_ptr())? };
             }
-            for (to, column) in lanes.iter().zip((0..).step_by(ELEMENT)) {
-                let of_rows = rows.chunks(EXCHANGING * ELEMENT);
+            for (to, column) in lanes.iter().zip((0..).step_by(element)) {
+                let of_rows = rows.chunks(EXCHANGING * element);
                 let own: Vec<u8> =
-                    of_rows.flat_map(|r| r.iter().skip(column).take(ELEMENT)).copied().collect();
+                    of_rows.flat_map(|r| r.iter().skip(column).take(element)).copied().collect();
                 // SAFETY: the lane waits, and guarantees that two words may be written there.
                 unsafe { std::ptr::copy_nonoverlapping(own.as_ptr(), to.registers, own.len().min(OF_LANE)) };
             }

@@ -378,8 +378,13 @@ impl<'c> TargetEmitter<'c> for Amdgcn<'c> {
         self.other_lane(e, value, lane)
     }
 
-    fn load_transposed(&self, e: &Emit<'_, 'c>, at: (IntValue<'c>, i64)) -> Res<Vec<IntValue<'c>>> {
-        self.transposed_words(e, at)
+    fn load_transposed(
+        &self,
+        e: &Emit<'_, 'c>,
+        at: (IntValue<'c>, i64),
+        of_element: usize,
+    ) -> Res<Vec<IntValue<'c>>> {
+        self.transposed_words(e, at, of_element)
     }
 
     fn multiply(

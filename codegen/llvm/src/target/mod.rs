@@ -290,9 +290,14 @@ pub trait TargetEmitter<'c> {
         missing("loads of matrices")
     }
 
-    /// Loads four elements of 16 bits from shared memory, of which sixteen lanes receive the transpose
+    /// Loads 8 bytes of elements of so many bytes, 1 or 2, from shared memory, of which sixteen lanes receive the transpose
     /// ([`tk_gpu::analysis::ldmatrix`]): two words.
-    fn load_transposed(&self, _e: &Emit<'_, 'c>, _at: (IntValue<'c>, i64)) -> Res<Vec<IntValue<'c>>> {
+    fn load_transposed(
+        &self,
+        _e: &Emit<'_, 'c>,
+        _at: (IntValue<'c>, i64),
+        _of_element: usize,
+    ) -> Res<Vec<IntValue<'c>>> {
         missing("transposed reads")
     }
 

@@ -209,8 +209,14 @@ impl<'c> TargetEmitter<'c> for Sim {
         self.load_together(e, ("tk_sim_load_matrices", &how), (address, offset), matrices)
     }
 
-    fn load_transposed(&self, e: &Emit<'_, 'c>, at: (IntValue<'c>, i64)) -> Res<Vec<IntValue<'c>>> {
-        self.load_together(e, ("tk_sim_load_transposed", &[]), at, 2)
+    fn load_transposed(
+        &self,
+        e: &Emit<'_, 'c>,
+        at: (IntValue<'c>, i64),
+        of_element: usize,
+    ) -> Res<Vec<IntValue<'c>>> {
+        let how = [e.int(of_element as u32).into()];
+        self.load_together(e, ("tk_sim_load_transposed", &how), at, 2)
     }
 
     fn store_matrices(

@@ -50,15 +50,19 @@ fn name(matrix: &MmaInstruction, [left, right]: [DType; 2]) -> String {
 }
 
 impl<'c> Amdgcn<'c> {
-    /// `ds_read_b64_tr_b16`.
+    /// `ds_read_b64_tr_b16`, and `ds_read_b64_tr_b8`.
     pub(super) fn transposed_words(
         &self,
         e: &Emit<'_, 'c>,
         (address, offset): (IntValue<'c>, i64),
+        of_element: usize,
     ) -> Res<Vec<IntValue<'c>>> {
         let pointer = self.pointer(e, Space::Shared, address, offset)?;
-        let four = e.context.i16_type().vec_type(4).into();
-        let read = self.given(e, "llvm.amdgcn.ds.read.tr16.b64", &[four], &[pointer.into()])?;
+        let (name, ty) = match of_element {
+            1 => ("llvm.amdgcn.ds.read.tr8.b64", e.i32().vec_type(2)),
+            _two => ("llvm.amdgcn.ds.read.tr16.b64", e.context.i16_type().vec_type(4)),
+        };
+        let read = self.given(e, name, &[ty.into()], &[pointer.into()])?;
         if let Some(inst) = read.as_instruction_value() {
             self.reads_nothing_direct(e, inst)?;
         }
