@@ -110,7 +110,7 @@ pub enum FragmentLoad {
     Matrices,
     /// `ldmatrix.trans`; rows of the buffer are across K.
     TransposedMatrices,
-    /// `ds_read_b64_tr_b16`: sixteen lanes read four rows of sixteen elements across K, and each receives a column.
+    /// `ds_read_b64_tr_b16` (or `b8`): sixteen lanes read four (eight) rows of sixteen elements across K, each receives a column.
     Transposed,
     /// Each lane reads its own elements, this many at a time, a power of two.
     Vector(u32),
@@ -247,8 +247,7 @@ gpu_ops! {
         buffer: BufferRef,
         /// The placement of the tile.
         placement: Placement,
-        /// The load that feeds it, whose only use this is, runs chunk by chunk with the store, so that a lane does not
-        /// keep all elements in registers at once.
+        /// The load that feeds it, whose only use this is, runs chunk by chunk with the store: few elements in registers at once.
         chunked: bool,
         /// It fills the stage of a later iteration, and a barrier orders it after the reads of an earlier one.
         ahead: bool,
@@ -355,8 +354,7 @@ gpu_ops! {
         pending: u32,
     }
 
-    /// `fragments(acc)`: the elements of an operand that one instruction multiplies, or all of them, as an `mma` with the
-    /// accumulator `acc` takes them.
+    /// `fragments(acc)`: the elements of an operand that one instruction, or all of an `mma` with the accumulator `acc`, takes.
     Fragments = "fragments" Ordered {
         /// The operand: 0 is `a`, 1 is `b`.
         axis: usize,
@@ -558,31 +556,23 @@ gpu_ops! {
     /// Waits until all blocks of the cluster have begun.
     ClusterWait = "cluster_wait" Ordered {}
 
-    /// Waits for all threads of a cluster of programs: for the initialization of their mbarriers, and before the first
-    /// of them ends.
+    /// Waits for all threads of a cluster of programs, for the initialization of their mbarriers and before one of them ends.
     ClusterSync = "cluster_sync" Ordered {}
 
     /// Waits for all threads of the program, and makes their writes to shared memory visible.
     Barrier = "barrier" Ordered {}
 
-    /// Ends a phase of an iteration whose halves of the warps are in opposite phases
-    /// ([`crate::passes::software_pipeline`]): waits until the other half has ended its phase too.
+    /// Ends a phase of an iteration whose halves of the warps are in opposite phases, when the other half has ended its own.
     PhaseBarrier = "phase_barrier" Ordered {
         /// The next phase multiplies; otherwise it accesses memory.
         multiplies: bool,
     }
 
-    /// Half of the warps wait once more than the others, for whichever barrier these wait at: the upper half before a loop, which
-    /// it begins a phase later then, and the lower half after it.
+    /// Half of the warps wait once more, for any barrier of the others: the upper half before a loop in phases, or the lower after it.
     HalfBarrier = "half_barrier" Ordered {
         /// The half with the higher numbers.
         upper: bool,
     }
-}
-
-impl PhaseBarrier {
-    /// How many iterations ahead a loop in opposite phases loads tiles.
-    pub const AHEAD: u32 = 2;
 }
 
 impl GpuOp {

@@ -10,6 +10,9 @@ use crate::ir::op::GpuOp;
 /// Warps that change their registers together, by the definition of `setmaxnreg`.
 pub const WARPGROUP_WARPS: u32 = 4;
 
+/// How many iterations ahead a loop whose halves of the warps are in opposite phases loads tiles.
+pub const AHEAD_IN_PHASES: u32 = 2;
+
 /// The fewest registers that `setmaxnreg` leaves a lane.
 pub const SETMAXNREG_MIN: u32 = 24;
 

@@ -161,7 +161,8 @@ pub struct TargetSpec {
     /// reads shared memory, lanes have registers for the operands of an iteration, and a barrier counts the warps that arrive,
     /// wherever they wait.
     pub has_opposite_phases: bool,
-    /// It has `ds_read_b64_tr_b16`: lanes read rows of elements of 16 bits from shared memory, and receive columns.
+    /// It has `ds_read_b64_tr_b16` and `ds_read_b64_tr_b8`: lanes read rows of elements of 16 or 8 bits from shared memory, and
+    /// receive columns.
     pub has_transposed_read: bool,
     /// It has `stmatrix`: the lanes of a warp store matrices of eight rows of 16 bytes to shared memory together.
     pub has_matrix_store: bool,

@@ -12,8 +12,9 @@ use inkwell::values::{
     AnyValueEnum, BasicValue, BasicValueEnum, InstructionOpcode, InstructionValue, IntValue, Operand,
 };
 use tk_gpu::ir::kernel::LayoutId;
-use tk_gpu::ir::op::{BufferRef, GpuOp, PhaseBarrier};
+use tk_gpu::ir::op::{BufferRef, GpuOp};
 use tk_gpu::ir::shared_access::stage_index;
+use tk_gpu::ir::warps::AHEAD_IN_PHASES;
 use tk_ops::{ControlOp, CreateOp, ElementwiseOp, MemoryOp, Op};
 use tk_tile::{BlockId, Def, Inst, InstId, ValueId, rewrite};
 
@@ -272,7 +273,7 @@ impl<'c> Emit<'_, 'c> {
         let Some(ahead) = self.ahead.as_ref().filter(|a| a.counts_up) else { return Ok(false) };
         let (_, by) = ahead.count;
         let distance = self.distance(ahead.counter, v)?;
-        let far = if ahead.opposes_phases { i64::from(PhaseBarrier::AHEAD) } else { 1 };
+        let far = if ahead.opposes_phases { i64::from(AHEAD_IN_PHASES) } else { 1 };
         Ok(distance.is_some_and(|d| by.get_sign_extended_constant().map(|by| far * by) == Some(d)))
     }
 

@@ -292,12 +292,7 @@ pub trait TargetEmitter<'c> {
 
     /// Loads 8 bytes of elements of so many bytes, 1 or 2, from shared memory, of which sixteen lanes receive the transpose
     /// ([`tk_gpu::analysis::ldmatrix`]): two words.
-    fn load_transposed(
-        &self,
-        _e: &Emit<'_, 'c>,
-        _at: (IntValue<'c>, i64),
-        _of_element: usize,
-    ) -> Res<Vec<IntValue<'c>>> {
+    fn load_transposed(&self, _: &Emit<'_, 'c>, _: (IntValue<'c>, i64), _: usize) -> Res<Vec<IntValue<'c>>> {
         missing("transposed reads")
     }
 

@@ -14,16 +14,14 @@ use tk_tile::{Attrs, BlockId, Def, Inst, InstId, Type, TypeId, Value, ValueId, w
 
 use super::async_mma::AsyncMma;
 use super::operand_prefetch::OperandPrefetch;
-use super::opposite_phases::OppositePhases;
 use super::own_stage;
 use crate::ir::builder::Edit;
 use crate::ir::caching::Caching;
 use crate::ir::kernel::{ALIGN, Buffer, Kernel, LayoutId, Remark};
-use crate::ir::op::{
-    AsyncCommit, AsyncCopy, AsyncWait, Barrier, BufferRef, GpuOp, PhaseBarrier, Placement, SharedLoad,
-};
+use crate::ir::op::{AsyncCommit, AsyncCopy, AsyncWait, Barrier, BufferRef, GpuOp, Placement, SharedLoad};
 use crate::ir::shared_access;
 use crate::ir::shared_access::touched;
+use crate::ir::warps::AHEAD_IN_PHASES;
 use crate::layout::Layout;
 
 /// Threads of a large program: with as many registers as a lane can have, it fills a multiprocessor of 65536.
@@ -91,8 +89,8 @@ pub struct PipelinePlan {
     pub in_flight: Option<AsyncMma>,
     /// The target has no asynchronous copies: lanes keep loaded values in registers until the iteration is over.
     pub by_registers: bool,
-    /// Halves of the warps are in opposite phases.
-    pub phases: Option<OppositePhases>,
+    /// The product of a loop whose halves of the warps are in opposite phases.
+    pub phases: Option<InstId>,
     /// The results of loads that go straight to shared memory without asynchronous copies of any order, with their layouts; all
     /// of them or none.
     pub direct: Vec<(ValueId, Layout)>,
@@ -109,7 +107,7 @@ impl PipelinePlan {
     /// The distance between an iteration and the one for which it copies.
     pub fn ahead(&self) -> u32 {
         match self.phases {
-            Some(_) => PhaseBarrier::AHEAD,
+            Some(_) => AHEAD_IN_PHASES,
             None if self.by_registers => 1,
             None => self.stages - 1,
         }
@@ -483,9 +481,9 @@ impl<'a> Expand<'a> {
         let mut after = rest.split_off(product.map_or(0, |n| n + 1));
         let mut waited = None;
         let (next, prefetched) = match (prefetch, self.plan.phases) {
-            (_, Some(phases)) => {
+            (_, Some(product)) => {
                 rest.append(&mut after);
-                self.iterate_in_phases(phases, (slot, ahead, tiles), rest)
+                self.iterate_in_phases(product, (slot, ahead, tiles), rest)
             }
             _ if self.plan.by_registers => {
                 self.wait();

@@ -51,6 +51,7 @@ use crate::ir::kernel::{Kernel, LayoutId, Remark};
 use crate::ir::op::{Barrier, Fragments, GpuOp, HalfBarrier, Mma, MmaOperand, PhaseBarrier, Product};
 use crate::ir::params::element_bytes;
 use crate::ir::shared_access::touched;
+use crate::ir::warps::AHEAD_IN_PHASES;
 use crate::target::mma::InstructionName;
 
 /// Registers of a lane for addresses, masks and what else a loop keeps. The loops of `tests/machine/loops` have 20 to 40 beside
@@ -58,12 +59,6 @@ use crate::target::mma::InstructionName;
 const BESIDE: u32 = 64;
 /// Bytes of a register.
 const WORD: u32 = 4;
-
-/// A loop whose halves of the warps are in opposite phases.
-#[derive(Clone, Copy, Debug)]
-pub struct OppositePhases {
-    product: InstId,
-}
 
 /// Returns true for a loop with products of a program with two warps for each scheduler, on targets where these can be in opposite
 /// phases.
@@ -76,7 +71,7 @@ pub(super) fn is_candidate(kernel: &Kernel, id: InstId) -> bool {
 }
 
 /// The remark about such a loop.
-pub(super) fn remark(kernel: &Kernel, id: InstId, found: Result<OppositePhases, &'static str>) -> Remark {
+pub(super) fn remark(kernel: &Kernel, id: InstId, found: Result<InstId, &'static str>) -> Remark {
     let text = match found {
         Ok(_) => "halves of the warps multiply and access memory in turns".to_string(),
         Err(why) => format!("halves of the warps do not multiply and access memory in turns: {why}"),
@@ -85,8 +80,8 @@ pub(super) fn remark(kernel: &Kernel, id: InstId, found: Result<OppositePhases, 
 }
 
 impl LoopAnalysis<'_> {
-    /// The loop in opposite phases, or why not.
-    pub(super) fn opposite_phases(&self, plan: &PipelinePlan) -> Result<OppositePhases, &'static str> {
+    /// The product of the loop if it can be in opposite phases, or why not.
+    pub(super) fn opposite_phases(&self, plan: &PipelinePlan) -> Result<InstId, &'static str> {
         let func = self.kernel.func();
         if !plan.direct.is_empty() {
             return Err("loads that go straight to shared memory would need a third stage");
@@ -121,7 +116,7 @@ impl LoopAnalysis<'_> {
         let needed = self.registers_of(product, mma, plan).ok_or("the product has no tiles")?;
         let available = self.kernel.options.spec.registers_of_launch(self.kernel.options.all_warps());
         match needed + BESIDE <= available {
-            true => Ok(OppositePhases { product }),
+            true => Ok(product),
             false => Err("lanes have too few registers for the operands of an iteration"),
         }
     }
@@ -158,7 +153,7 @@ impl Expand<'_> {
     /// An iteration in two phases; returns the slice after it, and the tiles that it has loaded.
     pub(super) fn iterate_in_phases(
         &mut self,
-        phases: OppositePhases,
+        product: InstId,
         (slot, ahead, tiles): (ValueId, &[ValueId], &[ValueId]),
         insts: Vec<InstId>,
     ) -> (Vec<ValueId>, Vec<ValueId>) {
@@ -167,18 +162,18 @@ impl Expand<'_> {
         let step = self.kernel.func().insts[self.plan.at.1].operands.get(2).copied();
         let (Some(iv), Some(step)) = (args.first().copied(), step) else { return (vec![], vec![]) };
         let mut before = insts;
-        let at = before.iter().position(|i| *i == phases.product).unwrap_or(before.len());
+        let at = before.iter().position(|i| *i == product).unwrap_or(before.len());
         let after = before.split_off(at);
         self.func().blocks[body].insts.extend(before);
-        let operands = self.operands(phases.product, slot);
+        let operands = self.operands(product, slot);
         let stage = self.other_stage(body, slot);
         self.store(body, &mut tiles.to_vec(), stage, true);
-        let is_iteration = self.edit.is_iteration(self.plan.at.1, body, iv, PhaseBarrier::AHEAD);
+        let is_iteration = self.edit.is_iteration(self.plan.at.1, body, iv, AHEAD_IN_PHASES);
         let mut next =
-            self.branch(body, is_iteration, &args, ahead, (iv, step, PhaseBarrier::AHEAD), stage, true);
+            self.branch(body, is_iteration, &args, ahead, (iv, step, AHEAD_IN_PHASES), stage, true);
         let loaded = next.split_off(next.len().saturating_sub(self.copies.len()));
         self.gpu(body, PhaseBarrier { multiplies: true }, &[], &[]);
-        self.multiply_registers(phases.product, &operands);
+        self.multiply_registers(product, &operands);
         self.func().blocks[body].insts.extend(after);
         self.gpu(body, PhaseBarrier { multiplies: false }, &[], &[]);
         (next, loaded)
