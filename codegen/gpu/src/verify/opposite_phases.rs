@@ -66,11 +66,10 @@ fn body_phases(kernel: &Kernel, body: BlockId) -> Result<[Option<InstId>; 2], Gp
         let inst = &func.insts[id];
         accesses &= Some(id) != first;
         let (reads, writes) = touched(inst);
+        let is_access = !reads.is_empty() || !writes.is_empty();
         let why = match GpuOp::of(inst) {
             Some(GpuOp::Barrier(_)) => "a barrier in a loop in opposite phases",
-            Some(_) if !accesses && !(reads.is_empty() && writes.is_empty()) => {
-                "only the first phase accesses shared memory"
-            }
+            Some(_) if !accesses && is_access => "only the first phase accesses shared memory",
             Some(_) if buffers(inst).iter().any(|b| b.count() != 2) => "its buffer has no two stages",
             Some(op) if !writes.is_empty() && !is_ahead(op) => "it stores to the stage that is read",
             Some(_) | None => continue,
