@@ -335,8 +335,7 @@ impl Costs<'_> {
 
     fn target(&self, op: &GpuOp, id: InstId) -> Work {
         let inst = &self.kernel.func().insts[id];
-        let first = inst.operands.first().copied();
-        let result = inst.results.first().copied();
+        let (first, result) = (inst.operands.first().copied(), inst.results.first().copied());
         match op {
             GpuOp::Convert(_) => result.map_or(Work::default(), |v| {
                 let n = self.registers(v) * self.warps;
