@@ -275,7 +275,11 @@ fn argument(a: &Analysis, site: &Site, c: &CallSite, list: &mut List) -> bool {
         // A clause looks like a call.
         match text(c.callee) {
             "launch" if c.fresh => arguments(launch_options(), c, list),
-            "scratch" if c.fresh => arguments(["count", "zeroed", "restored"].into_iter(), c, list),
+            "scratch" if c.fresh => {
+                // What is not zeroed at first is not restored.
+                let restored = c.given.contains(&"zeroed").then_some("restored");
+                arguments(["count", "zeroed"].into_iter().chain(restored), c, list);
+            }
             "tune" if c.fresh => arguments(["key"].into_iter(), c, list),
             _other => return false,
         }
