@@ -253,7 +253,7 @@ const POSITIONS: &[(&str, &str, &str)] = &[
     ("name", "kernel k() scratch(w$0", "nothing"),
     ("type", "kernel k() scratch(w: $0", "*mut\u{a0}u32 *mut\u{a0}f32 -view -i32"),
     ("type", "kernel k[T: float]() scratch(w: $0", "*mut\u{a0}T"),
-    ("argument", "kernel k() scratch(w: *mut u32, $0", "zeroed"),
+    ("argument", "kernel k() scratch(w: *mut u32, 1, $0", "zeroed"),
     ("argument", "kernel k() scratch(w: *mut u32, 1, zeroed = true, $0", "restored -zeroed"),
     ("value", "kernel k[N: i32]() {}\nexport k[N = [$0", "cdiv maximum -zeros -program_id -true -inf -f32"),
     ("value", "const M = 4;\nkernel k[N: i32]() {}\nexport k[N = [1, $0", "M -load"),

@@ -419,7 +419,7 @@ fn are_restored(plan: &Plan, workspaces: &[BufferId], kernel: Span, memory: &Mem
         let Some(at) = bytes.iter().position(|b| *b != 0) else { continue };
         let element = at / element_size(&s.elem).max(1);
         let message = format!(
-            "element {element} of the workspace `{}`, which is `restored`, is not 0 at the end",
+            "element {element} of the workspace `{}`, which is `restored`, has other bits than 0 at the end",
             s.name
         );
         let note = "a later launch of this stream begins with what is left there";

@@ -336,67 +336,66 @@ impl Cx<'_> {
     }
 
     fn scratch(&mut self, id: FnId, c: &ast::Clause) {
-        let (mut ptr, mut count, mut zeroed, mut restored) = (None, None, false, false);
+        let (mut ptr, mut count, mut zeroed, mut restored) = (None, None, None, None);
         for a in &c.args {
-            match (&a.name, &a.value.kind) {
+            let name = a.name.as_ref().map_or("count", |n| n.text.as_str());
+            let is_again = match (&a.name, &a.value.kind) {
                 (Some(n), ExprKind::Type(t)) => {
-                    let ty = self.ty(t);
-                    if !matches!(ty, Ty::Tile { elem: Elem::Ptr { mutable: true, .. }, .. } | Ty::Err) {
-                        let shown = self.show(&ty);
-                        self.error(
-                            codes::CLAUSE,
-                            t.span,
-                            format!("a workspace is a `*mut` pointer, not `{shown}`"),
-                            super::this_is(&shown),
-                        );
-                    }
-                    if let Some(before) = self.locals.iter().find(|l| l.name == n.text).map(|l| l.span) {
-                        let message = format!("`{}` is defined twice", n.text);
-                        let d = Diagnostic::error(codes::DUPLICATE, n.span, message, "this workspace");
-                        self.report(d.label(before, "first definition"));
-                    }
-                    ptr = Some(self.new_local(n, ty, false));
+                    let local = self.workspace(n, t);
+                    ptr.replace(local).is_some()
                 }
-                (Some(n), _) if n.text == "zeroed" => zeroed = self.clause_bool(n, &a.value),
-                (Some(n), _) if n.text == "restored" => restored = self.clause_bool(n, &a.value),
-                (Some(n), _) if n.text != "count" => {
-                    self.error(
-                        codes::CLAUSE,
-                        n.span,
-                        format!("`scratch` has no `{}`", n.text),
-                        "it takes a pointer, a count, `zeroed` and `restored`",
-                    );
+                (Some(n), _) if name == "zeroed" => zeroed.replace(self.clause_bool(n, &a.value)).is_some(),
+                (Some(n), _) if name == "restored" => {
+                    restored.replace(self.clause_bool(n, &a.value)).is_some()
                 }
-                _ => count = self.clause_int(&a.value),
+                (Some(n), _) if name != "count" => {
+                    let message = format!("`scratch` has no `{name}`");
+                    let takes = "it takes a pointer, a count, `zeroed` and `restored`";
+                    self.error(codes::CLAUSE, n.span, message, takes);
+                    false
+                }
+                _ => count.replace(self.clause_int(&a.value)).is_some(),
+            };
+            if is_again {
+                let message = format!("`scratch` has `{name}` more than once");
+                self.error(codes::CLAUSE, a.value.span, message, "given again");
             }
         }
-        match (ptr, count) {
-            (Some(local), Some(count)) => {
-                if restored && !zeroed {
-                    let message = "`restored` needs `zeroed = true`: the zeros that it leaves are those of the next launch";
-                    self.error(codes::CLAUSE, c.span, message, "nothing zeroes it the first time");
-                }
-                self.p.func_mut(id).contract.scratch.push(Scratch { local, count, zeroed, restored });
-            }
-            (None, _) => {
-                self.error(
-                    codes::CLAUSE,
-                    c.span,
-                    "a workspace is declared as `scratch(name: *mut T, count)`",
-                    "",
-                );
-            }
-            (Some(_), None) => {
-                if c.args.len() < 2 {
-                    self.error(
-                        codes::CLAUSE,
-                        c.span,
-                        "`scratch` needs the number of elements",
-                        "number of elements missing",
-                    );
-                }
-            }
+        let Some(local) = ptr else {
+            let message = "a workspace is declared as `scratch(name: *mut T, count)`";
+            self.error(codes::CLAUSE, c.span, message, "");
+            return;
+        };
+        let Some(count) = count else {
+            let message = "`scratch` needs the number of elements";
+            self.error(codes::CLAUSE, c.span, message, "number of elements missing");
+            return;
+        };
+        let (zeroed, restored) = (zeroed.unwrap_or(false), restored.unwrap_or(false));
+        if restored && !zeroed {
+            let message =
+                "`restored` needs `zeroed = true`: the zeros that it leaves are those of the next launch";
+            self.error(codes::CLAUSE, c.span, message, "nothing zeroes it the first time");
         }
+        if let Some(count) = count {
+            self.p.func_mut(id).contract.scratch.push(Scratch { local, count, zeroed, restored });
+        }
+    }
+
+    /// The variable of a workspace.
+    fn workspace(&mut self, name: &ast::Name, t: &ast::TypeExpr) -> LocalId {
+        let ty = self.ty(t);
+        if !matches!(ty, Ty::Tile { elem: Elem::Ptr { mutable: true, .. }, .. } | Ty::Err) {
+            let shown = self.show(&ty);
+            let message = format!("a workspace is a `*mut` pointer, not `{shown}`");
+            self.error(codes::CLAUSE, t.span, message, super::this_is(&shown));
+        }
+        if let Some(before) = self.locals.iter().find(|l| l.name == name.text).map(|l| l.span) {
+            let message = format!("`{}` is defined twice", name.text);
+            let d = Diagnostic::error(codes::DUPLICATE, name.span, message, "this workspace");
+            self.report(d.label(before, "first definition"));
+        }
+        self.new_local(name, ty, false)
     }
 
     fn tune(&mut self, id: FnId, c: &ast::Clause) {

@@ -1,5 +1,7 @@
 //! [`Kept`]: memory that a kernel leaves zero, zeroed once and used by one launch after the other.
 //!
+//! It is not freed before the kernel is unloaded: a launch of another thread may be about to use it.
+//!
 //! Guarantees that launches that may run at the same time have different memory. Launches of a stream follow one another, so
 //! they share theirs, which belongs to the stream's number: a driver gives a number once, and a handle again. A recorded launch
 //! has memory that no other has, since its graph may run beside its stream; a driver does not run a graph beside itself.
@@ -19,7 +21,7 @@ use crate::session::lock;
 pub(crate) struct Streams {
     /// The number of a stream.
     pub number: unsafe extern "C" fn(CUstream, *mut u64) -> u32,
-    /// Whether a stream is recorded; 0 if not.
+    /// Whether a stream is recorded: 1 if so.
     pub recording: unsafe extern "C" fn(CUstream, *mut u32) -> u32,
     /// Exchanges what this thread may call while a stream is recorded.
     pub exchange_mode: unsafe extern "C" fn(*mut u32) -> u32,
@@ -34,9 +36,10 @@ pub(crate) struct Kept(Mutex<Regions>);
 
 #[derive(Default)]
 struct Regions {
+    /// The largest of each stream.
     of_streams: BTreeMap<(u64, u64), Region>,
-    /// Those of graphs, which live as long as the kernel.
-    recorded: Vec<Region>,
+    /// Those of graphs, and smaller ones of streams.
+    others: Vec<Region>,
 }
 
 /// Memory of a context.
@@ -65,6 +68,8 @@ impl Kept {
     /// The address of `bytes` bytes that are zero when the next launch in `stream` begins, if that one and all before it leave
     /// them so; `None` where the driver does not tell streams apart.
     pub fn of(&self, stream: &Stream, bytes: usize) -> Result<Option<u64>, CudaError> {
+        /// `CU_STREAM_CAPTURE_STATUS_ACTIVE`
+        const RECORDING: u32 = 1;
         let context = stream.context();
         let Some(streams) = &context.driver.streams else { return Ok(None) };
         context.enter()?;
@@ -73,10 +78,10 @@ impl Kept {
         let code = unsafe { (streams.recording)(stream.raw(), &raw mut recording) };
         context.check(code, "cannot query whether a stream is recorded")?;
         let mut regions = lock(&self.0);
-        if recording != 0 {
+        if recording == RECORDING {
             let region = Region::recorded(context, streams, bytes)?;
             let address = region.address;
-            regions.recorded.push(region);
+            regions.others.push(region);
             return Ok(Some(address));
         }
         // SAFETY: as above.
@@ -86,9 +91,12 @@ impl Kept {
         if let Some(r) = regions.of_streams.get(&key).filter(|r| r.bytes >= bytes) {
             return Ok(Some(r.address));
         }
-        let region = Region::new(stream, bytes)?;
+        // Twice as much as before, so what is no longer used is less than what is.
+        let before = regions.of_streams.get(&key).map_or(0, |r| r.bytes);
+        let region = Region::new(stream, bytes.max(before.saturating_mul(2)))?;
         let address = region.address;
-        regions.of_streams.insert(key, region);
+        let smaller = regions.of_streams.insert(key, region);
+        regions.others.extend(smaller);
         Ok(Some(address))
     }
 }

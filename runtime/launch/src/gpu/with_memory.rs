@@ -153,9 +153,11 @@ impl WithMemory<'_> {
     }
 
     /// Writes the addresses of the workspaces that the kernel leaves zero, and gives the others; all, where the driver cannot keep
-    /// any.
+    /// any, and of a kernel that may end at an assert before it restores them.
     fn keep(&self, values: &mut [u64]) -> Result<Vec<Scratch>, CudaError> {
-        let (kept, rest): (Vec<Scratch>, Vec<Scratch>) = self.scratch.iter().partition(|s| s.restored);
+        let says = !self.kernel.info().messages.is_empty();
+        let (kept, rest): (Vec<Scratch>, Vec<Scratch>) =
+            self.scratch.iter().partition(|s| s.restored && !says);
         let room = Room::new(&kept, false);
         if room.bytes > 0 {
             let Some(at) = self.kernel.kept().of(self.stream, room.bytes)? else {

@@ -185,12 +185,12 @@ static tk_status tki_lay(const char *kernel, tki_memory *held, size_t count, int
 }
 
 #if TKI_KEEPS
-/* Memory that a kernel leaves zero. That of a stream belongs to its number, which no other stream gets, and launches of a stream
-   follow one another. */
+/* Memory that a kernel leaves zero. That of a stream belongs to its number, which no other stream of the context gets, and launches of
+   a stream follow one another. It is not freed: a launch of another thread may be about to use it. */
 typedef struct tki_kept {
     const char *kernel;
+    uint64_t context, address;
     unsigned long long stream;
-    uint64_t address;
     size_t bytes;
     struct tki_kept *next;
 } tki_kept;
@@ -198,7 +198,14 @@ typedef struct tki_kept {
 static int tki_zeros(const tki_driver *driver, uint64_t *address, size_t bytes, void *stream)
 {
     int code = driver->alloc(address, bytes, stream);
-    return code == 0 ? driver->fill(*address, 0, bytes, stream) : code;
+    if (code == 0) {
+        code = driver->fill(*address, 0, bytes, stream);
+        if (code != 0) {
+            tki_give(driver, *address, stream);
+        }
+    }
+    *address = code == 0 ? *address : 0;
+    return code;
 }
 
 /* Memory for a launch that is recorded, whose graph may run beside its stream: zeroed now, by another stream. */
@@ -211,7 +218,9 @@ static int tki_zeros_recorded(const tki_driver *driver, uint64_t *address, size_
     code = driver->stream_create(&own, 1);
     if (code == 0) {
         code = tki_zeros(driver, address, bytes, own);
-        code = code == 0 ? driver->stream_wait(own) : code;
+        if (code == 0 && (code = driver->stream_wait(own)) != 0) {
+            tki_give(driver, *address, own);
+        }
         (void)driver->stream_destroy(own);
     }
     (void)driver->capture_mode(&mode);
@@ -219,14 +228,16 @@ static int tki_zeros_recorded(const tki_driver *driver, uint64_t *address, size_
 }
 
 /* Memory of a kernel that is zero when the next launch of this stream begins, if each leaves it so. */
-static int tki_keep(const tki_driver *driver, const char *kernel, uint64_t *address, size_t bytes, void *stream)
+static int tki_keep(
+    const tki_driver *driver, uint64_t context, const char *kernel, uint64_t *address, size_t bytes, void *stream)
 {
     static tki_kept *all;
     tki_kept *k;
     unsigned long long number = 0;
+    size_t most = 0;
     int code, recorded = 0;
     code = driver->stream_recorded(stream, &recorded);
-    if (code == 0 && recorded) {
+    if (code == 0 && recorded == 1) {
         return tki_zeros_recorded(driver, address, bytes);
     }
     code = code == 0 ? driver->stream_number(stream, &number) : code;
@@ -234,31 +245,42 @@ static int tki_keep(const tki_driver *driver, const char *kernel, uint64_t *addr
         return code;
     }
     tki_lock();
-    for (k = all; k != NULL && (k->stream != number || k->kernel != kernel); k = k->next) {
+    for (k = all; k != NULL; k = k->next) {
+        if (k->context == context && k->stream == number && k->kernel == kernel) {
+            most = k->bytes > most ? k->bytes : most;
+            if (k->bytes >= bytes) {
+                break;
+            }
+        }
     }
     if (k == NULL && (k = (tki_kept *)calloc(1, sizeof *k)) != NULL) {
-        k->kernel = kernel;
-        k->stream = number;
-        k->next = all;
-        all = k;
-    }
-    if (k != NULL && k->bytes < bytes) {
-        tki_give(driver, k->address, stream);
-        k->bytes = 0;
+        /* Twice as much as before, so what is no longer used is less than what is. */
+        bytes = bytes > 2 * most ? bytes : 2 * most;
         code = tki_zeros(driver, &k->address, bytes, stream);
-        k->bytes = code == 0 ? bytes : 0;
+        if (code == 0) {
+            k->context = context;
+            k->stream = number;
+            k->kernel = kernel;
+            k->bytes = bytes;
+            k->next = all;
+            all = k;
+        } else {
+            free(k);
+            k = NULL;
+        }
     }
     *address = k != NULL ? k->address : 0;
     tki_unlock();
     /* 2 is CUDA_ERROR_OUT_OF_MEMORY. */
-    return k != NULL ? code : 2;
+    return k != NULL || code != 0 ? code : 2;
 }
 #endif
 
 /* Takes memory for all: one allocation, `room`, with those that are zeroed first, and one that is kept for those that the kernel leaves
  * zero, where the driver tells streams apart. One without bytes is null. */
 static tk_status tki_take(
-    const tki_driver *driver, const char *kernel, tki_memory *held, size_t count, uint64_t *room, void *stream)
+    const tki_driver *driver, const tki_device *device, const char *kernel, tki_memory *held, size_t count, uint64_t *room,
+    void *stream)
 {
     size_t i, total = 0, zeroed = 0, kept = 0;
     uint64_t zeros = 0;
@@ -280,7 +302,9 @@ static tk_status tki_take(
         return status;
     }
 #if TKI_KEEPS
-    code = kept > 0 ? tki_keep(driver, kernel, &zeros, kept, stream) : 0;
+    code = kept > 0 ? tki_keep(driver, device->id, kernel, &zeros, kept, stream) : 0;
+#else
+    (void)device;
 #endif
     if (code == 0 && total > 0) {
         code = driver->alloc(room, total, stream);

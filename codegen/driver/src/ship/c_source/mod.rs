@@ -544,7 +544,7 @@ impl<'a> File<'a> {
         let _ = writeln!(
             out,
             "                tki_done = tki_wrong ? tki_fail(TK_GRID, \"a workspace of kernel `{}` has no size for these arguments\")\n                                   : \
-             tki_take(tki_there, \"{}\", tki_held, {places}, &tki_room, tki_stream);",
+             tki_take(tki_there, tki_here, \"{}\", tki_held, {places}, &tki_room, tki_stream);",
             kernel.name, kernel.name
         );
         let _ = writeln!(out, "                if (tki_done == TK_OK) {{");
