@@ -381,9 +381,10 @@ impl Costs<'_> {
             GpuOp::ClusterArrive(_) | GpuOp::ClusterWait(_) | GpuOp::ClusterSync(_) => {
                 Work { issue: self.warps, latency: 6.0 * latency::BARRIER, ..Work::default() }
             }
-            GpuOp::ProducerAcquire(_) | GpuOp::ProducerCommit(_) | GpuOp::ProducerSend(_) => {
-                Work { issue: 6.0, ..Work::default() }
-            }
+            GpuOp::ProducerAcquire(_)
+            | GpuOp::ProducerCommit(_)
+            | GpuOp::ProducerDrain(_)
+            | GpuOp::ProducerSend(_) => Work { issue: 6.0, ..Work::default() },
             GpuOp::ConsumerWait(_)
             | GpuOp::ConsumerReceive(_)
             | GpuOp::ConsumerRelease(_)

@@ -133,7 +133,7 @@ pub fn waits(kernel: &Kernel) -> Result<(), &'static str> {
 pub const BARRIER: u32 = 8;
 
 /// Checks that the programs of a cluster are in one block each, and wait for each other after the initialization of
-/// their mbarriers and at the end, if they load together.
+/// their mbarriers, if they load together.
 ///
 /// # Errors
 /// What is wrong.
@@ -165,11 +165,10 @@ pub fn loads_together(kernel: &Kernel) -> Result<(), &'static str> {
         return Err("a program of several blocks, or of a target without clusters, is in a cluster");
     }
     let of_body: Vec<Option<&GpuOp>> = func.blocks[func.body].insts.iter().map(op).collect();
-    let sync =
-        |at: Option<usize>| matches!(at.and_then(|at| of_body.get(at)), Some(Some(GpuOp::ClusterSync(_))));
     let begun = of_body.iter().position(|op| matches!(op, Some(GpuOp::IsProducerWarp(_))));
-    let in_place = sync(begun.map(|at| at + 1)) && sync(of_body.len().checked_sub(2)) && syncs == 2;
-    if in_place { Ok(()) } else { Err("programs of a cluster do not wait for each other at both ends") }
+    let next = begun.and_then(|at| of_body.get(at + 1));
+    let in_place = matches!(next, Some(Some(GpuOp::ClusterSync(_)))) && syncs == 1;
+    if in_place { Ok(()) } else { Err("programs of a cluster do not wait for each other when they begin") }
 }
 
 /// The exchange of a store to the shared memory of the cluster's blocks, or of a load of such data.

@@ -499,6 +499,12 @@ gpu_ops! {
         pipeline: Pipeline,
     }
 
+    /// Waits until the consumers of all blocks have released all stages: none arrives at an mbarrier of a block that has ended.
+    ProducerDrain = "producer_drain" Ordered {
+        /// The pipeline.
+        pipeline: Pipeline,
+    }
+
     /// `producer_send(number)`: tells the consumers a number of 32 bits, when they have received the one before.
     ProducerSend = "producer_send" Ordered {
         /// A pipeline of one stage.
@@ -556,7 +562,7 @@ gpu_ops! {
     /// Waits until all blocks of the cluster have begun.
     ClusterWait = "cluster_wait" Ordered {}
 
-    /// Waits for all threads of a cluster of programs, for the initialization of their mbarriers and before one of them ends.
+    /// Waits for all threads of a cluster of programs, for the initialization of their mbarriers.
     ClusterSync = "cluster_sync" Ordered {}
 
     /// Waits for all threads of the program, and makes their writes to shared memory visible.

@@ -12,8 +12,8 @@ use tk_tile::{Def, Inst, InstId, ValueId, walk};
 use crate::ir::kernel::Kernel;
 use crate::ir::op::{
     AsyncCopy, BufferRef, ConsumerReceive, ConsumerRelease, ConsumerSkip, ConsumerWait, Fragments, GpuOp,
-    MmaOperand, ProducerAcquire, ProducerCommit, ProducerSend, SharedAdd, SharedGather, SharedLoad,
-    SharedRank, SharedScatter, SharedStore, TmaStore, TurnPass, TurnWait,
+    MmaOperand, ProducerAcquire, ProducerCommit, ProducerDrain, ProducerSend, SharedAdd, SharedGather,
+    SharedLoad, SharedRank, SharedScatter, SharedStore, TmaStore, TurnPass, TurnWait,
 };
 use crate::layout::linear::InDim;
 use crate::layout::{Cut, Layout, cut, padded};
@@ -47,6 +47,7 @@ pub fn buffers(inst: &Inst) -> Vec<BufferRef> {
         GpuOp::TurnWait(TurnWait { turns }) | GpuOp::TurnPass(TurnPass { turns }) => whole(&[*turns]),
         GpuOp::ProducerAcquire(ProducerAcquire { pipeline, .. })
         | GpuOp::ProducerCommit(ProducerCommit { pipeline })
+        | GpuOp::ProducerDrain(ProducerDrain { pipeline })
         | GpuOp::ConsumerWait(ConsumerWait { pipeline })
         | GpuOp::ConsumerSkip(ConsumerSkip { pipeline })
         | GpuOp::ConsumerRelease(ConsumerRelease { pipeline, .. }) => whole(&[pipeline.barriers]),
@@ -106,6 +107,7 @@ pub fn set_stages(op: &mut GpuOp, buffer: usize, stages: u32) {
         | GpuOp::ConsumerReceive(_)
         | GpuOp::ProducerAcquire(_)
         | GpuOp::ProducerCommit(_)
+        | GpuOp::ProducerDrain(_)
         | GpuOp::ConsumerWait(_)
         | GpuOp::ConsumerRelease(_)
         | GpuOp::ConsumerSkip(_)
@@ -279,6 +281,7 @@ pub fn is_of_tma_pipeline(op: &GpuOp) -> bool {
             | GpuOp::TmaLoad(_)
             | GpuOp::ProducerAcquire(_)
             | GpuOp::ProducerCommit(_)
+            | GpuOp::ProducerDrain(_)
             | GpuOp::ConsumerWait(_)
             | GpuOp::ConsumerRelease(_)
             | GpuOp::ConsumerSkip(_)
@@ -331,6 +334,7 @@ pub fn touched(inst: &Inst) -> (Vec<usize>, Vec<usize>) {
         GpuOp::ProducerAcquire(_)
         | GpuOp::ConsumerReceive(_)
         | GpuOp::ProducerCommit(_)
+        | GpuOp::ProducerDrain(_)
         | GpuOp::ConsumerWait(_)
         | GpuOp::ConsumerRelease(_)
         | GpuOp::ConsumerSkip(_)

@@ -511,6 +511,7 @@ fn act(op: &GpuOp) -> Act {
         | GpuOp::ConsumerReceive(_)
         | GpuOp::ProducerAcquire(_)
         | GpuOp::ProducerCommit(_)
+        | GpuOp::ProducerDrain(_)
         | GpuOp::ConsumerWait(_)
         | GpuOp::ConsumerRelease(_)
         | GpuOp::ConsumerSkip(_)

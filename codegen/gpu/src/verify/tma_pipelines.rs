@@ -17,6 +17,8 @@ struct Sides {
     is_filled: bool,
     is_waited_for: bool,
     is_released: bool,
+    /// Whether no other block releases stages of one that has ended.
+    is_drained: bool,
 }
 
 /// Checks every pipeline.
@@ -31,6 +33,7 @@ pub(super) fn check(kernel: &Kernel) -> Check {
             GpuOp::ProducerAcquire(acquire) => used.push(acquire.pipeline),
             GpuOp::TmaLoad(load) => used.push(load.pipeline),
             GpuOp::ProducerCommit(commit) => used.push(commit.pipeline),
+            GpuOp::ProducerDrain(drain) => used.push(drain.pipeline),
             GpuOp::ProducerSend(send) => used.push(send.pipeline),
             GpuOp::ConsumerReceive(receive) => used.push(receive.pipeline),
             GpuOp::ConsumerWait(wait) => used.push(wait.pipeline),
@@ -51,6 +54,10 @@ pub(super) fn check(kernel: &Kernel) -> Check {
             (sides.is_filled, "has no producer that fills it"),
             (sides.is_waited_for, "has no consumer that waits for it"),
             (sides.is_released, "has no consumer that releases its stages"),
+            (
+                sides.is_drained || pipeline.peers == 1,
+                "has no producer that waits for other blocks at its end",
+            ),
         ];
         let missing = missing.into_iter().find(|(there, _)| !there);
         ensure(missing.is_none(), S10, || {
@@ -92,6 +99,7 @@ fn sides(kernel: &Kernel, pipeline: Pipeline, declared: &[Pipeline]) -> Result<S
                     (open, sides.is_filled) = (None, true);
                 }
                 Some(GpuOp::ProducerSend(op)) if op.pipeline == pipeline => sides.is_filled = true,
+                Some(GpuOp::ProducerDrain(op)) if op.pipeline == pipeline => sides.is_drained = true,
                 Some(GpuOp::ConsumerReceive(op)) if op.pipeline == pipeline => {
                     (sides.is_waited_for, sides.is_released) = (true, true);
                 }

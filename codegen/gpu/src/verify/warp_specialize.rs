@@ -11,7 +11,7 @@ use super::layouts::Cx;
 use crate::ir::kernel::BARRIERS;
 use crate::ir::op::{
     ConsumerReceive, ConsumerRelease, GpuOp, IsProducerWarp, Pipeline, ProducerAcquire, ProducerCommit,
-    ProducerSend, TmaBox, TurnPass, TurnWait,
+    ProducerDrain, ProducerSend, TmaBox, TurnPass, TurnWait,
 };
 use crate::ir::tensor_map;
 use crate::ir::warps::{SETMAXNREG_MIN, SETMAXNREG_STEP, WARPGROUP_WARPS, producer, uses_setmaxnreg};
@@ -56,6 +56,7 @@ pub(super) fn check(cx: Cx<'_>, inst: &Inst, op: &GpuOp, operands: &[ValueId]) -
         (GpuOp::TmaStoreWait(_), []) => Ok(()),
         (GpuOp::ProducerAcquire(ProducerAcquire { pipeline, .. }), _)
         | (GpuOp::ProducerCommit(ProducerCommit { pipeline }), _)
+        | (GpuOp::ProducerDrain(ProducerDrain { pipeline }), _)
         | (GpuOp::ConsumerRelease(ConsumerRelease { pipeline, .. }), _) => barriers(cx, *pipeline),
         (GpuOp::TurnWait(TurnWait { turns }) | GpuOp::TurnPass(TurnPass { turns }), []) => {
             turn_barriers(cx, *turns)

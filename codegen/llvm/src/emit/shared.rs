@@ -55,6 +55,7 @@ impl<'c> Emit<'_, 'c> {
             GpuOp::TmaStore(op) => self.tma_store(inst, op),
             GpuOp::TmaStoreWait(op) => self.tma_store_wait(op),
             GpuOp::ProducerCommit(op) => self.producer_commit(op),
+            GpuOp::ProducerDrain(op) => self.producer_drain(op),
             GpuOp::ConsumerWait(op) => self.consumer_wait(inst, op),
             GpuOp::ConsumerRelease(op) => self.consumer_release(inst, op),
             GpuOp::ProducerSend(op) => self.producer_send(inst, op),

@@ -12,7 +12,8 @@ use tk_gpu::ir::caching::Caching;
 use tk_gpu::ir::kernel::BARRIERS;
 use tk_gpu::ir::op::{
     ConsumerReceive, ConsumerRelease, ConsumerSkip, ConsumerWait, GpuOp, IsProducerWarp, Multicast, Pipeline,
-    ProducerAcquire, ProducerCommit, ProducerSend, TmaLoad, TmaStore, TmaStoreWait, TurnPass, TurnWait,
+    ProducerAcquire, ProducerCommit, ProducerDrain, ProducerSend, TmaLoad, TmaStore, TmaStoreWait, TurnPass,
+    TurnWait,
 };
 use tk_gpu::ir::tensor_map::{self, Position, TensorMap};
 use tk_ops::{MemoryOp, Op};
@@ -88,7 +89,10 @@ impl<'c> Emit<'_, 'c> {
             }
             self.target.mbarriers_ready(self)
         })?;
-        self.target.barrier_all_warps(self)?;
+        // The threads of a cluster meet next.
+        if tma_pipelines.iter().all(|c| c.peers == 1) {
+            self.target.barrier_all_warps(self)?;
+        }
         let warp = b.build_right_shift(self.thread, self.int(threads.lane_bits), false, "")?;
         let warp = self.target.shuffle(self, warp, Lane::Index(self.int(0)))?;
         let brings = b.build_int_compare(IntPredicate::UGE, warp, self.int(warps), "")?;
@@ -135,6 +139,22 @@ impl<'c> Emit<'_, 'c> {
     pub(super) fn producer_commit(&mut self, op: &ProducerCommit) -> Res<()> {
         let c = self.tma_pipeline(op.pipeline)?;
         self.advance(c.stages, &c.fills, None)
+    }
+
+    pub(super) fn producer_drain(&mut self, op: &ProducerDrain) -> Res<()> {
+        let c = self.tma_pipeline(op.pipeline)?;
+        let copies = if self.has_copies(c.buffer) { self.kernel.options.groups } else { 1 };
+        for _ in 0..c.stages {
+            let [stage, phase] = self.stage_and_phase(c.stages, &c.fills)?;
+            let [_, free] = self.barriers(&c, stage)?;
+            for copy in 0..copies {
+                let by = self.int(copy * self.kernel.group_bytes());
+                let free = self.builder.build_int_add(free, by, "")?;
+                self.target.mbarrier_wait(self, free, phase)?;
+            }
+            self.advance(c.stages, &c.fills, None)?;
+        }
+        Ok(())
     }
 
     pub(super) fn consumer_wait(&mut self, inst: &Inst, op: &ConsumerWait) -> Res<()> {

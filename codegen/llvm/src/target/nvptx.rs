@@ -443,9 +443,9 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
         special(&start(e), "cluster.ctarank")
     }
 
-    /// Lanes of a warp arrive when they have finished, also without the others.
+    /// What others must see is released by the fence behind the initialization of mbarriers; to release again would wait for memory.
     fn cluster_sync(&self, e: &Emit<'_, 'c>) -> Res<()> {
-        self.intrinsic(e, "barrier.cluster.arrive", &[])?;
+        self.intrinsic(e, "barrier.cluster.arrive.relaxed", &[])?;
         self.intrinsic(e, "barrier.cluster.wait", &[]).map(|_| ())
     }
 

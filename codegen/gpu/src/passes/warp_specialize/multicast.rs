@@ -9,14 +9,14 @@
 //!   a: view_load x, m, k  [128, 64]           =>      tma_load x, .. {multicast = 2, multicast_stride = 2}
 //!   b: view_load y, k, n  [64, 256]                   tma_load y, .. {multicast = 2}
 //!                                                     consumer_release           (in each block that loads to this one)
-//!                                                   cluster_sync
+//!                                                   producer_drain
 //! ```
 //!
 //! The programs of a cluster differ in `program_id(2)` only, `p`. A load is the same in all of them if `p` has no
 //! influence on its position; in those with the same `p % c`, or the same `p / c`, if it has influence only through that.
 //! Each of these programs loads a part to the shared memory of all, so each multiprocessor requests only that part from
 //! L2. A stage is filled when the parts of all blocks have arrived, which are as many bytes as without multicast, and
-//! released in every block that loads to it.
+//! released in every block that loads to it. A block ends when all have released its stages.
 //!
 //! Guarantees that all programs of a cluster fill and release the stages of such a pipeline equally often: all of its
 //! loads are in loops that depend neither on `program_id(2)` nor on numbers that each program takes for itself from a counter.

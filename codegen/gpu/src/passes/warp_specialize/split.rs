@@ -20,7 +20,7 @@ use crate::ir::kernel::BARRIERS;
 use crate::ir::kernel::{Buffer, Kernel};
 use crate::ir::op::{
     BufferRef, ClusterSync, ConsumerRelease, ConsumerWait, Elect, GpuOp, IsProducerWarp, MmaOperand,
-    Pipeline, Placement, ProducerAcquire, ProducerCommit, ProducerSend, ProxyFence, TmaLoad,
+    Pipeline, Placement, ProducerAcquire, ProducerCommit, ProducerDrain, ProducerSend, ProxyFence, TmaLoad,
 };
 
 /// The values of the producer for those of the program.
@@ -74,16 +74,13 @@ pub fn apply(
     pipelines.dedup();
     pipelines.extend(residents.iter().map(|(_, p)| *p));
     pipelines.extend(messages.iter().map(|m| m.pipeline));
-    let together = pipelines.iter().any(|p| p.peers > 1);
+    let together: Vec<Pipeline> = pipelines.iter().filter(|p| p.peers > 1).copied().collect();
     let producer = GpuOp::from(IsProducerWarp { pipelines, warps: None, turns: None }).inst(vec![], None);
     let producer = edit.first(body, producer, flag);
-    if together {
+    if !together.is_empty() {
         edit.gpu(body, ClusterSync {}, &[], &[]);
     }
     edit.choose(body, producer, [copies, rest]);
-    if together {
-        edit.gpu(body, ClusterSync {}, &[], &[]);
-    }
     let elect = edit.first(copies, GpuOp::from(Elect {}).inst(vec![], None), flag);
     edit.choose(copies, elect, [alone, nobody]);
     edit.yields(copies, &[]);
@@ -97,6 +94,9 @@ pub fn apply(
         late: vec![],
     };
     producer.block(rest, alone, &mut Renamed::new());
+    for pipeline in together {
+        producer.edit.gpu(alone, ProducerDrain { pipeline }, &[], &[]);
+    }
     producer.edit.yields(alone, &[]);
     for tma_pipeline in &tma_pipelines {
         receive(&mut producer.edit, tma_pipeline, (body, rest));
