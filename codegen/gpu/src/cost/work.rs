@@ -333,14 +333,17 @@ impl Costs<'_> {
         Work { issue: issue * 1.5, shared, conflicts, latency: latency::SHARED, ..Work::default() }
     }
 
+    /// A conversion of a layout.
+    fn conversion(&self, v: ValueId) -> Work {
+        let n = self.registers(v) * self.warps;
+        Work { issue: 2.0 * n, shared: n, latency: 2.0 * latency::SHUFFLE, ..Work::default() }
+    }
+
     fn target(&self, op: &GpuOp, id: InstId) -> Work {
         let inst = &self.kernel.func().insts[id];
         let (first, result) = (inst.operands.first().copied(), inst.results.first().copied());
         match op {
-            GpuOp::Convert(_) => result.map_or(Work::default(), |v| {
-                let n = self.registers(v) * self.warps;
-                Work { issue: 2.0 * n, shared: n, latency: 2.0 * latency::SHUFFLE, ..Work::default() }
-            }),
+            GpuOp::Convert(_) => result.map_or(Work::default(), |v| self.conversion(v)),
             GpuOp::SharedStore(store) => first.map_or(Work::default(), |v| self.shared_store(store, v)),
             GpuOp::SharedLoad(load) => result.map_or(Work::default(), |v| {
                 let [issue, shared, conflicts] = self.shared(v, &load.placement, load.vector.unwrap_or(1));

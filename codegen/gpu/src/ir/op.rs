@@ -17,30 +17,9 @@ use tk_tile::{Attrs, Inst, TargetOp};
 
 use super::caching::Caching;
 use super::fields::{Field, Fields};
-pub use super::pipeline::{Multicast, Pipeline, TmaBox};
+pub use super::pipeline::{BufferRef, Multicast, Pipeline, TmaBox};
 use crate::target::mma::InstructionName;
 use crate::target::precision::Precision;
-
-/// A buffer, and its stages: with stages, the last operand is the number of the accessed stage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BufferRef {
-    /// Its number.
-    pub buffer: usize,
-    /// The number of equal stages into which it is divided; `None` if it is no multi-stage buffer.
-    pub stages: Option<u32>,
-}
-
-impl BufferRef {
-    /// A buffer that is not divided.
-    pub fn whole(buffer: usize) -> BufferRef {
-        BufferRef { buffer, stages: None }
-    }
-
-    /// The number of stages.
-    pub fn count(self) -> u32 {
-        self.stages.unwrap_or(1)
-    }
-}
 
 /// How the store and the load of a buffer cross the blocks of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,25 @@
-//! TMA pipelines: their mbarriers, the boxes that are moved, and the blocks that load together.
+//! Multi-stage buffers and TMA pipelines: their mbarriers, the boxes that are moved, and the blocks that load together.
+
+/// A buffer, and its stages: with stages, the last operand is the number of the accessed stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BufferRef {
+    /// Its number.
+    pub buffer: usize,
+    /// The number of equal stages into which it is divided; `None` if it is no multi-stage buffer.
+    pub stages: Option<u32>,
+}
+
+impl BufferRef {
+    /// A buffer that is not divided.
+    pub fn whole(buffer: usize) -> BufferRef {
+        BufferRef { buffer, stages: None }
+    }
+
+    /// The number of stages.
+    pub fn count(self) -> u32 {
+        self.stages.unwrap_or(1)
+    }
+}
 
 /// The mbarriers of a TMA pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
