@@ -13,15 +13,22 @@ use crate::ir::params::element_bytes;
 
 /// The most registers of a lane for tiles that are live together with a product of a block.
 pub fn register_pressure(kernel: &Kernel, block: BlockId) -> u32 {
-    Liveness {
+    let liveness = Liveness {
         kernel,
-        counts: |inst| matches!(GpuOp::of(inst), Some(GpuOp::Mma(_))),
         passing: BTreeSet::new(),
         by_one: false,
         loads_ahead: false,
         keeps_operands: false,
-    }
-    .most(block, &BTreeSet::new())
+    };
+    let mut most = 0;
+    liveness.walk(block, &BTreeSet::new(), &mut |i, words| {
+        let inst = &kernel.func().insts[i];
+        let Some(GpuOp::Mma(mma)) = GpuOp::of(inst) else { return };
+        // Sums of a few steps are in registers of their own before they are added to the others.
+        let of_steps = inst.results.iter().filter(|_| mma.promote_every.is_some());
+        most = most.max(words + of_steps.map(|v| liveness.words(*v)).sum::<u32>());
+    });
+    most
 }
 
 /// Registers that the widest access of a lane loads.
@@ -99,14 +106,8 @@ fn most_beside(kernel: &Kernel, by_element: fn(&Inst) -> bool, loads_ahead: bool
 /// The register use beside the values that `by_element` gives for a single use that takes them element by element.
 fn beside(kernel: &Kernel, by_element: fn(&Inst) -> bool, loads_ahead: bool) -> Liveness<'_> {
     let func = kernel.func();
-    let liveness = Liveness {
-        kernel,
-        counts: |_| true,
-        passing: BTreeSet::new(),
-        by_one: true,
-        loads_ahead,
-        keeps_operands: false,
-    };
+    let liveness =
+        Liveness { kernel, passing: BTreeSet::new(), by_one: true, loads_ahead, keeps_operands: false };
     let mut uses: BTreeMap<ValueId, Vec<bool>> = BTreeMap::new();
     let mut addresses = BTreeSet::new();
     // Positions that divisions give, which are nowhere a constant away from one another, and those of them that are computed in
@@ -203,7 +204,6 @@ fn is_position(kernel: &Kernel, inst: &Inst) -> bool {
 pub fn at_each(kernel: &Kernel) -> Vec<u32> {
     let liveness = Liveness {
         kernel,
-        counts: |_| true,
         passing: BTreeSet::new(),
         by_one: true,
         loads_ahead: false,
@@ -221,8 +221,6 @@ pub fn at_each(kernel: &Kernel) -> Vec<u32> {
 /// The register use of lanes.
 struct Liveness<'a> {
     kernel: &'a Kernel,
-    /// The instructions at which it is looked at.
-    counts: fn(&Inst) -> bool,
     /// Values that need no registers of their own.
     passing: BTreeSet<ValueId>,
     /// Whether narrow elements that are loaded one by one have a register each.
@@ -326,13 +324,11 @@ impl Liveness<'_> {
             }
             live.extend(read);
             inst.operands.iter().for_each(|v| self.add_used(*v, &mut live));
-            if (self.counts)(inst) {
-                // Accumulators are updated in place, and elements one after the other.
-                let in_place = matches!(inst.op, Op::Elementwise(_) | Op::Target);
-                let sums = inst.operands.first().filter(|_| in_place).map(|v| self.source(*v));
-                let with = around.iter().chain(live.iter().filter(|v| Some(**v) != sums));
-                found(*i, self.sum(&with.copied().collect()));
-            }
+            // Accumulators are updated in place, and elements one after the other.
+            let in_place = matches!(inst.op, Op::Elementwise(_) | Op::Target);
+            let sums = inst.operands.first().filter(|_| in_place).map(|v| self.source(*v));
+            let with = around.iter().chain(live.iter().filter(|v| Some(**v) != sums));
+            found(*i, self.sum(&with.copied().collect()));
         }
     }
 
