@@ -215,24 +215,29 @@ impl Session {
         let families = self.families(&asked).ok()?;
         let (best, of_defaults) = on_workers(|| {
             let contest = Contest::new(f64::INFINITY);
-            let last = || {
-                families.last_winner().inspect(|(family, member)| {
-                    if let Some(open) = family.open(self, &asked) {
-                        self.compete(&asked, &open, member, &contest);
-                    }
-                })
+            let last = families.last_winner();
+            let defaults = || {
+                let us = self.time_of_defaults(&asked, &families);
+                // A member that is hardly faster than the defaults is not used.
+                contest.limit.fetch_min((MARGIN * us).to_bits(), Ordering::Relaxed);
+                us
             };
-            let (of_defaults, last) = rayon::join(|| self.time_of_defaults(&asked, &families), last);
-            let looked_at = last.map(|(_, member)| member.number);
-            // A member that is hardly faster than the defaults is not used.
-            contest.limit.fetch_min((MARGIN * of_defaults).to_bits(), Ordering::Relaxed);
-            families.all.get(1..).unwrap_or_default().par_iter().for_each(|family| {
+            let winner = || {
+                let Some((family, member)) = last else { return };
                 let Some(open) = family.open(self, &asked) else { return };
-                let others = family.members.par_iter().with_min_len(TOGETHER);
-                others
-                    .filter(|m| Some(m.number) != looked_at)
-                    .for_each(|m| self.compete(&asked, &open, m, &contest));
-            });
+                self.compete(&asked, &open, member, &contest);
+            };
+            let others = || {
+                families.all.get(1..).unwrap_or_default().par_iter().for_each(|family| {
+                    let Some(open) = family.open(self, &asked) else { return };
+                    let others = family.members.par_iter().with_min_len(TOGETHER);
+                    others
+                        .filter(|m| last.is_none_or(|(_, winner)| winner.number != m.number))
+                        .for_each(|m| self.compete(&asked, &open, m, &contest));
+                });
+            };
+            // What is likely to limit the others comes first on each core; with several, nobody waits for it.
+            let (of_defaults, _) = rayon::join(defaults, || rayon::join(winner, others));
             (contest.best.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner), of_defaults)
         });
         let (_, member, plan) = best.filter(|(us, ..)| *us < MARGIN * of_defaults)?;
