@@ -165,6 +165,8 @@ const SLACK: u32 = 16;
 const MATRIX: f64 = 0.95;
 /// The part of the rate of the shared cache that a kernel reaches.
 const CACHE: f64 = 0.87;
+/// Bytes that one multiprocessor moves from and to the shared cache in a cycle.
+const PORT: f64 = 96.0;
 /// The part of the counted instructions that is left by the assembler, which folds addresses into accesses.
 const ISSUED: f64 = 0.7;
 /// How much of a further round of programs counts: a multiprocessor begins the next program when one ends, so rounds
@@ -538,6 +540,8 @@ impl<'a> Running<'a> {
         let warps = f64::from(self.of.threads / spec.warp_size).max(1.0);
         let resident = warps * f64::from(self.occupancy.blocks_per_sm.max(1)).min(self.occupancy.of_sm);
         let schedulers = f64::from(spec.sm.schedulers).min(resident);
+        let of_all = total.bytes * self.programs / (chip.l2 * CACHE) * 1e6;
+        let of_one = total.bytes * share / PORT * self.us;
         let matrix = total.matrix / (chip.matrix16 / f64::from(chip.sms) / chip.clock) / MATRIX;
         vec![
             (Bound::Issue, ISSUED * total.issue / schedulers * share * self.us),
@@ -545,7 +549,7 @@ impl<'a> Running<'a> {
             (Bound::Shared, total.shared * share * self.us),
             (Bound::Accesses, total.accesses * share * self.us),
             (Bound::Matrix, matrix * share * self.us),
-            (Bound::Cache, total.bytes * self.programs / (chip.l2 * CACHE) * 1e6),
+            (Bound::Cache, of_all.max(of_one)),
         ]
     }
 }

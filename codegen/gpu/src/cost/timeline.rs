@@ -15,7 +15,7 @@ use tk_tile::{BlockId, Id, Inst, InstId, ValueId, walk};
 use super::work::Work;
 use super::{MATRIX, Works, latency};
 use crate::ir::kernel::Kernel;
-use crate::ir::op::GpuOp;
+use crate::ir::op::{GpuOp, Pipeline};
 use crate::ir::warps;
 use crate::target::chip::Chip;
 
@@ -23,7 +23,7 @@ use crate::target::chip::Chip;
 const WALKED: f64 = 16.0;
 /// The last of these, whose mean counts: with 2, 3 or 4 stages, iterations repeat after as many.
 const PERIOD: usize = 12;
-/// Iterations that take the same time, after which the others do.
+/// Iterations that take the same time, after which the others do, at least.
 const SAME: usize = 3;
 
 /// What of a kernel's timeline is the same for all launches: its instructions, in a form that is walked quickly.
@@ -45,6 +45,17 @@ pub struct Timeline {
     lists: Vec<u32>,
     /// How many values have a number.
     values: usize,
+    pipelines: Vec<Stages>,
+}
+
+/// The stages of a TMA pipeline.
+#[derive(Debug)]
+struct Stages {
+    /// The number of the buffer with its mbarriers.
+    barriers: usize,
+    count: usize,
+    /// Bytes that are copied to one.
+    bytes: f64,
 }
 
 /// A list of values: a part of [`Timeline::lists`].
@@ -80,9 +91,9 @@ enum StepKind {
     AsyncCommit,
     /// Of all but so many groups of copies.
     AsyncWait(usize),
-    /// Of a pipeline with so many stages.
+    /// Of a pipeline, by its number.
     ConsumerWait(usize),
-    ConsumerRelease,
+    ConsumerRelease(usize),
     Mma {
         asynchronous: bool,
     },
@@ -162,8 +173,7 @@ impl Timeline {
             products: vec![],
             copied: 0.0,
             groups: vec![],
-            waits: 0,
-            releases: vec![],
+            stages: vec![(0, vec![]); self.pipelines.len()],
             halves: 1.0,
             phase: (0.0, 0.0),
         };
@@ -243,7 +253,16 @@ impl Build<'_> {
         StepKind::Loop { body, args, carried, passed }
     }
 
-    fn plain(&self, inst: &Inst) -> StepKind {
+    /// The number of a pipeline.
+    fn pipeline(&mut self, of: Pipeline) -> usize {
+        let all = &mut self.timeline.pipelines;
+        all.iter().position(|known| known.barriers == of.barriers).unwrap_or_else(|| {
+            all.push(Stages { barriers: of.barriers, count: of.stages as usize, bytes: 0.0 });
+            all.len() - 1
+        })
+    }
+
+    fn plain(&mut self, inst: &Inst) -> StepKind {
         match GpuOp::of(inst) {
             Some(GpuOp::Barrier(_) | GpuOp::ClusterSync(_) | GpuOp::ClusterWait(_)) => StepKind::Barrier,
             Some(GpuOp::HalfBarrier(half)) => StepKind::HalfBarrier { begins: half.upper },
@@ -252,8 +271,17 @@ impl Build<'_> {
             Some(GpuOp::AsyncCopy(_)) => StepKind::AsyncCopy,
             Some(GpuOp::AsyncCommit(_)) => StepKind::AsyncCommit,
             Some(GpuOp::AsyncWait(wait)) => StepKind::AsyncWait(wait.pending as usize),
-            Some(GpuOp::ConsumerWait(wait)) => StepKind::ConsumerWait(wait.pipeline.stages as usize),
-            Some(GpuOp::ConsumerRelease(_)) => StepKind::ConsumerRelease,
+            Some(GpuOp::ConsumerWait(wait)) => StepKind::ConsumerWait(self.pipeline(wait.pipeline)),
+            Some(GpuOp::ConsumerRelease(release)) => {
+                StepKind::ConsumerRelease(self.pipeline(release.pipeline))
+            }
+            Some(GpuOp::ProducerAcquire(acquire)) => {
+                let number = self.pipeline(acquire.pipeline);
+                if let Some(stages) = self.timeline.pipelines.get_mut(number) {
+                    stages.bytes = f64::from(acquire.bytes);
+                }
+                StepKind::Plain { is_target: true, is_early: false }
+            }
             Some(GpuOp::Mma(mma)) => StepKind::Mma { asynchronous: mma.asynchronous },
             Some(GpuOp::MmaWait(wait)) => StepKind::MmaWait(wait.pending as usize),
             Some(_) | None => {
@@ -288,9 +316,8 @@ struct Walk<'a> {
     copied: f64,
     /// When each group of copies ends.
     groups: Vec<f64>,
-    /// Stages that were waited for, and when stages were released.
-    waits: usize,
-    releases: Vec<f64>,
+    /// Of each pipeline, stages that were waited for, and when stages were released.
+    stages: Vec<(usize, Vec<f64>)>,
     /// Halves of the warps that have a multiprocessor for themselves in turn: 2 in a loop in opposite phases.
     halves: f64,
     /// When the phase at hand began, and how long the one before took.
@@ -310,9 +337,9 @@ fn independent(kernel: &Kernel) -> f64 {
     if together { 1.0 } else { (warps / f64::from(kernel.options.spec.sm.schedulers)).max(1.0) }
 }
 
-/// Returns true if the last iterations take the same time.
-fn is_steady(times: &[f64]) -> bool {
-    let last = times.len().checked_sub(SAME).and_then(|from| times.get(from..)).unwrap_or_default();
+/// Returns true if so many last iterations take the same time.
+fn is_steady(times: &[f64], count: usize) -> bool {
+    let last = times.len().checked_sub(count).and_then(|from| times.get(from..)).unwrap_or_default();
     let (least, most) = last.iter().fold((f64::INFINITY, 0.0f64), |(a, b), t| (a.min(*t), b.max(*t)));
     !last.is_empty() && most - least <= 1e-3 * most
 }
@@ -381,7 +408,7 @@ impl<'a> Walk<'a> {
             | StepKind::AsyncCommit
             | StepKind::AsyncWait(_)
             | StepKind::ConsumerWait(_)
-            | StepKind::ConsumerRelease
+            | StepKind::ConsumerRelease(_)
             | StepKind::Mma { .. }
             | StepKind::MmaWait(_) => self.ordered(step, &pace),
         }
@@ -405,6 +432,9 @@ impl<'a> Walk<'a> {
         let skip = args.len().saturating_sub(carried.len());
         let mut values: Vec<f64> = carried.iter().map(|v| self.at(*v)).collect();
         let (begin, mut times) = (self.now, Vec::with_capacity(walked as usize));
+        // A copy may be waited for in one of as many iterations as there are stages.
+        let stages = of.pipelines.iter().map(|p| p.count).max().unwrap_or(0);
+        let is_steady = |times: &[f64]| is_steady(times, SAME.max(stages + 1));
         while times.len() < walked as usize && !is_steady(&times) {
             let before = self.now;
             for (arg, at) in args.iter().skip(skip).zip(&values) {
@@ -436,7 +466,8 @@ impl<'a> Walk<'a> {
         for t in [&mut self.now, &mut self.stores, &mut self.free, &mut self.copied] {
             *t += by;
         }
-        for list in [&mut self.products, &mut self.groups, &mut self.releases] {
+        let releases = self.stages.iter_mut().map(|(_, releases)| releases);
+        for list in [&mut self.products, &mut self.groups].into_iter().chain(releases) {
             list.iter_mut().for_each(|t| *t += by);
         }
     }
@@ -464,16 +495,21 @@ impl<'a> Walk<'a> {
                 self.now = start;
             }
             StepKind::AsyncWait(pending) => self.now = start.max(done(&self.groups, pending)),
-            StepKind::ConsumerWait(stages) => {
+            StepKind::ConsumerWait(pipeline) => {
+                let (of, state) = (self.of.pipelines.get(pipeline), self.stages.get_mut(pipeline));
+                let Some((of, (waits, releases))) = of.zip(state) else { return };
                 // The stage was free from the beginning, or since it was released.
-                let free = self.waits.checked_sub(stages).and_then(|i| self.releases.get(i)).copied();
-                self.now = start.max(free.unwrap_or(0.0) + latency::TMA) + pace.latency;
-                self.waits += 1;
+                let free = waits.checked_sub(of.count).and_then(|i| releases.get(i)).copied();
+                let copied = free.unwrap_or(0.0) + latency::TMA + of.bytes / latency::TMA_BYTES;
+                self.now = start.max(copied) + pace.latency;
+                *waits += 1;
                 self.set(&step.results, self.now);
             }
-            StepKind::ConsumerRelease => {
+            StepKind::ConsumerRelease(pipeline) => {
                 self.now = start;
-                self.releases.push(self.now);
+                if let Some((_, releases)) = self.stages.get_mut(pipeline) {
+                    releases.push(self.now);
+                }
             }
             StepKind::Mma { asynchronous } => {
                 let begin = start.max(self.free);
