@@ -10,7 +10,7 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use tk_sema::contract::{self, Device, HostArg, OpenPlan, Plan, SetValue, Values};
 use tk_sema::eval::Bindings;
 use tk_sema::hir::FnId;
@@ -41,15 +41,16 @@ type ListKey = (FnId, Values, Bindings);
 
 /// Lists of candidates that are kept.
 const REMEMBERED_LISTS: usize = 64;
-/// Members of a family that one core looks at.
-const TOGETHER: usize = 4;
-/// Bytes of the stack of a thread that specializes and schedules a kernel.
-const STACK: usize = 64 << 20;
+/// Threads that a thread wakes before it begins to work: each takes it some microseconds, and them tens of these.
+const WOKEN: usize = 4;
 
 /// The candidates of a kernel, before it is known which of them a launch can take; those of the defaults come first.
 #[derive(Debug)]
 struct Families {
     all: Vec<Family>,
+    /// The places of all members but the defaults, by family and number in it: the first ones of all families, the second ones,
+    /// and so on, so that cores do not wait for one another's contracts.
+    order: Vec<(usize, usize)>,
     /// The member that the last launch used, by its number: that of another key is likely to be as good.
     winner: AtomicUsize,
 }
@@ -143,8 +144,7 @@ impl<'c> Contest<'c> {
 /// which has none of its parent's.
 fn workers() -> Option<&'static rayon::ThreadPool> {
     static WORKERS: OnceLock<(u32, Option<rayon::ThreadPool>)> = OnceLock::new();
-    // The compiler is recursive.
-    let pool = || rayon::ThreadPoolBuilder::new().thread_name(|n| format!("tk-choice-{n}")).stack_size(STACK);
+    let pool = || rayon::ThreadPoolBuilder::new().thread_name(|n| format!("tk-choice-{n}"));
     let (process, pool) = WORKERS.get_or_init(|| (std::process::id(), pool().build().ok()));
     pool.as_ref().filter(|_| *process == std::process::id())
 }
@@ -154,6 +154,35 @@ fn on_workers<T: Send>(run: impl FnOnce() -> T + Send) -> T {
     match workers() {
         Some(workers) => workers.install(run),
         None => run(),
+    }
+}
+
+/// Calls this with each number below `count`, in order: on this thread at once, and on the workers as they wake up.
+fn for_each(count: usize, run: impl Fn(usize) + Sync) {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while let Some(n) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|n| *n < count) {
+            run(n);
+        }
+    };
+    match workers() {
+        Some(pool) => pool.in_place_scope(|scope| {
+            wake(scope, pool.current_num_threads().min(count).saturating_sub(1), &work);
+            work();
+        }),
+        None => work(),
+    }
+}
+
+/// Lets so many workers do this; few of them are woken by this thread, the others by these.
+fn wake<'s>(scope: &rayon::Scope<'s>, workers: usize, work: &'s (impl Fn() + Sync)) {
+    let groups = workers.min(WOKEN);
+    for group in 0..groups {
+        let others = (workers - group).div_ceil(groups) - 1;
+        scope.spawn(move |scope| {
+            wake(scope, others, work);
+            work();
+        });
     }
 }
 
@@ -172,14 +201,20 @@ impl Families {
                 None => all.push(Family { sets: own, members: vec![candidate], last: Mutex::default() }),
             }
         }
-        Families { all, winner: AtomicUsize::new(0) }
+        let most = all.iter().map(|f| f.members.len()).max().unwrap_or(0);
+        let of_round = |m: usize| {
+            let families = all.iter().enumerate().skip(1);
+            families.filter(move |(_, f)| m < f.members.len()).map(move |(f, _)| (f, m))
+        };
+        let order = (0..most).flat_map(of_round).collect();
+        Families { all, order, winner: AtomicUsize::new(0) }
     }
 
-    /// The family and the member of the last launch, if it did not use the defaults.
-    fn last_winner(&self) -> Option<(&Family, &Candidate)> {
+    /// The place of the member of the last launch, if it did not use the defaults.
+    fn last_winner(&self) -> Option<(usize, usize)> {
         let number = self.winner.load(Ordering::Relaxed);
-        let is_it = |c: &&Candidate| c.number == number && number > 0;
-        self.all.iter().find_map(|f| Some((f, f.members.iter().find(is_it)?)))
+        let is_it = |c: &Candidate| c.number == number && number > 0;
+        self.all.iter().enumerate().find_map(|(f, family)| Some((f, family.members.iter().position(is_it)?)))
     }
 }
 
@@ -213,33 +248,34 @@ impl Session {
     /// The member that the cost model prefers to the defaults, if there is one, and the launch with it.
     pub(crate) fn fastest(&self, asked: Asked<'_>) -> Option<(Values, Plan)> {
         let families = self.families(&asked).ok()?;
-        let (best, of_defaults) = on_workers(|| {
-            let contest = Contest::new(f64::INFINITY);
-            let last = families.last_winner();
-            let defaults = || {
-                let us = self.time_of_defaults(&asked, &families);
+        let contest = Contest::new(f64::INFINITY);
+        let of_defaults = OnceLock::new();
+        let opened: Vec<OnceLock<Option<Opened>>> = families.all.iter().map(|_| OnceLock::new()).collect();
+        let compete = |(f, m): (usize, usize)| {
+            let (Some(family), Some(open)) = (families.all.get(f), opened.get(f)) else { return };
+            let (Some(open), Some(member)) =
+                (open.get_or_init(|| family.open(self, &asked)), family.members.get(m))
+            else {
+                return;
+            };
+            self.compete(&asked, open, member, &contest);
+        };
+        // What is likely to limit the others comes first.
+        let last = families.last_winner();
+        for_each(families.order.len() + 2, |n| match n.checked_sub(2) {
+            None if n == 0 => last.into_iter().for_each(compete),
+            None => {
+                let us = *of_defaults.get_or_init(|| self.time_of_defaults(&asked, &families));
                 // A member that is hardly faster than the defaults is not used.
                 contest.limit.fetch_min((MARGIN * us).to_bits(), Ordering::Relaxed);
-                us
-            };
-            let winner = || {
-                let Some((family, member)) = last else { return };
-                let Some(open) = family.open(self, &asked) else { return };
-                self.compete(&asked, &open, member, &contest);
-            };
-            let others = || {
-                families.all.get(1..).unwrap_or_default().par_iter().for_each(|family| {
-                    let Some(open) = family.open(self, &asked) else { return };
-                    let others = family.members.par_iter().with_min_len(TOGETHER);
-                    others
-                        .filter(|m| last.is_none_or(|(_, winner)| winner.number != m.number))
-                        .for_each(|m| self.compete(&asked, &open, m, &contest));
-                });
-            };
-            // What is likely to limit the others comes first on each core; with several, nobody waits for it.
-            let (of_defaults, _) = rayon::join(defaults, || rayon::join(winner, others));
-            (contest.best.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner), of_defaults)
+            }
+            Some(n) => {
+                let other = families.order.get(n).filter(|place| last != Some(**place));
+                other.into_iter().for_each(|place| compete(*place));
+            }
         });
+        let best = contest.best.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let of_defaults = of_defaults.get().copied().unwrap_or(f64::INFINITY);
         let (_, member, plan) = best.filter(|(us, ..)| *us < MARGIN * of_defaults)?;
         families.winner.store(member.number, Ordering::Relaxed);
         Some((member.values.clone(), plan))

@@ -1,7 +1,8 @@
 //! Predicted times of launches: the cost model on scheduled kernels, each scheduled once.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::panic::resume_unwind;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use tk_gpu::cost::{self, Analysed};
 use tk_gpu::ir::kernel::Remark;
@@ -48,7 +49,7 @@ fn launched<'a>(launch: &Launch<'a>) -> cost::Launched<'a> {
 
 /// Scheduled kernels by specialization and options; none for one that cannot be scheduled.
 #[derive(Default)]
-pub struct Predictions(Mutex<Known>);
+pub struct Predictions(RwLock<Known>);
 
 /// The kernels of a specialization, by what they are compiled for; there are few of each.
 type Known = HashMap<u64, Vec<(CompileOptions, Option<Arc<Predicted>>)>>;
@@ -57,7 +58,7 @@ impl Predictions {
     /// The time of a launch; `None` if nothing is known of the GPU, or the kernel cannot be compiled for it.
     pub fn predict<'m>(
         &self,
-        request: impl FnOnce() -> Option<Request<'m>>,
+        request: impl FnOnce() -> Option<Request<'m>> + Send,
         kernel: &Compiled,
         options: &CompileOptions,
         launch: &Launch<'_>,
@@ -69,7 +70,7 @@ impl Predictions {
     /// The same in microseconds, or any number between `limit` and the time ([`tk_runtime::compile::Compile::time`]).
     pub fn time<'m>(
         &self,
-        request: impl FnOnce() -> Option<Request<'m>>,
+        request: impl FnOnce() -> Option<Request<'m>> + Send,
         kernel: &Compiled,
         (options, launch): (&CompileOptions, &Launch<'_>),
         limit: f64,
@@ -81,20 +82,20 @@ impl Predictions {
 
     fn known<'m>(
         &self,
-        request: impl FnOnce() -> Option<Request<'m>>,
+        request: impl FnOnce() -> Option<Request<'m>> + Send,
         kernel: &Compiled,
         options: &CompileOptions,
     ) -> Option<Arc<Predicted>> {
-        let all = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let find = |all: &Known| {
             let (_, found) = all.get(&kernel.id)?.iter().find(|(of, _)| of == options)?;
             Some(found.clone())
         };
-        if let Some(found) = find(&all()) {
+        if let Some(found) = find(&self.0.read().unwrap_or_else(PoisonError::into_inner)) {
             return found;
         }
-        let made = Predicted::new(&request()?).map(Arc::new);
-        let mut all = all();
+        let made =
+            with_stack(|| request().map(|request| Predicted::new(&request).map(Arc::new))).flatten()?;
+        let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= REMEMBERED {
             all.clear();
         }
@@ -104,6 +105,20 @@ impl Predictions {
         all.entry(kernel.id).or_default().push((options.clone(), made.clone()));
         made
     }
+}
+
+/// Runs this on a thread with a large stack, if there are threads: passes follow the nesting of the program, and callers may
+/// have little.
+fn with_stack<T: Send>(run: impl FnOnce() -> T + Send) -> Option<T> {
+    /// Bytes; the memory is only reserved.
+    const STACK: usize = 64 << 20;
+    let mut run = Some(run);
+    let mut once = || run.take().map(|run| run());
+    let done = std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, &mut once);
+        thread.ok().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
+    });
+    done.unwrap_or_else(once)
 }
 
 /// The cost of a launch and of places in the form of the runtime.
