@@ -10,8 +10,8 @@
 //! - the time of the shared cache and of memory for all programs.
 //!
 //! These overlap, but never completely: the time is their norm of a high order, and the cost of a launch. Constants are
-//! those of [`crate::target::chip`] and of this file; they were fitted to measurements of an H100 (docs/performance.md).
-//! The model orders candidates; its absolute times are not promised.
+//! those of [`crate::target::chip`] and of this file; they were fitted to measurements of an H100 and an H200
+//! (docs/performance.md). The model orders candidates; its absolute times are not promised.
 
 mod accesses;
 mod latency;
