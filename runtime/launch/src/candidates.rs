@@ -142,11 +142,18 @@ impl<'c> Contest<'c> {
 
 /// The threads that compare members, one for each core; `None` if there are none to be had, and in a process that was forked,
 /// which has none of its parent's.
+#[cfg(not(target_family = "wasm"))]
 fn workers() -> Option<&'static rayon::ThreadPool> {
     static WORKERS: OnceLock<(u32, Option<rayon::ThreadPool>)> = OnceLock::new();
     let pool = || rayon::ThreadPoolBuilder::new().thread_name(|n| format!("tk-choice-{n}"));
     let (process, pool) = WORKERS.get_or_init(|| (std::process::id(), pool().build().ok()));
     pool.as_ref().filter(|_| *process == std::process::id())
+}
+
+/// There are no threads.
+#[cfg(target_family = "wasm")]
+fn workers() -> Option<&'static rayon::ThreadPool> {
+    None
 }
 
 /// Runs this on the threads that compare members, if there are some.
