@@ -41,6 +41,9 @@ type ListKey = (FnId, Values, Bindings);
 
 /// Lists of candidates that are kept.
 const REMEMBERED_LISTS: usize = 64;
+/// Bytes of the stack of a thread that specializes a kernel; the memory is only reserved.
+#[cfg(not(target_family = "wasm"))]
+const STACK: usize = 64 << 20;
 /// Threads that a thread wakes before it begins to work: each takes it some microseconds, and them tens of these.
 const WOKEN: usize = 4;
 
@@ -145,7 +148,8 @@ impl<'c> Contest<'c> {
 #[cfg(not(target_family = "wasm"))]
 fn workers() -> Option<&'static rayon::ThreadPool> {
     static WORKERS: OnceLock<(u32, Option<rayon::ThreadPool>)> = OnceLock::new();
-    let pool = || rayon::ThreadPoolBuilder::new().thread_name(|n| format!("tk-choice-{n}"));
+    // The compiler is recursive.
+    let pool = || rayon::ThreadPoolBuilder::new().thread_name(|n| format!("tk-choice-{n}")).stack_size(STACK);
     let (process, pool) = WORKERS.get_or_init(|| (std::process::id(), pool().build().ok()));
     pool.as_ref().filter(|_| *process == std::process::id())
 }
@@ -269,15 +273,15 @@ impl Session {
         };
         // What is likely to limit the others comes first.
         let last = families.last_winner();
-        for_each(families.order.len() + 2, |n| match n.checked_sub(2) {
-            None if n == 0 => last.into_iter().for_each(compete),
-            None => {
+        for_each(families.order.len() + 2, |n| match n {
+            0 => last.into_iter().for_each(compete),
+            1 => {
                 let us = *of_defaults.get_or_init(|| self.time_of_defaults(&asked, &families));
                 // A member that is hardly faster than the defaults is not used.
                 contest.limit.fetch_min((MARGIN * us).to_bits(), Ordering::Relaxed);
             }
-            Some(n) => {
-                let other = families.order.get(n).filter(|place| last != Some(**place));
+            _ => {
+                let other = families.order.get(n - 2).filter(|place| last != Some(**place));
                 other.into_iter().for_each(|place| compete(*place));
             }
         });
