@@ -9,6 +9,7 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
 
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use tk_sema::contract::{self, Device, HostArg, OpenPlan, Plan, SetValue, Values};
@@ -46,6 +47,8 @@ const REMEMBERED_LISTS: usize = 64;
 const STACK: usize = 64 << 20;
 /// Threads that a thread wakes before it begins to work: each takes it some microseconds, and them tens of these.
 const WOKEN: usize = 4;
+/// How long a thread waits for the workers before it sleeps: several times what a member takes that is scheduled.
+const SPIN: Duration = Duration::from_micros(100);
 
 /// The candidates of a kernel, before it is known which of them a launch can take; those of the defaults come first.
 #[derive(Debug)]
@@ -176,13 +179,22 @@ fn for_each(count: usize, run: impl Fn(usize) + Sync) {
             run(n);
         }
     };
-    match workers() {
-        Some(pool) => pool.in_place_scope(|scope| {
-            wake(scope, pool.current_num_threads().min(count).saturating_sub(1), &work);
-            work();
-        }),
-        None => work(),
-    }
+    let Some(pool) = workers() else { return work() };
+    let others = pool.current_num_threads().min(count).saturating_sub(1);
+    let done = AtomicUsize::new(0);
+    let of_other = || {
+        work();
+        done.fetch_add(1, Ordering::Release);
+    };
+    pool.in_place_scope(|scope| {
+        wake(scope, others, &of_other);
+        work();
+        // To sleep until the others are done takes longer than they do.
+        let begin = Instant::now();
+        while done.load(Ordering::Acquire) < others && begin.elapsed() < SPIN {
+            std::hint::spin_loop();
+        }
+    });
 }
 
 /// Lets so many workers do this; few of them are woken by this thread, the others by these.
