@@ -113,6 +113,44 @@ impl Opened {
     }
 }
 
+/// A family in a contest. The first of its members opens it, and the last one drops what it shared: that takes about as long.
+struct Entry {
+    shared: Mutex<Shared>,
+    /// Members that were not compared yet.
+    left: AtomicUsize,
+}
+
+/// What the members of an entry share.
+enum Shared {
+    /// Nobody has asked.
+    Unknown,
+    /// `None` if the launch is refused, or all members were compared.
+    Known(Option<Arc<Opened>>),
+}
+
+impl Entry {
+    fn new(family: &Family) -> Entry {
+        Entry { shared: Mutex::new(Shared::Unknown), left: AtomicUsize::new(family.members.len()) }
+    }
+
+    fn opened(&self, open: impl FnOnce() -> Option<Opened>) -> Option<Arc<Opened>> {
+        let mut shared = lock(&self.shared);
+        if let Shared::Known(known) = &*shared {
+            return known.clone();
+        }
+        let opened = open().map(Arc::new);
+        *shared = Shared::Known(opened.clone());
+        opened
+    }
+
+    /// A member was compared.
+    fn leave(&self) {
+        if self.left.fetch_sub(1, Ordering::AcqRel) == 1 {
+            *lock(&self.shared) = Shared::Known(None);
+        }
+    }
+}
+
 /// The best member so far.
 struct Contest<'c> {
     /// The bits of its time in microseconds: those of positive numbers are in their order.
@@ -192,7 +230,7 @@ fn for_each(count: usize, run: impl Fn(usize) + Sync) {
         // To sleep until the others are done takes longer than they do.
         let begin = Instant::now();
         while done.load(Ordering::Acquire) < others && begin.elapsed() < SPIN {
-            std::hint::spin_loop();
+            std::thread::yield_now();
         }
     });
 }
@@ -273,15 +311,14 @@ impl Session {
         let families = self.families(&asked).ok()?;
         let contest = Contest::new(f64::INFINITY);
         let of_defaults = OnceLock::new();
-        let opened: Vec<OnceLock<Option<Opened>>> = families.all.iter().map(|_| OnceLock::new()).collect();
+        let entries: Vec<Entry> = families.all.iter().map(Entry::new).collect();
         let compete = |(f, m): (usize, usize)| {
-            let (Some(family), Some(open)) = (families.all.get(f), opened.get(f)) else { return };
-            let (Some(open), Some(member)) =
-                (open.get_or_init(|| family.open(self, &asked)), family.members.get(m))
-            else {
-                return;
-            };
-            self.compete(&asked, open, member, &contest);
+            let (Some(family), Some(entry)) = (families.all.get(f), entries.get(f)) else { return };
+            let opened = entry.opened(|| family.open(self, &asked));
+            if let (Some(opened), Some(member)) = (opened, family.members.get(m)) {
+                self.compete(&asked, &opened, member, &contest);
+            }
+            entry.leave();
         };
         // What is likely to limit the others comes first.
         let last = families.last_winner();
