@@ -32,6 +32,9 @@ const LAUNCHED: Duration = Duration::from_secs(12);
 const LOST: usize = 8;
 /// Members that are measured again at the end, next to the defaults.
 const FINAL: usize = 3;
+/// Proposed members that are predicted to take so many times as long as the fastest are not measured: the cost model is
+/// usually within a factor of 1.5.
+const FAR: f64 = 4.0;
 /// By how much a member must be faster than the defaults to be worth a record: less is noise.
 const WORTH: f64 = 0.98;
 
@@ -103,8 +106,20 @@ struct Tuning<'a> {
     args: &'a TuneArgs,
     workers: Workers,
     ready: Option<Ready>,
+    /// The members that are measured, those first that are predicted to be fast.
+    order: Vec<usize>,
     fates: BTreeMap<Option<usize>, Fate>,
     start: Instant,
+}
+
+/// The members of a launch that are measured, in order.
+fn order(ready: &Ready) -> Vec<usize> {
+    let slowness = |i: usize| ready.slowness.get(i).copied().flatten();
+    let is_near = |i: &usize| ready.is_listed || slowness(*i).is_none_or(|by| by <= FAR);
+    let mut order: Vec<usize> = (0..ready.members.len()).filter(is_near).collect();
+    let by = |i: usize| slowness(i).unwrap_or(f64::INFINITY);
+    order.sort_by(|a, b| by(*a).total_cmp(&by(*b)));
+    order
 }
 
 impl<'a> Tuning<'a> {
@@ -115,7 +130,7 @@ impl<'a> Tuning<'a> {
         sets: Vec<String>,
     ) -> Tuning<'a> {
         let workers = Workers::new(args, arguments, sets);
-        Tuning { terminal, args, workers, ready: None, fates: BTreeMap::new(), start: Instant::now() }
+        Tuning { terminal, args, workers, ready: None, order: vec![], fates: BTreeMap::new(), start: Instant::now() }
     }
 
     fn run(mut self) -> Outcome {
@@ -142,33 +157,45 @@ impl<'a> Tuning<'a> {
             );
             return Err(Failure::Sentence(sentence));
         }
-        let count = ready.members.len();
+        self.order = order(&ready);
         if !self.terminal.is_json() {
-            let what = if ready.is_listed { "of its `tune` list" } else { "proposed" };
-            self.terminal.message(&format!(
-                "{} on {}: {count} {} {what}, at most {} s",
-                ready.kernel,
-                ready.device,
-                if count == 1 { "member" } else { "members" },
-                self.args.budget.as_secs_f64()
-            ));
+            self.announce(&ready);
         }
         // What cannot be written to is better known before the work than after it.
         if let Some(path) = &ready.records {
             Records::read(std::path::Path::new(path)).map_err(|why| format!("{why}; mend or delete it"))?;
         }
         self.ready = Some(ready);
-        self.measure_all(&mut measurer, count)?;
+        self.measure_all(&mut measurer)?;
         self.finish(&mut measurer)
     }
 
+    /// Says what will be measured.
+    fn announce(&self, ready: &Ready) {
+        let (count, all) = (self.order.len(), ready.members.len());
+        let what = if ready.is_listed { "of its `tune` list" } else { "proposed" };
+        let far = all - count;
+        let others = if far > 0 {
+            format!(", {far} of them predicted to take {FAR} times as long as the fastest and left out")
+        } else {
+            String::new()
+        };
+        self.terminal.message(&format!(
+            "{} on {}: {all} {} {what}{others}, at most {} s",
+            ready.kernel,
+            ready.device,
+            if all == 1 { "member" } else { "members" },
+            self.args.budget.as_secs_f64()
+        ));
+    }
+
     /// Compiles members by several processes, and measures each when it is ready.
-    fn measure_all(&mut self, measurer: &mut Worker, count: usize) -> Outcome {
+    fn measure_all(&mut self, measurer: &mut Worker) -> Outcome {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let jobs = self.args.jobs.map_or(cores.min(16), usize::from).clamp(1, count.max(1));
+        let jobs = self.args.jobs.map_or(cores.min(16), usize::from).clamp(1, self.order.len().max(1));
         let compilers = (0..jobs).map(|_| self.workers.start(true)).collect::<Result<_, _>>()?;
         let mut queue = Queue {
-            to_compile: std::iter::once(None).chain((0..count).map(Some)).collect(),
+            to_compile: std::iter::once(None).chain(self.order.iter().copied().map(Some)).collect(),
             compiled: VecDeque::new(),
             compilers,
             measuring: None,
@@ -360,7 +387,7 @@ impl<'a> Tuning<'a> {
             let member = self.name(member);
             return self.terminal.object(&Line::Trial(TrialLine { member: &member, result, ms, why }));
         }
-        let all = self.ready.as_ref().map_or(0, |r| r.members.len()) + 1;
+        let all = self.order.len() + 1;
         let mark = match (ms, best) {
             (Some(ms), Some(best)) if ms < best && result == "measured" => "  best so far",
             _ if result == "slow" => "  stopped early",
@@ -430,7 +457,7 @@ impl<'a> Tuning<'a> {
             }))?;
             return written;
         }
-        let left = self.ready.as_ref().map_or(0, |r| r.members.len() + 1).saturating_sub(self.fates.len());
+        let left = (self.order.len() + 1).saturating_sub(self.fates.len());
         let were = if left == 1 { "was" } else { "were" };
         let rest = if left > 0 { format!(", {left} {were} not reached") } else { String::new() };
         let after = format!("{measured} measured in {:.1} s{rest}", self.start.elapsed().as_secs_f64());

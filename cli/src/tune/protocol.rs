@@ -46,6 +46,8 @@ pub enum Answer {
 pub struct Ready {
     /// The members, each with its values by name.
     pub members: Vec<Vec<(String, String)>>,
+    /// The predicted time of each over that of the fastest of them and the defaults, where the cost model knows the GPU.
+    pub slowness: Vec<Option<f64>>,
     /// Whether they are those of the kernel's `tune` list; otherwise they were proposed.
     pub is_listed: bool,
     /// The kernel.

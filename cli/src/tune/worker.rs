@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tk_ops::{Buf, Scalar};
 use tk_runtime::Session;
-use tk_runtime::choice::given;
+use tk_runtime::choice::{Ranked, given};
 use tk_runtime::device::LaunchOptions;
 use tk_runtime::gpu::{Api, Caches, LaunchError, Times, Trial};
 use tk_runtime::npy::Array;
@@ -152,6 +152,7 @@ impl Worker {
         default.retain(|n, _| names.contains(&n));
         Ok(Ready {
             members: self.members.iter().map(member).collect(),
+            slowness: if args.compiles { vec![None; self.members.len()] } else { self.slowness() },
             is_listed: hir.func(self.kernel).contract.tune.is_some(),
             kernel: hir.func(self.kernel).name.clone(),
             device: place.name,
@@ -165,6 +166,20 @@ impl Worker {
             records: session.records_path(self.kernel).map(|p| p.display().to_string()),
             default,
         })
+    }
+
+    /// The predicted time of each member over that of the fastest.
+    fn slowness(&self) -> Vec<Option<f64>> {
+        let (launcher, trial) = (self.trial.launcher(), &self.trial);
+        let ranked = launcher.compiler().and_then(|compiler| {
+            let session = launcher.session();
+            session.ranked(self.kernel, trial.args(), trial.sets(), &launcher.place(), compiler).ok()
+        });
+        let ranked = ranked.unwrap_or_default();
+        let time = |r: &Ranked| r.estimate.as_ref().map(|e| e.us);
+        let fastest = ranked.first().and_then(time).filter(|us| us.is_finite());
+        let of = |m: &Member| Some(ranked.iter().find(|r| r.values == m.values).and_then(time)? / fastest?);
+        self.members.iter().map(of).collect()
     }
 
     /// What is given by name for a member: without records, which choose where nothing is given.
