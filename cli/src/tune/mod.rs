@@ -130,7 +130,15 @@ impl<'a> Tuning<'a> {
         sets: Vec<String>,
     ) -> Tuning<'a> {
         let workers = Workers::new(args, arguments, sets);
-        Tuning { terminal, args, workers, ready: None, order: vec![], fates: BTreeMap::new(), start: Instant::now() }
+        Tuning {
+            terminal,
+            args,
+            workers,
+            ready: None,
+            order: vec![],
+            fates: BTreeMap::new(),
+            start: Instant::now(),
+        }
     }
 
     fn run(mut self) -> Outcome {
@@ -521,5 +529,37 @@ impl<'a> Tuning<'a> {
                 && r.key == ready.key
                 && ready.given.contains(&r.given)
         })?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The order of members that are predicted to take so many times as long as the fastest.
+    fn order_of(slowness: &[Option<f64>], is_listed: bool) -> Vec<usize> {
+        order(&Ready {
+            members: vec![vec![]; slowness.len()],
+            slowness: slowness.to_vec(),
+            is_listed,
+            kernel: String::new(),
+            device: String::new(),
+            target: String::new(),
+            driver: String::new(),
+            key: vec![],
+            given: vec![],
+            records: None,
+            default: BTreeMap::new(),
+        })
+    }
+
+    /// Members of a list are all measured, those that are predicted to be fast before the others.
+    #[test]
+    fn predictions_order_members() {
+        let predicted = [Some(9.0), None, Some(1.5), Some(FAR), Some(f64::INFINITY), Some(1.0)];
+        assert_eq!(order_of(&predicted, false), [5, 2, 3, 1]);
+        assert_eq!(order_of(&predicted, true), [5, 2, 3, 0, 1, 4]);
+        assert_eq!(order_of(&[None; 3], false), [0, 1, 2]);
+        assert_eq!(order_of(&[], false), [0; 0]);
     }
 }
