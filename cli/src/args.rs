@@ -275,7 +275,7 @@ pub struct BenchArgs {
 
 const TUNE_HELP: &str = "\
 Measures the members of the kernel's `tune` list, or multiples of its tile sizes and other numbers of warps if it has
-none. A member counts only if its results are those of the defaults. The fastest is written to NAME.tuning.json beside
+none, without those that are predicted to take 4 times as long as the fastest. Those come first that are predicted to be fast. A member counts only if its results are those of the defaults. The fastest is written to NAME.tuning.json beside
 NAME.tk, where `tk run`, `tk test`, `tk bench` and programs that compile at a launch find it. Swept numbers are those of `tk bench`:
 each of their points gets a record.";
 
