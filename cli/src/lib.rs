@@ -54,12 +54,9 @@ use clap::Parser;
 use args::{Cli, Command, SetupTool};
 use terminal::{Failure, Outcome, Terminal};
 use tk_runtime::pass;
+use tk_syntax::stack::on_large_stack;
 #[cfg(not(feature = "llvm"))]
 use without_llvm::{build, cache, explain_launch, layout, profile, setup};
-
-/// Bytes of the stack on which the compiler runs. Its walks are recursive; the deepest tree that the parser lets
-/// through needs less than 1 MiB in a debug build, the rest is for chains of calls in the program.
-pub const STACK: usize = 64 << 20;
 
 /// Arguments before those of the command, when another program runs it.
 static PREFIX: OnceLock<Vec<String>> = OnceLock::new();
@@ -148,17 +145,7 @@ fn guarded(work: impl FnOnce() -> Outcome + Send) -> Outcome {
         let place = info.location().map(|l| format!(" ({}:{})", l.file(), l.line())).unwrap_or_default();
         panic_slot().get_or_insert(format!("{text}{place}"));
     }));
-    std::thread::scope(|scope| {
-        let thread =
-            std::thread::Builder::new().name("tk".into()).stack_size(STACK).spawn_scoped(scope, work);
-        match thread.map(|t| t.join()) {
-            Ok(Ok(outcome)) => outcome,
-            Ok(Err(_)) => Err(panicked()),
-            Err(e) => {
-                Err(Failure::Sentence(format!("cannot start a thread: {}", tk_runtime::files::reason(&e))))
-            }
-        }
-    })
+    on_large_stack(work).unwrap_or_else(|_| Err(panicked()))
 }
 
 /// Held by tests that panic on purpose: the process has one hook and one name of the current pass.

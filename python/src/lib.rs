@@ -27,14 +27,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Runs work whose recursion may be deeper than the stack of this thread.
 fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
-    std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(tk_cli::STACK).spawn_scoped(scope, work);
-        match thread.map(std::thread::ScopedJoinHandle::join) {
-            Ok(Ok(done)) => done,
-            Ok(Err(panic)) => std::panic::resume_unwind(panic),
-            Err(error) => std::panic::resume_unwind(Box::new(error.to_string())),
-        }
-    })
+    tk_syntax::stack::on_large_stack(work).unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// The diagnostics of a file, or of a text under the name of a file.

@@ -39,6 +39,7 @@ use tk_runtime::Session;
 use tk_runtime::files::Files;
 use tk_sema::hir::FnId;
 use tk_sema::stops;
+use tk_syntax::stack::STACK;
 use tk_syntax::{Diagnostic, FileId, Renderer, Span};
 
 use crate::run::{self as command, Prepared};
@@ -46,9 +47,6 @@ use crate::terminal::{Failure, Outcome};
 use breakpoint::{Breakpoint, Hits};
 use debuggee::{Controls, Debuggee, Interrupts, known_path, source_path};
 use wire::{Request, Wire};
-
-/// The stack of the thread that runs programs: the interpreter needs little, checking deep programs more.
-const STACK: usize = 64 << 20;
 
 /// The client, for lines of `print`, which are told to a function without any state.
 static CLIENT: OnceLock<Arc<Wire>> = OnceLock::new();

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use tk_syntax::stack::on_large_stack;
 use tk_syntax::{Diagnostic, codes};
 use tk_tile::debug::DebugInfo;
 use tk_tile::{Func, Module, TileModule, Types};
@@ -27,11 +28,6 @@ pub struct Specialized {
     pub debug: DebugInfo,
 }
 
-/// The stack of lowering. A debug build spends up to 10 KiB for a level of control flow, of which there are at most
-/// [`tk_tile::verify::MAX_NESTING`], and as much for all expressions of the deepest syntax tree; this is several times
-/// both together. The memory is only reserved, not used.
-const STACK: usize = 64 << 20;
-
 /// Specializes a kernel or test.
 pub fn specialize(hir: &Hir, id: FnId, bindings: &Bindings) -> Result<Specialized, Vec<Diagnostic>> {
     with_stack(hir, id, bindings, false)
@@ -47,16 +43,8 @@ pub fn specialize_for_debugger(
 }
 
 fn with_stack(hir: &Hir, id: FnId, bindings: &Bindings, debug: bool) -> Result<Specialized, Vec<Diagnostic>> {
-    // Callers may have little stack (threads have 2 MiB), and lowering follows the nesting of the program.
-    std::thread::scope(|scope| {
-        let run = || specialize_here(hir, id, bindings, debug);
-        match std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, run) {
-            Ok(thread) => thread.join().unwrap_or_else(|_| {
-                Err(vec![*lower::bug(hir.func(id).span, "lowering stopped without an answer")])
-            }),
-            Err(_) => specialize_here(hir, id, bindings, debug),
-        }
-    })
+    on_large_stack(|| specialize_here(hir, id, bindings, debug))
+        .unwrap_or_else(|_| Err(vec![*lower::bug(hir.func(id).span, "lowering stopped without an answer")]))
 }
 
 fn specialize_here(

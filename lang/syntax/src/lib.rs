@@ -31,6 +31,7 @@ mod repair;
 mod signatures;
 pub mod slices;
 pub mod span;
+pub mod stack;
 pub mod token;
 mod unit;
 

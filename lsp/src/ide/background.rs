@@ -8,9 +8,6 @@ use super::stop::Stop;
 use super::texts::Texts;
 use super::workspace::Analysis;
 
-/// Bytes of the stack on which the compiler runs, as in the command `tk`: its walks are recursive.
-pub const STACK: usize = 64 << 20;
-
 /// How often a wait for a check asks whether it is still wanted: far below what a person notices.
 const PATIENCE: Duration = Duration::from_millis(2);
 
@@ -26,7 +23,8 @@ impl Worker {
     fn run(&mut self, work: Box<dyn FnOnce() + Send>) -> bool {
         let sender = self.0.get_or_insert_with(|| {
             let (sender, receiver) = channel::<Box<dyn FnOnce() + Send>>();
-            let thread = std::thread::Builder::new().name("tk-check".into()).stack_size(STACK);
+            let thread =
+                std::thread::Builder::new().name("tk-check".into()).stack_size(tk_syntax::stack::STACK);
             // Without a thread nothing receives, and the next line fails.
             let _ = thread.spawn(move || receiver.into_iter().for_each(|work| work()));
             sender

@@ -39,7 +39,6 @@ mod trial;
 mod walk;
 pub mod workspace;
 
-pub use background::STACK;
 pub use stop::{Stop, was_stopped};
 pub use workspace::{Analysis, Disk, Workspace};
 

@@ -15,8 +15,8 @@ use tk_sema::Checked;
 
 use super::lifecycle::Server;
 use super::said;
+use crate::ide::Analysis;
 use crate::ide::costs::KernelCost;
-use crate::ide::{Analysis, STACK};
 
 /// Asks the compiler about the kernels of a program, for a target.
 /// The error is a sentence about the target.
@@ -148,7 +148,10 @@ impl Server {
         if cfg!(target_family = "wasm") {
             return work();
         }
-        let started = std::thread::Builder::new().name("tk-costs".into()).stack_size(STACK).spawn(work);
+        let started = std::thread::Builder::new()
+            .name("tk-costs".into())
+            .stack_size(tk_syntax::stack::STACK)
+            .spawn(work);
         if started.is_err() {
             Shared::lock(&self.costs.shared).runs = false;
         }

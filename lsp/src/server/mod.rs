@@ -34,7 +34,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use inbox::Inbox;
 use lsp_server::Message;
 
-use crate::ide::{Disk, STACK};
+use crate::ide::Disk;
 
 pub use costs::Predict;
 pub use disk::Files;
@@ -71,7 +71,8 @@ pub fn run(messages: Receiver<Message>, answers: Sender<String>, config: Config)
         weak.upgrade().inspect(|inbox| inbox.close());
     });
     let serve = move || lifecycle::Server::new(inbox, answers, config).serve();
-    let thread = std::thread::Builder::new().name("tk-lsp".into()).stack_size(STACK).spawn(serve);
+    let thread =
+        std::thread::Builder::new().name("tk-lsp".into()).stack_size(tk_syntax::stack::STACK).spawn(serve);
     match thread.map(std::thread::JoinHandle::join) {
         Ok(Ok(code)) => code,
         Ok(Err(_)) | Err(_) => 101,

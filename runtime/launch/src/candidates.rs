@@ -42,9 +42,6 @@ type ListKey = (FnId, Values, Bindings);
 
 /// Lists of candidates that are kept.
 const REMEMBERED_LISTS: usize = 64;
-/// Bytes of the stack of a thread that specializes a kernel; the memory is only reserved.
-#[cfg(not(target_family = "wasm"))]
-const STACK: usize = 64 << 20;
 /// Threads that a thread wakes before it begins to work: each takes it some microseconds, and them tens of these.
 const WOKEN: usize = 4;
 /// How long a thread waits for the workers before it sleeps: several times what a member takes that is scheduled.
@@ -189,8 +186,10 @@ impl<'c> Contest<'c> {
 #[cfg(not(target_family = "wasm"))]
 fn workers() -> Option<&'static rayon::ThreadPool> {
     static WORKERS: OnceLock<(u32, Option<rayon::ThreadPool>)> = OnceLock::new();
-    // The compiler is recursive.
-    let pool = || rayon::ThreadPoolBuilder::new().thread_name(|n| format!("tk-choice-{n}")).stack_size(STACK);
+    let pool = || {
+        let builder = rayon::ThreadPoolBuilder::new().thread_name(|n| format!("tk-choice-{n}"));
+        builder.stack_size(tk_syntax::stack::STACK)
+    };
     let (process, pool) = WORKERS.get_or_init(|| (std::process::id(), pool().build().ok()));
     pool.as_ref().filter(|_| *process == std::process::id())
 }

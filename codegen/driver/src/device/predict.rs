@@ -9,6 +9,7 @@ use tk_gpu::ir::kernel::Remark;
 use tk_gpu::target::chip::{self, Chip};
 use tk_runtime::Compiled;
 use tk_runtime::compile::{CompileOptions, Estimate, Launch, PlaceCost};
+use tk_syntax::stack::on_large_stack;
 
 use crate::compile::kernel::Request;
 use crate::compile::pipeline::schedule;
@@ -93,8 +94,8 @@ impl Predictions {
         if let Some(found) = find(&self.0.read().unwrap_or_else(PoisonError::into_inner)) {
             return found;
         }
-        let made =
-            with_stack(|| request().map(|request| Predicted::new(&request).map(Arc::new))).flatten()?;
+        let made = on_large_stack(|| request().map(|request| Predicted::new(&request).map(Arc::new)));
+        let made = made.unwrap_or_else(|panic| resume_unwind(panic))?;
         let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= REMEMBERED {
             all.clear();
@@ -105,20 +106,6 @@ impl Predictions {
         all.entry(kernel.id).or_default().push((options.clone(), made.clone()));
         made
     }
-}
-
-/// Runs this on a thread with a large stack, if there are threads: passes follow the nesting of the program, and callers may
-/// have little.
-fn with_stack<T: Send>(run: impl FnOnce() -> T + Send) -> Option<T> {
-    /// Bytes; the memory is only reserved.
-    const STACK: usize = 64 << 20;
-    let mut run = Some(run);
-    let mut once = || run.take().map(|run| run());
-    let done = std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, &mut once);
-        thread.ok().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
-    });
-    done.unwrap_or_else(once)
 }
 
 /// The cost of a launch and of places in the form of the runtime.

@@ -45,6 +45,7 @@ pub struct Timeline {
     lists: Vec<u32>,
     /// How many values have a number.
     values: usize,
+    /// The TMA pipelines.
     pipelines: Vec<Stages>,
 }
 
