@@ -115,12 +115,15 @@ fn show(terminal: &Terminal, point: &sweep::Point, ranked: &Ranked, chosen: bool
     let values: Vec<String> = ranked.values.iter().map(|(n, v)| format!("{n}={v}")).collect();
     let (member, estimate) = (values.join(" "), ranked.estimate.as_ref());
     let us = estimate.map(|e| e.us).filter(|us| us.is_finite());
+    let workspace_bytes: u64 =
+        ranked.plan.scratch.iter().filter_map(tk_runtime::workspace_bytes).map(|bytes| bytes as u64).sum();
     if terminal.is_json() {
         return terminal.object(&Line::Predicted(Predicted {
             point: point.pairs().map(|(n, v)| (n.to_string(), v)).collect(),
             member: &member,
             us,
             reasons: estimate.map(Reasons::from).unwrap_or_default(),
+            workspace_bytes,
             chosen,
         }));
     }
@@ -132,8 +135,12 @@ fn show(terminal: &Terminal, point: &sweep::Point, ranked: &Ranked, chosen: bool
                 e.parts.iter().take(3).map(|(part, t)| format!("{part} {:.0} %", 100.0 * t / us)).collect();
             let spills =
                 if e.registers[1] > 0 { format!(", spills {}", e.registers[1]) } else { String::new() };
+            let workspace = match workspace_bytes {
+                0 => String::new(),
+                bytes => format!(", {:.1} MiB of workspaces", bytes as f64 / f64::from(1 << 20)),
+            };
             format!(
-                "{:>9} us  {}; {} registers{spills}, {:.1} KiB shared, {}, {:.2} waves",
+                "{:>9} us  {}; {} registers{spills}, {:.1} KiB shared, {}, {:.2} waves{workspace}",
                 format!("{}{us:.1}", if e.is_guess { "~" } else { "" }),
                 parts.join(", "),
                 e.registers[0],

@@ -246,6 +246,8 @@ pub struct Predicted<'a> {
     pub us: Option<f64>,
     #[serde(flatten)]
     pub reasons: Reasons,
+    /// Bytes of all workspaces.
+    pub workspace_bytes: u64,
     /// Whether this is what a launch uses.
     pub chosen: bool,
 }

@@ -296,6 +296,28 @@ fn a_launch_without_programs_is_a_sentence() {
     assert!(!folder.path("scale.tuning.json").exists());
 }
 
+/// Memory beside the arguments is shown with the launch that takes it.
+#[test]
+fn a_launch_shows_its_workspaces() {
+    let source = "kernel twice(x: view[f32, 1], y: mut view[f32, 1])
+            scratch(t: *mut f32, 2 * x.shape[0] as i64)
+        {
+            let copy = view(t, [x.shape[0]], [1]);
+            copy.store([0], x.load([0], [256]));
+            y.store([0], 2.0 * copy.load([0], [256]));
+        }";
+    let folder = folder("bench-workspaces", source);
+    let args = ["explain-launch", "scale.tk", "--for=sm_90a", "x=empty:f32[262144]", "y=empty:f32[262144]"];
+    folder.tk(&args).code(0).out_has("0.06 waves, 2.0 MiB of workspaces");
+    folder
+        .tk(&[args.as_slice(), &["--message-format=json"]].concat())
+        .code(0)
+        .out_has("\"workspace_bytes\":2097152");
+    let folder = self::folder("bench-no-workspaces", SCALE);
+    let ran = folder.tk(&["explain-launch", "scale.tk", "--for=sm_90a", ARGUMENTS[0], ARGUMENTS[1]]);
+    assert!(!ran.code(0).out.contains("workspaces"), "{}", ran.out);
+}
+
 #[test]
 fn members_that_are_wrong_or_hang_are_left_out() {
     // The result depends on the block; one of the members never ends.

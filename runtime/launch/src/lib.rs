@@ -34,6 +34,7 @@ pub mod tuning;
 pub use emit::wanted;
 pub use host::TestOutcome;
 pub use predict::{launch_args, predict};
+pub use room::workspace_bytes;
 pub use run::{Results, Value, contiguous, host as host_arg};
 pub use session::{Argument, Compiled, Session, Wrong};
 pub use table::entry_types;

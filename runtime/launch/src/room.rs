@@ -4,6 +4,9 @@
 //! ends the program when it is used. Guarantees an answer without allocating, and a sentence with both numbers.
 
 use sysinfo::{MemoryRefreshKind, System};
+use tk_sema::contract::ScratchPlan;
+
+use crate::session::element_size;
 
 /// Fails when more bytes are needed than there are; `None` stands for more than can be counted. The error continues a
 /// sentence that says what needs them.
@@ -28,6 +31,11 @@ pub fn bytes(shape: &[usize], element: usize) -> Option<usize> {
     }
     let count = shape.iter().try_fold(element, |n, d| n.checked_mul(*d))?;
     isize::try_from(count).ok().map(|_| count)
+}
+
+/// The bytes of a workspace, if they can be counted.
+pub fn workspace_bytes(workspace: &ScratchPlan) -> Option<usize> {
+    usize::try_from(workspace.count).ok()?.checked_mul(element_size(&workspace.elem))
 }
 
 /// The memory that can be used without swapping; `None` where the system does not say.

@@ -400,7 +400,7 @@ fn bind(compiled: &Compiled, plan: &Plan, args: &[Argument]) -> Result<Vec<Arg>,
 /// Allocates the workspaces of a launch.
 fn workspaces(plan: &Plan, kernel: Span, memory: &Memory) -> Result<Vec<BufferId>, Wrong> {
     let alloc = |s: &ScratchPlan| {
-        let bytes = usize::try_from(s.count).ok().and_then(|n| n.checked_mul(element_size(&s.elem)));
+        let bytes = room::workspace_bytes(s);
         let wrong = |what: String| {
             let message = format!("workspace `{}` of {} `{}` {what}", s.name, s.count, s.elem);
             vec![Diagnostic::error(codes::CLAUSE, kernel, message, "this kernel")]

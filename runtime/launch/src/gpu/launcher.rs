@@ -29,7 +29,8 @@ use super::with_memory::{Failed, Scratch, WithMemory};
 use crate::choice::Place;
 use crate::compile::{ArgFacts, Compile, ParamKind, flatten};
 use crate::device::{LaunchOptions, with_notes};
-use crate::session::{Compiled, Session, Wrong, diagnostic, element_size, lock, meeting};
+use crate::session::{Compiled, Session, Wrong, diagnostic, lock, meeting};
+use crate::workspace_bytes;
 
 /// Entries that a site remembers before it forgets all: a program whose shapes never repeat must not fill memory.
 pub(crate) const REMEMBERED: usize = 1024;
@@ -461,8 +462,7 @@ impl Recipe {
         }
         for s in &plan.scratch {
             recipe.kinds.push(ParamKind::Pointer);
-            let bytes = usize::try_from(s.count).ok().and_then(|n| n.checked_mul(element_size(&s.elem)));
-            let bytes = bytes.ok_or("a workspace is larger than memory")?;
+            let bytes = workspace_bytes(s).ok_or("a workspace is larger than memory")?;
             let scratch =
                 Scratch { value: recipe.values.len(), bytes, zeroed: s.zeroed, restored: s.restored };
             // One without elements takes no time: its address is null.
